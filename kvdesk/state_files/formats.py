@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from kvdesk.backends.local.cache_manager.saved_states import SUFFIX, read_indexed
+from kvdesk.backends.local.cache_manager.saved_state import SUFFIX, read_indexed
 from kvdesk.cache.blob import SEQ_MAGIC, BlobError
 from kvdesk.cache.sequence_file import read_token_words
 from kvdesk.state_files.found import Format

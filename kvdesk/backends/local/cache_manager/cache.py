@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, contextmanager
 from kvdesk.backends.local.cache_manager.compacting import compact
 from kvdesk.backends.local.cache_manager.held import Held, held_by
 from kvdesk.backends.local.cache_manager.leases import Leases, own
-from kvdesk.backends.local.cache_manager.saved_states import SavedState
+from kvdesk.backends.local.cache_manager.saved_state import SavedState
 from kvdesk.backends.local.cache_manager.sequences import (
     Acquired,
     CacheSequence,

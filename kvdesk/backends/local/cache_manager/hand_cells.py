@@ -6,7 +6,7 @@ Knows no reports, measurements and events of operations (`operations.by_hand`). 
 from __future__ import annotations
 
 from kvdesk.backends.local.cache_manager.cache import Cache
-from kvdesk.backends.local.cache_manager.saved_states import SavedState
+from kvdesk.backends.local.cache_manager.saved_state import SavedState
 from kvdesk.backends.local.cache_manager.sequences import CacheSequence
 from kvdesk.backends.local.llama import state
 from kvdesk.backends.local.llama.context import Context

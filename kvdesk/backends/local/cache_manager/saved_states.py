@@ -6,10 +6,7 @@ then renamed. Files are written and removed in a thread of its own; everything e
 
 from __future__ import annotations
 
-import hashlib
 import logging
-import math
-import re
 import sys
 import threading
 import time
@@ -21,67 +18,32 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from kvdesk.backends.local.cache_manager.saved_state import (
+    INDEX,
+    SUFFIX,
+    SavedState,
+    counted,
+    digest_of,
+    fields,
+    key_of,
+    read_state,
+    saved_of,
+)
 from kvdesk.backends.local.cache_manager.sequences import ALL_EXACT
 from kvdesk.cache.blob import Blob
 from kvdesk.cache.reuse.prefix import common_prefix
 from kvdesk.chat import ConversationId
-from kvdesk.codec import CodecError, decode, encode, from_builtins
+from kvdesk.codec import CodecError, decode, encode
 from kvdesk.policies.checkpoints import Checkpoint
-from kvdesk.policies.swap import Limits, Placement, StateInfo, StateKind, over_limit, over_limit_at_the_end, state_key
+from kvdesk.policies.swap import Limits, Placement, StateInfo, StateKind, over_limit, over_limit_at_the_end
 from kvdesk.protocol.cache import MessageSpan
 from kvdesk.protocol.chat import Client
-from kvdesk.values import dataclass, replace
+from kvdesk.values import replace
 from kvdesk.whole_file import write_whole
 
 _log = logging.getLogger(__name__)
-_INDEX, SUFFIX = "index.json", ".kvstate"
-_KEY = re.compile("[0-9a-f]{64}")
 _TRIAL = 1 << 20  # bytes that are compressed to see whether it pays
 _PAYS = 0.8
-
-
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    """What the index keeps of a saved state.
-
-    key, n_bytes   of the state; prefill_ms: what it spares
-    used           number of its last use, of all uses in this folder: a clock may be set back
-    checkpoint     kept on the way, to go back to; not the conversation as it was when it was evicted
-    exact          so many leading tokens have K and V as a prefill makes them; those behind were moved there, so the
-                   state is of use to its own conversation only
-    client         name of the program whose request it was; "": a chat
-    sharing        as `Client.sharing`: of use to requests of the same value only, and never written to disk
-    """
-
-    key: str
-    conversation: ConversationId
-    tokens: tuple[int, ...]
-    n_bytes: int
-    prefill_ms: float
-    used: int
-    texts: tuple[str, ...]
-    spans: tuple[MessageSpan, ...]
-    digest: str
-    packed: bool
-    checkpoint: bool = False
-    exact: int = ALL_EXACT
-    client: str = ""
-    sharing: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class SavedState(_Entry):
-    """A conversation outside the cache: its tokens, the state of its sequence (None: on disk), and what belongs to it.
-
-    used_s   time.monotonic() of its last use; -inf: before this start
-    """
-
-    blob: Blob | None = None
-    used_s: float = -math.inf
-
-    def may_go_to(self, conversation: ConversationId | None, sharing: str) -> bool:
-        """Whether the state is what a prefill makes, or the conversation's own, and not kept from those who ask."""
-        return self.sharing == sharing and (self.exact >= len(self.tokens) or self.conversation == conversation)
 
 
 class SavedStateStore:
@@ -133,7 +95,7 @@ class SavedStateStore:
 
     def has(self, tokens: Sequence[int], conversation: ConversationId, exact: int) -> bool:
         """Whether the state of exactly these tokens is saved, other than as a checkpoint."""
-        saved = self._saved.get(_key(self.kind, tokens, conversation, exact))
+        saved = self._saved.get(key_of(self.kind, tokens, conversation, exact))
         return saved is not None and not saved.checkpoint
 
     def in_memory(self) -> list[SavedState]:
@@ -147,18 +109,7 @@ class SavedStateStore:
 
     def read(self, saved: SavedState) -> Blob | None:
         """The bytes of a state in the folder; None when the file is gone or not what was written."""
-        assert self._folder is not None
-        try:
-            data = (self._folder / f"{saved.key}{SUFFIX}").read_bytes()
-            if _digest(saved.key, data) != saved.digest:
-                raise ValueError("its digest is not the one that was written down")
-            blob = zlib.decompressobj().decompress(data, saved.n_bytes + 1) if saved.packed else data
-            if len(blob) != saved.n_bytes:
-                raise ValueError("it has another length")
-        except (OSError, ValueError, zlib.error) as error:
-            _log.warning("The saved state %s cannot be used: %s", saved.key, error)
-            return None
-        return blob
+        return None if self._folder is None else read_state(self._folder, saved)
 
     def checkpoints(self) -> list[Checkpoint]:
         """What the policy of checkpoints judges."""
@@ -245,7 +196,7 @@ class SavedStateStore:
         if placement.to == "nowhere":
             return
         tokens = tuple(tokens)
-        key = _key(self.kind, tokens, conversation, exact)
+        key = key_of(self.kind, tokens, conversation, exact)
         mine = [s for s in self._all() if s.conversation == conversation and not (s.checkpoint or checkpoint)]
         self.drop([key, *(s.key for s in mine if tokens[: len(s.tokens)] == s.tokens)])
         saved = SavedState(
@@ -280,7 +231,7 @@ class SavedStateStore:
         """A state of another kind, or of another store, has these bytes as one of this kind: it is kept as the other
         was, in memory or on disk. Nothing, where its tokens are saved here already. What is over the limits goes.
         """
-        key = _key(self.kind, saved.tokens, saved.conversation, saved.exact)
+        key = key_of(self.kind, saved.tokens, saved.conversation, saved.exact)
         on_disk, self._n_uses = saved.blob is None, max(self._n_uses, saved.used)
         with self._lock:
             if key in self._saved:
@@ -399,7 +350,7 @@ class SavedStateStore:
             packed = len(zlib.compress(blob[:_TRIAL], 1)) < _PAYS * len(blob[:_TRIAL])
             data = zlib.compress(blob, 1) if packed else blob
             write_whole(path, data)
-            digest = _digest(key, data)
+            digest = digest_of(key, data)
             with self._lock:
                 if key in self._saved:
                     self._saved[key] = replace(self._saved[key], digest=digest, packed=packed)
@@ -422,25 +373,25 @@ class SavedStateStore:
         rows = [foreign.row for foreign in tuple(self._foreign.values())]
         with self._lock:
             known = tuple(self._saved.values())
-        rows += [_fields(saved) | {"kind": self.kind} for saved in known if saved.digest]
-        write_whole(self._folder / _INDEX, encode(rows))
+        rows += [fields(saved) | {"kind": self.kind} for saved in known if saved.digest]
+        write_whole(self._folder / INDEX, encode(rows))
 
     def _read_index(self, folder: Path) -> None:
         """What the index names and is there; files it does not name are removed."""
         rows: list[dict[str, Any]] = []
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            rows = [row for row in decode(list[Any], (folder / _INDEX).read_bytes()) if isinstance(row, dict)]
+            rows = [row for row in decode(list[Any], (folder / INDEX).read_bytes()) if isinstance(row, dict)]
         except FileNotFoundError:
             pass  # the first start
         except (OSError, CodecError) as error:
             _log.info("No index of saved states: %s", error)
         named = set()
         kind = decode(dict[str, Any], encode(self.kind))
-        for row in _counted(rows):
+        for row in counted(rows):
             try:
-                saved = _saved_of(row)
-                ours = row["kind"] == kind and saved.key == _key(
+                saved = saved_of(row)
+                ours = row["kind"] == kind and saved.key == key_of(
                     self.kind, saved.tokens, saved.conversation, saved.exact
                 )
             except (KeyError, ValueError, OverflowError) as error:
@@ -474,71 +425,8 @@ def forget_saved(folder: Path, conversation: ConversationId) -> None:
     saved.close()
 
 
-class Indexed(NamedTuple):
-    """What the index beside a file says of it. `kind`: as `StateKind`, in plain values; `intact`: it is as written."""
-
-    saved: SavedState
-    kind: dict[str, Any]
-    intact: bool
-
-
-def read_indexed(file: Path, data: Blob) -> Indexed | None:
-    """The entry of a file that holds `data`; None where the index beside it has none. Changes nothing."""
-    try:
-        rows = decode(list[Any], (file.parent / _INDEX).read_bytes())
-        row = next(row for row in rows if isinstance(row, dict) and row.get("key") == file.stem)
-        saved = _saved_of(_counted([row])[0])
-        return Indexed(saved, dict(row["kind"]), _digest(saved.key, data) == saved.digest)
-    except (OSError, StopIteration, KeyError, TypeError, ValueError, OverflowError):
-        return None
-
-
 def _remove(file: Path) -> None:
     try:
         file.unlink(missing_ok=True)
     except OSError as error:
         _log.warning("%s cannot be removed: %s", file, error)
-
-
-def _counted(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The rows of an index, with numbers in place of the times that earlier versions wrote."""
-    timed = [(at_s, i) for i, row in enumerate(rows) if "used" not in row and _is_time(at_s := row.get("at_s"))]
-    counted = [{name: value for name, value in row.items() if name != "at_s"} for row in rows]
-    for number, (_, i) in enumerate(sorted(timed, key=lambda pair: pair[0]), 1):  # type: ignore[arg-type,return-value]
-        counted[i]["used"] = number
-    return counted
-
-
-def _is_time(value: object) -> bool:
-    return isinstance(value, int | float) and 0 <= value < 1e12
-
-
-def _saved_of(row: dict[str, Any]) -> SavedState:
-    """One row of the index. Raises ValueError for what was never written by us."""
-    entry = from_builtins(_Entry, row)
-    if not _KEY.fullmatch(entry.key):
-        raise ValueError("a strange key")
-    if not 0 <= entry.n_bytes < 1 << 50 or entry.exact < 0 or not 0 <= entry.used < 1 << 62:
-        raise ValueError("a strange number")
-    if not entry.tokens or not math.isfinite(entry.prefill_ms):
-        raise ValueError("a state of no tokens, or of no time")
-    return SavedState(**_fields(entry))
-
-
-def _fields(entry: _Entry) -> dict[str, Any]:
-    return {name: getattr(entry, name) for name in _Entry.__slots__}
-
-
-def _key(kind: StateKind, tokens: Sequence[int], conversation: ConversationId, exact: int) -> str:
-    """The key of a state: by conversation, since it is deleted with it, and by `exact` where tokens were moved, since
-    their K and V are not those of a prefill.
-    """
-    moved = (exact,) if exact < len(tokens) else ()
-    return state_key(kind, (*tokens, -1, *moved, *conversation.encode()))
-
-
-def _digest(key: str, data: Blob) -> str:
-    """Of the file and of what it is said to be: the key covers model, settings, tokens and conversation."""
-    digest = hashlib.sha256(key.encode())
-    digest.update(data)
-    return digest.hexdigest()

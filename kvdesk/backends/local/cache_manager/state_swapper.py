@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from kvdesk.backends.local.cache_manager.operation_journal import OperationJournal
-from kvdesk.backends.local.cache_manager.saved_states import SavedState, SavedStateStore
+from kvdesk.backends.local.cache_manager.saved_state import SavedState
+from kvdesk.backends.local.cache_manager.saved_states import SavedStateStore
 from kvdesk.backends.local.cache_manager.sequences import CacheSequence
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.cache.blob import Blob

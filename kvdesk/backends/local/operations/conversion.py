@@ -10,7 +10,8 @@ import numpy as np
 from kvdesk.backends.local.cache_manager.hand_cells import CacheCopy
 from kvdesk.backends.local.cache_manager.operation_journal import Emit
 from kvdesk.backends.local.cache_manager.probe import Logits
-from kvdesk.backends.local.cache_manager.saved_states import SavedState, SavedStateStore
+from kvdesk.backends.local.cache_manager.saved_state import SavedState
+from kvdesk.backends.local.cache_manager.saved_states import SavedStateStore
 from kvdesk.backends.local.llama.requantize import loses_nothing_more, requantize
 from kvdesk.backends.local.llama.traits import Traits
 from kvdesk.cache.blob import BlobError

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from kvdesk.backends.local.cache_manager.cache import Cache
-from kvdesk.backends.local.cache_manager.saved_states import SavedState
+from kvdesk.backends.local.cache_manager.saved_state import SavedState
 from kvdesk.backends.local.cache_manager.sequences import Acquired, CacheSequence
 from kvdesk.backends.local.llama.model import Model
 from kvdesk.backends.local.prompt.prompt import Place

@@ -1,0 +1,150 @@
+"""A saved state, and the row that the index in its folder has of it; a file is loaded only where both agree.
+
+Knows nothing of limits, memory and threads (`saved_states`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import math
+import re
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from kvdesk.backends.local.cache_manager.sequences import ALL_EXACT
+from kvdesk.cache.blob import Blob
+from kvdesk.chat import ConversationId
+from kvdesk.codec import decode, from_builtins
+from kvdesk.policies.swap import StateKind, state_key
+from kvdesk.protocol.cache import MessageSpan
+from kvdesk.values import dataclass
+
+_log = logging.getLogger(__name__)
+INDEX, SUFFIX = "index.json", ".kvstate"
+_KEY = re.compile("[0-9a-f]{64}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """What the index keeps of a saved state.
+
+    key, n_bytes   of the state; prefill_ms: what it spares
+    used           number of its last use, of all uses in this folder: a clock may be set back
+    checkpoint     kept on the way, to go back to; not the conversation as it was when it was evicted
+    exact          so many leading tokens have K and V as a prefill makes them; those behind were moved there, so the
+                   state is of use to its own conversation only
+    client         name of the program whose request it was; "": a chat
+    sharing        as `Client.sharing`: of use to requests of the same value only, and never written to disk
+    """
+
+    key: str
+    conversation: ConversationId
+    tokens: tuple[int, ...]
+    n_bytes: int
+    prefill_ms: float
+    used: int
+    texts: tuple[str, ...]
+    spans: tuple[MessageSpan, ...]
+    digest: str
+    packed: bool
+    checkpoint: bool = False
+    exact: int = ALL_EXACT
+    client: str = ""
+    sharing: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SavedState(_Entry):
+    """A conversation outside the cache: its tokens, the state of its sequence (None: on disk), and what belongs to it.
+
+    used_s   time.monotonic() of its last use; -inf: before this start
+    """
+
+    blob: Blob | None = None
+    used_s: float = -math.inf
+
+    def may_go_to(self, conversation: ConversationId | None, sharing: str) -> bool:
+        """Whether the state is what a prefill makes, or the conversation's own, and not kept from those who ask."""
+        return self.sharing == sharing and (self.exact >= len(self.tokens) or self.conversation == conversation)
+
+
+class Indexed(NamedTuple):
+    """What the index beside a file says of it. `kind`: as `StateKind`, in plain values; `intact`: it is as written."""
+
+    saved: SavedState
+    kind: dict[str, Any]
+    intact: bool
+
+
+def read_indexed(file: Path, data: Blob) -> Indexed | None:
+    """The entry of a file that holds `data`; None where the index beside it has none. Changes nothing."""
+    try:
+        rows = decode(list[Any], (file.parent / INDEX).read_bytes())
+        row = next(row for row in rows if isinstance(row, dict) and row.get("key") == file.stem)
+        saved = saved_of(counted([row])[0])
+        return Indexed(saved, dict(row["kind"]), digest_of(saved.key, data) == saved.digest)
+    except (OSError, StopIteration, KeyError, TypeError, ValueError, OverflowError):
+        return None
+
+
+def read_state(folder: Path, saved: SavedState) -> Blob | None:
+    """The bytes of a state in the folder; None when the file is gone or not what was written."""
+    try:
+        data = (folder / f"{saved.key}{SUFFIX}").read_bytes()
+        if digest_of(saved.key, data) != saved.digest:
+            raise ValueError("its digest is not the one that was written down")
+        blob = zlib.decompressobj().decompress(data, saved.n_bytes + 1) if saved.packed else data
+        if len(blob) != saved.n_bytes:
+            raise ValueError("it has another length")
+    except (OSError, ValueError, zlib.error) as error:
+        _log.warning("The saved state %s cannot be used: %s", saved.key, error)
+        return None
+    return blob
+
+
+def counted(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows of an index, with numbers in place of the times that earlier versions wrote."""
+    timed = [(at_s, i) for i, row in enumerate(rows) if "used" not in row and _is_time(at_s := row.get("at_s"))]
+    found = [{name: value for name, value in row.items() if name != "at_s"} for row in rows]
+    for number, (_, i) in enumerate(sorted(timed, key=lambda pair: pair[0]), 1):  # type: ignore[arg-type,return-value]
+        found[i]["used"] = number
+    return found
+
+
+def _is_time(value: object) -> bool:
+    return isinstance(value, int | float) and 0 <= value < 1e12
+
+
+def saved_of(row: dict[str, Any]) -> SavedState:
+    """One row of the index. Raises ValueError for what was never written by us."""
+    entry = from_builtins(_Entry, row)
+    if not _KEY.fullmatch(entry.key):
+        raise ValueError("a strange key")
+    if not 0 <= entry.n_bytes < 1 << 50 or entry.exact < 0 or not 0 <= entry.used < 1 << 62:
+        raise ValueError("a strange number")
+    if not entry.tokens or not math.isfinite(entry.prefill_ms):
+        raise ValueError("a state of no tokens, or of no time")
+    return SavedState(**fields(entry))
+
+
+def fields(entry: _Entry) -> dict[str, Any]:
+    """What the index keeps of a state, by name."""
+    return {name: getattr(entry, name) for name in _Entry.__slots__}
+
+
+def key_of(kind: StateKind, tokens: Sequence[int], conversation: ConversationId, exact: int) -> str:
+    """The key of a state: by conversation, since it is deleted with it, and by `exact` where tokens were moved, since
+    their K and V are not those of a prefill.
+    """
+    moved = (exact,) if exact < len(tokens) else ()
+    return state_key(kind, (*tokens, -1, *moved, *conversation.encode()))
+
+
+def digest_of(key: str, data: Blob) -> str:
+    """Of the file and of what it is said to be: the key covers model, settings, tokens and conversation."""
+    digest = hashlib.sha256(key.encode())
+    digest.update(data)
+    return digest.hexdigest()
