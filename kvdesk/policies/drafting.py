@@ -41,7 +41,7 @@ class Chance(NamedTuple):
 
 class Price(NamedTuple):
     """A batch of `n_tokens` costs as much as so many steps with one token of each answer. at_best: how many times as
-    quick it is where all guesses are right.
+    quick it is where all guesses are right; less where an answer without any would be much slower.
     """
 
     n_tokens: int
@@ -99,8 +99,9 @@ class DraftSize:
             gain = sum(expected) / k / steps
             if gain > max(best.gain, SCATTER) and min(expected) * SCATTER >= steps:
                 best = Draft(sizes, gain)
-            if price is None or n / k / steps >= price.at_best:
-                price = Price(n, steps, n / k / steps)
+            at_best = min(n / k, SCATTER * min(chance.most for chance in chances)) / steps
+            if price is None or at_best >= price.at_best:
+                price = Price(n, steps, at_best)
         if best.gain > 1.0 or price is None:
             return best
         self._n_refused += 1

@@ -271,6 +271,7 @@ class Measurements:
         hits = (
             Curve(marked("prefix hits"), self.hit, palette.ORANGE, "points", "prefix hit of the request"),
             Curve(marked("cumulative"), self.hits, palette.SILVER, export="prefix hit cumulative"),
+            Curve(marked("guesses right"), self.right, palette.BLUE),
         )
         processors = (
             Curve("kvdesk", self.own, palette.BLUE, export="processor, this process"),
@@ -306,7 +307,6 @@ class Measurements:
                 (marked("up to n_kv"), "K and V up to n_kv", self.live_mb),
             ),
             GraphSpec("%", hits, top=100.0),
-            GraphSpec("%", (Curve(marked("guesses right"), self.right, palette.BLUE),), top=100.0),
             GraphSpec(marked("cores"), processors),
         )
 

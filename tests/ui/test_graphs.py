@@ -45,6 +45,7 @@ def session() -> Measurements:
     for i in range(1, 1000):
         measured.add_speed(SpeedSample(100.0 + i / 10, "decode", 1, 10.0 + i / 100, 256 if i < 500 else 512))
         if i == 400:
+            measured.add_speed(SpeedSample(140.0, "decode", 3, 10.0, 256, n_drafted=4, n_accepted=2))
             measured.add_operation(OperationDone(1, 140.0, "remove", "llama_memory_seq_rm(mem, 0, 4, -1)", 0.1))
         if i % 10 == 0:
             measured.add_load(LoadSample(100.0 + i / 10, 1.8, 0.4, 2))

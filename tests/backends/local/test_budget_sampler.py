@@ -122,6 +122,21 @@ def test_a_model_that_opens_its_reasoning_itself(headless: HeadlessEngine) -> No
     assert said_by(headless, " two three", 2, before) == " two\n</think> three"
 
 
+def test_the_closing_mark_is_foreseen(headless: HeadlessEngine) -> None:
+    """What is known to come does, and stays as it was said when it comes."""
+    vocab = session_of(headless).loaded.model.vocab
+    vocab.show(MARKS.texts)
+    tokens = vocab.tokenize("<think> one two three four", add_special=False, parse_special=True)
+    sampler = with_budget(Scripted(tokens), vocab, MARKS, 2)
+    found: list[int] = []
+    foreseen: list[tuple[int, list[int]]] = []
+    for _ in tokens:
+        found.append(sampler.sample(None, 0))
+        foreseen.append((len(found), sampler.forced()))
+    assert any(known for _, known in foreseen)
+    assert all(found[n : n + len(known)] == known[: len(found) - n] for n, known in foreseen)
+
+
 def test_without_marks_nothing_is_closed(headless: HeadlessEngine) -> None:
     vocab = session_of(headless).loaded.model.vocab
     inner = Sampler(plan_sampling(Sampling(temperature=0.0), vocab), vocab)

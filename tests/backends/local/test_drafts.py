@@ -79,6 +79,11 @@ def exact(request: pytest.FixtureRequest, talking_file: Path, model_file: Path) 
     yield from opened_with(path, SMALL.model_copy(update={"exact": True}))
 
 
+@pytest.fixture(scope="module", params=[True, False], ids=["unified", "streams"])
+def several(request: pytest.FixtureRequest, talking_file: Path) -> Iterator[HeadlessEngine]:
+    yield from opened_with(talking_file, SMALL.model_copy(update={"kv_unified": request.param}))
+
+
 def answer(engine: HeadlessEngine, sampling: Sampling = GREEDY, *, drafts: bool) -> tuple[HeadlessChat, TurnStats]:
     engine.do(UsePolicy(CachePolicy(drafts=drafts)))
     chat = HeadlessChat(engine)
@@ -223,8 +228,9 @@ def test_what_a_grammar_leaves_no_choice_of_is_guessed(drafting: HeadlessEngine)
 
 
 @much
-def test_several_answers_draft_at_once(drafting: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_several_answers_draft_at_once(several: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     """One batch a step has guesses of all; each text is that of the conversation alone."""
+    drafting = emptied(several, monkeypatch)
     chat, _ = answer(drafting, drafts=False)
     plain = chat.messages[-1]
     monkeypatch.setattr(requests, "Guess", type("Script", (Scripted,), {"answer": plain.tokens, "wrong": 4}))

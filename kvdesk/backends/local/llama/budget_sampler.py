@@ -62,7 +62,7 @@ class BudgetSampler(Sampler):
             self.see(token)
 
     def forced(self) -> list[int]:
-        return self._forced or self._inner.forced()
+        return [*self._forced] or self._inner.forced()
 
     def take_logprobs(self, n: int) -> tuple[TokenLogprobs, ...]:
         return self._inner.take_logprobs(n)

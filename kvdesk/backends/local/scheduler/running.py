@@ -341,7 +341,8 @@ class Running:
 
     @property
     def _may_draft(self) -> bool:
-        most = self._context.n_ubatch if self._together else 1
+        """With exact answers one at a time: wrong guesses of several leave holes between their cells (`keep_order`)."""
+        most = self._context.n_ubatch if self._together and not self._context.settings.exact else 1
         return self._why_no_drafts() is None and len(self._requests) <= most
 
     def _next_tokens(self, n_room: int) -> list[tuple[Request | Reading, Batch]]:
