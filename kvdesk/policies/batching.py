@@ -1,12 +1,12 @@
 """What the next batch holds, over all running turns: tokens of answers and chunks of prompts take turns.
 
-An answer must visibly go on while another conversation reads a long prompt, and the prompt must not take much longer
-for it. A chunk below `TILE` tokens goes along with the answers' tokens, since a batch costs a pass over the weights,
-however small: it is as large as the gap allows. A larger one has its own batch, since one more token costs as much
-as a step there: it is halved when the last one took longer than the gap and doubled when it took less than half of it.
-After a chunk come as many steps without prompt as the answer needs for its speed; after one of a job, for which nobody
-waits, as many as take as long. Pure: no queue, no clock; the caller reports how long a batch took.
-(docs/reading-beside.md has the measurements.)
+An answer must visibly continue while another conversation reads a long prompt, and the prompt must not take much longer
+because of it. A chunk of fewer than `TILE` tokens shares a batch with the answers' tokens, because even a small batch
+is one pass over the weights; it is as large as the gap allows. A larger chunk has its own batch, because one more token
+in it costs as much as a step. It is halved if the last one took longer than the gap, and doubled if it took less than
+half of it. After a chunk, the answer gets as many steps without a prompt as its speed needs; after a chunk of a job,
+for which nobody waits, as many as take the same time. Pure: no queue, no clock; the caller reports how long a batch
+took. (docs/reading-beside.md has the measurements.)
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Want:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """That many tokens of this sequence are in the batch."""
+    """How many tokens of this sequence are in the batch."""
 
     seq_id: int
     n_tokens: int
@@ -46,7 +46,7 @@ class Share:
 class ChunkSize:
     """Tokens of the next chunk, and steps after it, from what the last batches took.
 
-    n_tokens  from `TILE` on a power of two, at most n_batch
+    n_tokens  a power of two from `TILE` on, at most n_batch
     block     as `Context.block`: no chunk has fewer tokens
     """
 
@@ -76,7 +76,7 @@ class ChunkSize:
 
     @property
     def halved(self) -> bool:
-        """Whether answers have had as long as the last chunk took: half of their speed, however quick they are."""
+        """Whether answers have had as much time as the last chunk: half of their speed, however fast they are."""
         return self._steps_ms >= self._chunk_ms
 
     def step_took(self, ms: float) -> None:
@@ -85,7 +85,7 @@ class ChunkSize:
         self._steps_ms += ms
 
     def prompt_took(self, n_tokens: int, ms: float) -> None:
-        """A batch of a prompt that nobody waited beside: what a token costs, while no chunk has told it."""
+        """A batch of a prompt while no answer waited: what a token costs, until a chunk has shown it."""
         if n_tokens < TILE or self._taken:
             return
         fits = int(n_tokens * (AIM * self.longest_ms - self._step_ms) / ms)
@@ -117,7 +117,7 @@ class ChunkSize:
 def compose(
     wants: Sequence[Want], chunk: ChunkSize, n_batch: int, n_decoded: int = 0, *, together: bool = True
 ) -> tuple[Share, ...]:
-    """The next batch for these turns, none of which is left out for good.
+    """The next batch for these turns. None of them is left out forever.
 
     wants      prompts in the order in which they came
     n_decoded  batches since the last one with tokens of a prompt
@@ -157,8 +157,8 @@ def compose(
 
 
 def _split(prompts: Sequence[Want], n_tokens: int) -> tuple[Share, ...]:
-    """Share out `n_tokens`, nobody more than it has: a short prompt does not wait for a long one, which is read as well
-    however many short ones come.
+    """Share out `n_tokens`, to each at most what it has: a short prompt does not wait for a long one, and a long one is
+    read however many short ones come.
     """
     first = prompts[0]
     parts = {first.seq_id: min(first.n_prefill, (n_tokens + 1) // 2)}

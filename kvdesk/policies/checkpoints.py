@@ -1,4 +1,4 @@
-"""When a whole state is kept as a checkpoint while a turn is read, and which checkpoint goes for another.
+"""When a whole state is saved as a checkpoint while a turn is read, and which checkpoint is dropped for another.
 
 For memories that can only be restored whole: recurrent states, and sliding windows smaller than the context. There an
 edit or another answer goes back to the longest checkpoint that the new prompt begins with (llama-server's
@@ -48,10 +48,10 @@ def pauses(
 ) -> list[int]:
     """Where the prefill of a prompt pauses so that its state can be kept: numbers of tokens, ascending.
 
-    At `marks` (where the text of the last message begins, say: an edit goes back there), every that many tokens, and
-    before the last token, whose logits another answer needs. n_kept: leading tokens whose state is kept already;
-    n_held: tokens that need not be read; pause_ms: what one batch more costs; token_ms: what a token of a prompt costs;
-    block: only multiples of it.
+    At `marks` (such as the beginning of the last message: an edit goes back there), at regular distances, and before
+    the last token, whose logits another answer needs. n_kept: leading tokens whose state is saved already; n_held:
+    tokens that need not be read; pause_ms: cost of one more batch; token_ms: cost of a token of a prompt; block: only
+    multiples of it.
     """
     regular = range((n_held // CHECKPOINT_EVERY + 1) * CHECKPOINT_EVERY, n_prompt, CHECKPOINT_EVERY)
     found: list[int] = []
@@ -67,9 +67,9 @@ def pauses(
 
 
 def give_way(there: Sequence[Checkpoint], conversation: str, n_bytes: int, memory_bytes: int) -> list[str] | None:
-    """Keys that go so that `conversation` can have one more of `n_bytes`; None if it is too large at all.
+    """Keys to drop so that `conversation` can have one more of `n_bytes`; None if it is too large anyway.
 
-    Those that save least go first, and of equals the longest unused: what stays is spread over the conversation.
+    Those that save least are dropped first, of equals the longest unused: the rest is spread over the conversation.
     """
     limit = int(CHECKPOINT_SHARE * memory_bytes)
     if n_bytes > limit:

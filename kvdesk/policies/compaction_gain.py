@@ -1,4 +1,4 @@
-"""Whether a shorter span pays back: what tokens gain from it against the time that moving states takes.
+"""Whether a shorter span pays: what tokens gain from it, compared with the time to move states.
 
 The span gets shorter when the cache is compacted, or when idle sequences leave it for memory. Without flash attention
 every cell below n_kv costs as much as a visible one; with it a fifth. Pure. Must never know the engine.
@@ -14,7 +14,7 @@ from kvdesk.values import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Fragmented:
-    """The cache now: span, span after the change, cells the next token sees, bytes of the states that are moved."""
+    """The cache now: its span, the span after the change, cells the next token sees, bytes of the states to move."""
 
     n_kv: int
     n_kv_after: int
@@ -24,7 +24,7 @@ class Fragmented:
 
 @dataclass(frozen=True, slots=True)
 class NextPrompt:
-    """`n_new` tokens of it are read behind `n_past`, in batches of `n_batch`."""
+    """`n_new` tokens of it are read after `n_past`, in batches of `n_batch`."""
 
     n_new: int
     n_past: int
@@ -40,7 +40,7 @@ class Verdict:
 
 
 def judge_leaving(costs: Costs, cache: Fragmented, prompt: NextPrompt) -> Verdict:
-    """Save idle sequences to memory before this prompt is read? What is restored from there costs as much again."""
+    """Whether to save idle sequences to memory before this prompt is read. Restoring them costs as much again."""
     n_own = prompt.n_past + prompt.n_new
     now, after = (
         costs.reading_ms(prompt.n_new, prompt.n_past, prompt.n_batch, max(0, n_kv - n_own)) or 0.0
@@ -56,7 +56,7 @@ def judge_leaving(costs: Costs, cache: Fragmented, prompt: NextPrompt) -> Verdic
 
 
 def judge_compaction(costs: Costs, cache: Fragmented) -> Verdict:
-    """Compact while nobody waits?"""
+    """Whether to compact while nobody waits."""
     if cache.n_kv_after >= cache.n_kv:
         said = tr("Attention reads {n:,} cells, and would after compacting too.")
         return Verdict(False, said.format(n=cache.n_kv))

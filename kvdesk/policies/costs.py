@@ -1,9 +1,9 @@
-"""What batches and states take on this machine: ms by tokens and cells, bytes a ms, learned from what was measured.
+"""What batches and states cost on this machine: ms by tokens and cells, bytes per ms, learned from measurements.
 
-A token costs a line over the cells that it reads. One token, a few and a tile or more have their own lines, since
-llama.cpp computes their attention with different kernels. Flash attention skips masked cells (ggml-cpu/ops.cpp), but
-each head of each layer looks at the mask of each. Forecasts, pieces of prompts, swapping and compaction ask here. Pure:
-measured times come in. Must never know the engine.
+The cost of a token is linear in the cells that it reads. One token, a few and a tile or more have their own lines,
+since llama.cpp computes their attention with different kernels. Flash attention skips masked cells (ggml-cpu/ops.cpp),
+but each head of each layer looks at the mask of each. Forecasts, pieces of prompts, swapping and compaction ask here.
+Pure: measured times come in. Must never know the engine.
 """
 
 from __future__ import annotations
@@ -31,9 +31,10 @@ class Reads:
 
 
 class _Line:
-    """ms of a token by the cells it reads: through the medians of what was measured last over about as many cells.
+    """ms of a token by the cells it reads: a line through the medians of the latest measurements over about as many
+    cells.
 
-    Load makes short spans dear as well as long ones, so a slope is never negative, and outliers turn no median.
+    Load makes short spans expensive as well as long ones, so a slope is never negative. Outliers do not move a median.
     """
 
     def __init__(self) -> None:
@@ -152,7 +153,7 @@ class Costs:
         return total
 
     def usual_tok_s(self, n_tokens: int, n_past: int, n_batch: int) -> float:
-        """How fast that many tokens are read as a rule; 0.0 while too few batches were measured."""
+        """How fast this many tokens are usually read; 0.0 while too few batches were measured."""
         if n_tokens < 1 or self._line(min(n_tokens, n_batch)).n < KEPT:
             return 0.0
         ms = self.reading_ms(n_tokens, n_past, n_batch)

@@ -1,7 +1,7 @@
 """Why the first token came when it did: what was measured on the way to it, as a sentence that begins with the time.
 
-Owns the words. A cause is named only where it was
-measured; where none was, the sentence has the numbers alone. Pure: clocks and counters come in as numbers.
+Owns the words. A cause appears only if it was measured; without one, the sentence has only the numbers. Pure: clocks
+and counters come in as numbers.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class Delay:
 
     all_s       the whole time
     queue_s     waited until other answers had ended; `load_s`: while the model was loaded; `wait_s`: for anything else
-    saved       where the state was that was brought back in `restore_s`
+    saved       where the state was that was restored in `restore_s`
     prompt_s    the template was rendered, and its text tokenized
     n_read      tokens of the prompt that were read at `tok_s`; `usual_tok_s`: 0 if it is not known
     beside      other answers were read or written in the same batches
@@ -58,7 +58,7 @@ def first_token_reason(delay: Delay) -> str:
 
 
 def _before(delay: Delay) -> list[str]:
-    """What came before the first token was read, where it took a part of the time that one notices."""
+    """What happened before the first token was read, if it took a noticeable part of the time."""
     parts = (
         (delay.load_s, tr("{seconds} while the model was loaded")),
         (delay.queue_s, tr("{seconds} in the queue behind another answer")),
@@ -85,7 +85,7 @@ def _reading(delay: Delay) -> str:
 
 
 def _causes(delay: Delay) -> list[str]:
-    """Why it was read slowly. Where nobody knows whether it was slow, what others took is still worth knowing."""
+    """Why it was read slowly. If that is not known, what other programs used is still worth knowing."""
     if delay.n_read < FEW_TOKENS or delay.tok_s >= delay.usual_tok_s / SCATTER > 0:
         return []
     found = []

@@ -1,4 +1,4 @@
-"""What sending will cost, said before sending: tokens from cache, tokens to compute, time to the first token.
+"""What sending will cost, shown in advance: tokens from cache, tokens to compute, time to the first token.
 
 Pure: measured times come in (`Costs`). Must never know the engine.
 """
@@ -12,7 +12,7 @@ from kvdesk.values import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """`first_token_ms` is None until something was measured. `restore_ms`: part of it, bringing back a saved state."""
+    """`first_token_ms` is None until something was measured. `restore_ms`: part of it, restoring a saved state."""
 
     n_reused: int
     n_prefill: int
@@ -36,7 +36,7 @@ class Forecast:
 def forecast(n_prompt: int, n_reused: int, costs: Costs, n_batch: int, *, restore_ms: float = 0.0) -> Forecast:
     """Forecast for a prompt of `n_prompt` tokens of which the first `n_reused` are in the cache or in its saved state.
 
-    restore_ms: to bring the saved state back. At least one token is decoded, since its logits are needed.
+    restore_ms: to restore the saved state. At least one token is decoded, because its logits are needed.
     """
     n_reused = max(0, min(n_reused, n_prompt - 1))
     n_prefill = n_prompt - n_reused

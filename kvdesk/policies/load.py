@@ -16,7 +16,7 @@ import psutil
 from kvdesk.policies.tuned import HALF_A_CORE, LOAD_INTERVAL_S
 
 STALE_S = 5 * LOAD_INTERVAL_S
-"""A reading over more than this says what others took at some time, not that they do so now."""
+"""A reading over more than this shows what others used at some time, not that they do so now."""
 
 _APART_S = 0.002
 _PROC_STAT, _PROC_LOADAVG, _PROC_TASKS = Path("/proc/stat"), Path("/proc/loadavg"), Path("/proc/self/task")
@@ -29,7 +29,7 @@ class LoadMeter:
     `busy_s` gives the seconds all processors of the machine were busy since some moment, `own_s` those of this
     process; both default to the system's counters. `runnable`: threads of other processes that run or wait for a
     processor at this moment; with it a stale reading, or one while this process waited, says no more than that. None
-    where nobody knows.
+    if it is not known.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ def _is_runnable(task: Path) -> bool:
 
 def major_faults() -> int:
     """Pages of memory that this process had to wait for until they were read from a disk: parts of a model's file, or
-    what was swapped out. 0 if the system does not tell (Windows counts others with them).
+    what was swapped out. 0 if the system does not report it (Windows counts others with them).
     """
     if sys.platform == "win32":
         return 0

@@ -22,7 +22,7 @@ Destination = Literal["memory", "disk", "nowhere"]
 
 @dataclass(frozen=True, slots=True)
 class StateKind:
-    """All that decides whether a saved state means the same in another context. `rope`: (freq_base, freq_scale)."""
+    """What decides whether a saved state means the same in another context. `rope`: (freq_base, freq_scale)."""
 
     model_sha256: str
     engine_version: str
@@ -97,10 +97,10 @@ def state_key(kind: StateKind, tokens: Sequence[int]) -> str:
 
 
 def eviction_order(residents: Sequence[Resident], n_cells: int) -> list[tuple[Resident, str]]:
-    """Idle conversations to evict, in order, so that about `n_cells` cells get free; fewer when no more can.
+    """Idle conversations to evict, in order, so that about `n_cells` cells become free; fewer if there are no more.
 
-    Longest unused first, weighed by what its return will cost for each cell it frees: of two that have waited alike the
-    one that is cheaper to bring back. Who frees nothing stays.
+    Longest unused first, weighed by what its return will cost for each cell it frees: of two that have waited equally
+    long, the one that is cheaper to restore. A conversation that frees nothing stays.
     """
     result: list[tuple[Resident, str]] = []
     for resident in sorted((r for r in residents if not r.busy and r.n_own), key=_staying_value):
@@ -154,8 +154,8 @@ def place(resident: Resident, states: Sequence[StateInfo], limits: Limits) -> Pl
 
 
 def room_in_memory(states: Sequence[StateInfo], limits: Limits) -> int:
-    """Bytes that may be saved to memory before a state that was of use lately must give way. Who saves more than that
-    in turn always drops what is asked for next.
+    """Bytes that may be saved to memory before a recently used state must be dropped. Saving more than that in turn
+    always drops what is needed next.
     """
     lately = sum(s.n_bytes for s in states if s.tier == "memory" and s.idle_s < LATELY_S)
     return max(0, limits.memory_bytes - lately)

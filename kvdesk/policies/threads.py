@@ -1,7 +1,7 @@
 """How many threads decode: the cores that other processes leave free.
 
-Threads of one decode wait for each other hundreds of times a token. One that shares its core with another process
-holds up all others, so that fewer threads are faster. Pure: the load comes in as a number (`load`).
+Threads of one decode wait for each other hundreds of times per token. A thread that shares its core with another
+process holds up all others, so fewer threads are faster. Pure: the load comes in as a number (`load`).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class ThreadPolicy:
     """Call `load` with every reading of the load; set what it returns before the next decode.
 
     n_cores: physical cores of the machine; n_most: threads the user allows. Two readings in a row must agree on a
-    change, so that a hiccup of another process changes nothing; one is enough after a while without any.
+    change, so that a short spike of another process changes nothing; after a while without any, one is enough.
     """
 
     def __init__(self, n_cores: int, n_most: int | None = None) -> None:

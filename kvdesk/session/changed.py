@@ -50,7 +50,7 @@ class Changed(Flag):
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """What came of a command; see `Store.notify`."""
+    """The outcome of a command; see `Store.notify`."""
 
     sentence: str
     tone: Tone = ""
@@ -60,7 +60,7 @@ class Notice:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """An error that is shown where one writes."""
+    """An error shown in the message box."""
 
     sentence: str
     detail: str = ""

@@ -1,6 +1,6 @@
 """What a user can ask of the application, as typed methods: widgets call them, `kvdesk.app.commands` does them.
 
-Every method returns at once; what comes of it is in the `Store`. This class does nothing: a window alone can be shown.
+Every method returns at once; its outcome is in the `Store`. This class does nothing, so a window can be shown alone.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ReportChoice:
-    """What a user lets into a report beside versions, settings without texts and what the model's cache can do.
+    """What a user allows in a report besides versions, settings without texts and what the model's cache can do.
 
     texts    the chat that is open, and the texts that are otherwise left out of logs, settings and journal
     folders  whole paths
@@ -69,7 +69,7 @@ class Commands:
         """Continue this answer, or the last one, where it ended."""
 
     def preview(self, conversation: ConversationId, text: str, replaced: MessageId | None = None) -> None:
-        """Ask what sending this text would cost, in the place of a message if one is named: `TurnPreview`."""
+        """Ask what sending this text would cost, or replacing a message with it: `TurnPreview`."""
 
     # --- messages -----------------------------------------------------------------------------------------------------
 
@@ -80,10 +80,10 @@ class Commands:
         """The model's answer in other words, as a branch; `go_on`: the model continues it."""
 
     def preview_token(self, conversation: ConversationId, message: MessageId, at: int) -> None:
-        """Ask what going on with another token in the place of number `at` of an answer would cost: `TurnPreview`."""
+        """Ask what it would cost to continue an answer with another token at number `at`: `TurnPreview`."""
 
     def take_token(self, conversation: ConversationId, message: MessageId, at: int, token: int) -> None:
-        """Go on with another token there, as a branch."""
+        """Continue with another token there, as a branch."""
 
     def pin_message(self, conversation: ConversationId, message: MessageId, *, pinned: bool) -> None:
         """Pin a message, or unpin it."""
@@ -92,24 +92,24 @@ class Commands:
         """Delete a message; `with_pair`: the question with all versions of its answer."""
 
     def undelete_messages(self, conversation: ConversationId) -> None:
-        """Bring back what was deleted last."""
+        """Restore what was deleted last."""
 
     def show_branch(self, conversation: ConversationId, message: MessageId) -> None:
         """Show the branch through this message."""
 
     def compare(self, conversation: ConversationId, message: MessageId) -> None:
-        """Put the answers at the place of this one side by side."""
+        """Show this answer and its alternatives side by side."""
 
     # --- drafts, queue, attachments -----------------------------------------------------------------------------------
 
     def keep_draft(self, conversation: ConversationId, text: str) -> None:
-        """What is typed and not sent, soon enough to outlive a crash."""
+        """Store what is typed but not sent, soon enough to survive a crash."""
 
     def cancel_queued(self, conversation: ConversationId, index: int, text: str, *, edited: bool = False) -> None:
-        """A queued message waits no longer; `edited`: it is in the message box again."""
+        """Remove a queued message from the queue; `edited`: it returns to the message box."""
 
     def move_queued(self, conversation: ConversationId, index: int, text: str, to: int) -> None:
-        """A queued message waits at another place."""
+        """Move a queued message to another place."""
 
     def release_queue(self, conversation: ConversationId) -> None:
         """Send what waits."""
@@ -153,7 +153,7 @@ class Commands:
         """Delete it; for some seconds that can be undone."""
 
     def undo_delete(self) -> None:
-        """Bring back the conversation that was deleted last."""
+        """Restore the conversation that was deleted last."""
 
     def search(self, text: str) -> None:
         """Search all chats."""
@@ -177,7 +177,7 @@ class Commands:
         """Ask which chats of a file are to be added."""
 
     def save_unsaved(self, path: Path) -> None:
-        """Write the messages that the disk does not take to this file too."""
+        """Also write the messages that the disk does not accept to this file."""
 
     # --- cache --------------------------------------------------------------------------------------------------------
 
@@ -189,7 +189,7 @@ class Commands:
         self.submit(Operate(operation))
 
     def cancel_work(self) -> None:
-        """End what `Working` reports."""
+        """Cancel what `Working` reports."""
 
     def fork(self, conversation: ConversationId, message: MessageId | None, p0: int = -1, p1: int = -1) -> None:
         """A new conversation with the messages up to this one (None: all) that shares the cells of `[p0, p1)`; -1: from
@@ -203,7 +203,7 @@ class Commands:
         """Write a journal as JSON lines."""
 
     def watch(self, watched: bool) -> None:
-        """Whether the cache is looked at: snapshots are made only then."""
+        """Whether the cache is shown: snapshots are made only then."""
 
     # --- models, application ------------------------------------------------------------------------------------------
 

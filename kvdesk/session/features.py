@@ -1,4 +1,4 @@
-"""What can be asked of the parts that a build can do without: the laboratory, models and their hub, servers, serving.
+"""What can be asked of the parts that a build can leave out: the laboratory, models and their hub, servers, serving.
 
 Their controllers in `kvdesk.app` carry it out. These classes do nothing, as `Commands`.
 """
@@ -28,7 +28,7 @@ class LabCommands:
         """Run an experiment."""
 
     def cancel(self, why: str = "") -> None:
-        """End the one that runs. `why`: a sentence, where a user did not ask for it."""
+        """End the running one. `why`: a sentence, if the user did not end it."""
 
     def ask_results(self, experiment_id: str) -> None:
         """Ask for its past results: `LabPage.show_results`."""
@@ -57,7 +57,7 @@ class HubCommands:
     """Of the model hub, and of downloads by their keys."""
 
     def fill(self) -> None:
-        """The part is shown; nothing is asked of the network yet."""
+        """The part is shown; the network is not used yet."""
 
     def search(self, words: str) -> None:
         """Search for models, or show those of a repository that is named."""
@@ -75,7 +75,7 @@ class HubCommands:
         """Go on with it."""
 
     def drop(self, key: str) -> None:
-        """Cancel it, or take it off the list."""
+        """Cancel it, or remove it from the list."""
 
     def open(self, key: str) -> None:
         """Open the model that was downloaded."""
@@ -94,7 +94,7 @@ class ServerCommands:
         """Open its model."""
 
     def forget(self, url: str) -> None:
-        """It is not listed any more, and its key not kept."""
+        """Remove it from the list, and delete its key."""
 
     def read_key(self, url: str) -> None:
         """Ask for the key of a known server: `ConnectSection.show_key`."""
@@ -108,7 +108,7 @@ class ToolCommands:
     """Of servers of tools, by their names."""
 
     def start(self, name: str) -> None:
-        """Start a server, or connect to it; a user is asked first where that was not allowed for good."""
+        """Start a server, or connect to it; the user is asked first unless it was allowed permanently."""
 
     def stop(self, name: str) -> None:
         """End it."""
@@ -117,13 +117,13 @@ class ToolCommands:
         """Add a server, or replace that of its name. values: of its variables or headers; they are kept as keys."""
 
     def forget(self, name: str) -> None:
-        """It is not listed any more, and what was allowed to it is not allowed."""
+        """Remove it from the list, with its permissions."""
 
     def import_file(self, path: Path) -> None:
         """Add the servers that another program's file lists."""
 
     def leave_out(self, name: str, tools: tuple[str, ...]) -> None:
-        """These tools of it are offered to no chat."""
+        """No chat is offered these tools of it."""
 
     def revoke(self, grant: ToolGrant) -> None:
         """Ask again from now on."""

@@ -16,7 +16,7 @@ Listener: TypeAlias = Callable[[frozenset[str]], None]
 
 
 class SettingsStore:
-    """`save` keeps each change at once; `complain` hears when that failed. Both run on the caller's thread."""
+    """`save` stores each change at once; `complain` is called if that failed. Both run on the caller's thread."""
 
     def __init__(
         self,

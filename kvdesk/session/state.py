@@ -158,7 +158,7 @@ class State:
         return self.turns.get(self.selected) if self.selected is not None else None
 
     def missing(self, feature: Feature) -> str:
-        """What to say where the back end does not have it; empty if it has."""
+        """What to say if the back end does not have it; empty if it has."""
         return "" if feature in self.features else tr(MISSING[feature])
 
     @property
@@ -258,7 +258,7 @@ class State:
         return (*found, *(Target(-1, name, self.title(name, -1), 0, -1, size) for name, size in gone))
 
     def target_of(self, conversation: ConversationId | None) -> Target | None:
-        """The sequence in which a conversation goes on, None if it has none and is not swapped out."""
+        """The sequence in which a conversation continues; None if it has none and is not swapped out."""
         if conversation is None:
             return None
         seq_id = self.sequences.get(conversation, -1)
@@ -287,12 +287,12 @@ class State:
         return next((spans for spans in self.spans.values() if spans.seq_id == seq_id), None)
 
     def span_of(self, conversation: ConversationId, message: MessageId) -> MessageSpan | None:
-        """Where a message lies in its sequence, None while it is not known."""
+        """Where a message is in its sequence; None while it is not known."""
         spans = self.spans.get(conversation)
         return next((span for span in spans.spans if span.message == message), None) if spans else None
 
     def tool_spans(self) -> dict[int, tuple[tuple[str, int, int], ...]]:
-        """Where the schemas of servers lie in the sequence of the shown conversation, by seq_id: name, p0, p1."""
+        """Where the schemas of servers are in the sequence of the shown conversation, by seq_id: name, p0, p1."""
         seq_id = self.sequences.get(self.selected, -1) if self.selected is not None else -1
         prices = sorted(self.chat_prices.values(), key=lambda price: price.p0)
         return {seq_id: tuple((one.server, one.p0, one.p1) for one in prices)} if prices and seq_id >= 0 else {}

@@ -70,7 +70,7 @@ class Store(State):
     """Everything at this moment. Widgets and controllers read it and keep no copy; `apply` takes events over, the other
     methods of the first part what the user or the application does. Each tells the listeners what it changed.
 
-    `save` keeps each change of a setting at once; `complain` hears when that failed.
+    `save` stores each change of a setting at once; `complain` is called if that failed.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class Store(State):
         return partial(self._listeners.remove, listener)
 
     def _tell(self, changed: Changed, update: Update | None = None) -> Changed:
-        """One listener that fails costs no other."""
+        """A listener that fails does not affect others."""
         for listener in tuple(self._listeners):
             guarded(partial(listener, changed, update))
         return changed
@@ -99,19 +99,19 @@ class Store(State):
     # --- changes --------------------------------------------------------------------------------------------------
 
     def apply(self, update: Event | MessageChange) -> Changed:
-        """Take over an event of the engine, or a change of messages; the parts of the state that it changed."""
+        """Apply an event of the engine, or a change of messages. Returns the parts of the state that it changed."""
         changed = guarded(partial(self._take, update)) or Changed.NOTHING
         guarded(partial(self._measure, update))
         return self._tell(changed, update)
 
     def notify(self, sentence: str, tone: Tone = "", file: str = "", ends: str = "") -> None:
-        """Show what came of a command: "good" goes automatically, "warning" and "danger" stay until they are dismissed.
-        `file`: what was saved, whose folder can be opened; `ends`: the sentence that is no longer true.
+        """Show the outcome of a command: "good" disappears automatically, "warning" and "danger" stay until they are
+        dismissed. `file`: what was saved, whose folder can be opened; `ends`: the sentence that is no longer true.
         """
         self._tell(Changed.NOTHING, Notice(sentence, tone, file, ends))
 
     def complain(self, sentence: str, detail: str = "") -> None:
-        """Show an error where one writes, until it is dismissed."""
+        """Show an error in the message box, until it is dismissed."""
         self._tell(Changed.NOTHING, Problem(sentence, detail))
 
     def _take(self, event: Event | MessageChange) -> Changed:
@@ -282,7 +282,7 @@ class Store(State):
         return Changed.RUNNING if self.answering != before else Changed.NOTHING
 
     def undelete(self, conversation: ConversationId) -> None:
-        """The messages that were deleted last are brought back."""
+        """The messages that were deleted last are restored."""
         self.undeletable.discard(conversation)
         self._tell(Changed.DELETED)
 

@@ -1,7 +1,7 @@
 """What is evicted when a context is full: a plan made of whole messages, announced in a sentence. Pure.
 
 `kvdesk.settings.Overflow` lists the names of the policies; the module of the same name here declares its `POLICY`.
-Messages are evicted whole, an answer together with its question, and never silently; where the model cannot do what was
+Messages are evicted whole, an answer together with its question, and never silently. If the model cannot do what was
 chosen, the plan says so and stops.
 """
 
@@ -57,7 +57,7 @@ def policy_of(name: Overflow) -> OverflowPolicy:
 
 
 def plan_overflow(name: Overflow, now: Situation, can: Abilities) -> OverflowPlan:
-    """What is evicted so that `n_room` more tokens fit. Nothing while they fit already."""
+    """What is evicted so that `n_room` more tokens fit; nothing if they fit already."""
     return OverflowPlan(name, tr("There is room.")) if now.missing <= 0 else policy_of(name).plan(now, can)
 
 

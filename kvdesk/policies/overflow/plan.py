@@ -25,7 +25,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Abilities:
-    """What the memory allows and, where it does not, why (sentences of the capability matrix)."""
+    """What the memory allows, and if it does not, why (sentences of the capability matrix)."""
 
     can_remove_part: bool = True
     can_shift: bool = True
@@ -60,12 +60,12 @@ class Situation:
 
     @property
     def missing(self) -> int:
-        """Tokens that must be evicted so that `n_room` more fit; 0 or less where they fit."""
+        """Tokens that must be evicted so that `n_room` more fit; 0 or less if they fit."""
         return self.n_held + self.n_room - self.n_ctx_seq
 
     @property
     def wanted(self) -> int:
-        """Tokens that are evicted where that many can be."""
+        """Tokens that are evicted, if that many can be."""
         return max(self.missing, self.n_ctx_seq // RESERVE)
 
     @property
@@ -78,8 +78,8 @@ class Situation:
 class OverflowPlan:
     """What is evicted: the tokens `removed` of the prompt, [start, end); (0, 0) for none.
 
-    policy       that is carried out; STOP where nothing can be evicted
-    sentence     tells it to the user
+    policy       that is carried out; STOP if nothing can be evicted
+    sentence     reports it to the user
     evicted      indices of the messages: neighbours, in order
     cuts_answer  the beginning of the answer in the making is evicted too
     why          of a stop: the sentence that says why nothing can be evicted, "" if nothing was to be

@@ -1,4 +1,4 @@
-"""The oldest messages are evicted and the rest moves down, with K and V as they are: quick, approximate. Pure."""
+"""The oldest messages are evicted and the rest moves down, with K and V unchanged: fast, approximate. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The answer ends where the context is full. Pure."""
+"""The answer ends when the context is full. Pure."""
 
 from __future__ import annotations
 
