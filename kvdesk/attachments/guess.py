@@ -1,6 +1,6 @@
 """The encoding of bytes that are no UTF-8: each candidate is scored by how much its text looks like a language.
 
-A character counts 1 where it is one of the commonest of its script, less where it is rarer, and below 0 if no
+A character counts 1 if it is one of the commonest of its script, less if it is rarer, and below 0 if no
 language has it in such a place: a letter between two of another script, a capital after a small letter.
 """
 

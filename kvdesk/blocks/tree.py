@@ -42,7 +42,7 @@ class BlockMap:
 
     blocks            in the order of rows, then of depths
     row, depth        int32 of each block: where it is drawn
-    parent            int32 of each block: its parent's place in `blocks`; -1 if it begins a prompt, -2 where the
+    parent            int32 of each block: its parent's place in `blocks`; -1 if it begins a prompt, -2 if the
                       parent is not known
     n_children        int32 of each block
     first_seq         number of the first message that was heard; -1 if none was

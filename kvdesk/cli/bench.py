@@ -23,7 +23,7 @@ from kvdesk.settings import ContextSettings, Sampling, Settings
 from kvdesk.translation import tr
 
 UI_ROWS = ("frames", "messages", "decoding", "lab")
-"""What `bench ui` can measure automatically; here, since what measures it needs Qt."""
+"""What `bench ui` can measure separately; here, because what measures it needs Qt."""
 Measure = Callable[[Path, ContextSettings, int, Callable[[str], None]], dict[str, object]]
 
 

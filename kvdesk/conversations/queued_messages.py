@@ -123,7 +123,7 @@ class QueuedMessages:
         self._tell()
 
     def close(self) -> None:
-        """Nothing is sent automatically any more."""
+        """Nothing is sent automatically from now on."""
         self._queues.closed = True
 
     # --- inside -------------------------------------------------------------------------------------------------------

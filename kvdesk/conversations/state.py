@@ -50,7 +50,7 @@ class ConversationState:
         self.tell(ConversationChanged(conversation))
 
     def put(self, conversation: Conversation) -> None:
-        """Remember what has changed automatically. Its place stays: a pointer may be on it."""
+        """Remember what changed without the user. Its place stays: a pointer may be on it."""
         self.known.put(conversation)
         self.tell(ConversationChanged(conversation))
 

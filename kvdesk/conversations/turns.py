@@ -83,7 +83,7 @@ class Turns:
 
     def regenerate(self, conversation: ConversationId, n: int = 1) -> None:
         """`n` new answers beside the last one, made together: all stay, as branches of the same question. Several call
-        no tools: only what is shown goes on automatically.
+        no tools: only what is shown continues automatically.
         """
         branch = self._state.branch(conversation)
         if not self._state.is_answered(conversation) and branch and branch[-1].role == "assistant":

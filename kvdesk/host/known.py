@@ -25,7 +25,7 @@ from kvdesk.protocol.messages import Event
 from kvdesk.values import dataclass, field
 
 MOST_CONVERSATIONS = 64
-"""Of that many conversations it is remembered what was reported last."""
+"""Conversations of which the last report is remembered."""
 MOST_ENDED = 64
 """That many answers that have ended are remembered, for a subscriber who was dropped meanwhile."""
 _STATE: tuple[type, ...] = (
@@ -65,7 +65,7 @@ class Known:
 
     def __init__(self) -> None:
         self.n = 0
-        """That many events were reported."""
+        """Events reported so far."""
         self._state: dict[type, Event] = {}
         self._texts: dict[int, str] = {}
         self._conversations: dict[ConversationId, dict[type, Event]] = {}

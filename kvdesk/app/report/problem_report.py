@@ -49,7 +49,7 @@ class ReportSources:
     model      the open model, None if none is
     possible   what can be done to the cache
     log_dir    folder of the log files; `engine_log`: lines of the window's log
-    journal    None if there is none, or where it is not wanted
+    journal    None if there is none, or if it is not wanted
     private    texts of chats and settings that are in memory: a line with one of them is left out
     chat       the chat that is open, as Markdown; "" if it is not wanted
     """
