@@ -11,7 +11,7 @@ from setup import ROOT
 
 _PAGES = (
     *("install", "first-ten-minutes", "reading-the-map", "user-guide", "troubleshooting", "faq", "kv-cache"),
-    *("keyboard", "commands", "settings-reference"),
+    *("tools", "serving", "keyboard", "commands", "settings-reference"),
 )
 PAIRS = {
     "README.md": "docs/zh/README.md",
