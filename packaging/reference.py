@@ -36,6 +36,7 @@ from kvdesk.__main__ import main as kvdesk
 from kvdesk.cli import options, sampling_options
 from kvdesk.cli.parser import Parser
 from kvdesk.experiments import EXPERIMENTS
+from kvdesk.paths import catalogues
 from kvdesk.policies.tuned import TABLE
 from kvdesk.settings import RANDOM_SEED, Settings, default_threads, llama_name
 from kvdesk.translation import tr
@@ -58,7 +59,7 @@ _SECTIONS: Final = {
 def made(page: Path) -> str:
     """The text of the page with its parts as their declarations are now."""
     text = page.read_text(encoding="utf-8")
-    with _language("zh_CN" if page.parent.name == "zh" else translation.ENGLISH):
+    with _language("zh_CN" if page.relative_to(DOCS).parts[0] == "zh" else translation.ENGLISH):
         return BLOCK.sub(lambda found: found[1] + "\n".join((*PARTS[found[2]](), "")) + found[3], text)
 
 
@@ -71,15 +72,11 @@ def pages() -> list[Path]:
 def _language(name: str) -> Iterator[None]:
     """Of all texts, those of parsers too."""
     with mock.patch.dict(os.environ, {translation.VARIABLE: name}):
-        translation.use([name], {path.stem.removeprefix("kvdesk_"): path for path in _catalogues()})
+        translation.use([name], catalogues())
         try:
             yield
         finally:
             translation.install(translation.english)
-
-
-def _catalogues() -> list[Path]:
-    return sorted((ROOT / "resources" / "translations").glob("*.mo"))
 
 
 def _word(english: str) -> str:
