@@ -38,6 +38,7 @@ _LIST_S: Final = 30.0
 _MOST_PAGES: Final = 50
 _CLOSE_S: Final = 10.0
 _MOST_SAID: Final = 500
+_PARSE_ERROR: Final = -32700  # of JSON-RPC
 _LISTED_AGAIN_S: Final = 1.0
 """From one list of tools to the next, however often a server says that it has others."""
 _REFUSED: Final = {
@@ -330,7 +331,7 @@ class _Running:
         error = _first(error)
         if self._inbound is not None and (known := self._inbound.why(error)):
             return known
-        if isinstance(error, ValidationError):
+        if isinstance(error, ValidationError) or getattr(error, "code", 0) == _PARSE_ERROR:
             return tr("It does not keep to the protocol.")
         said = " ".join(_shown(str(error), _MOST_SAID).split()) or type(error).__name__
         return said if said.endswith((".", "!", "?", "。")) else f"{said}."

@@ -5,14 +5,16 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 import anyio
 from mcp import types
 from mcp.shared.message import SessionMessage
 
+from kvdesk.message import storable
 from kvdesk.translation import tr
 
 MOST_AT_ONCE: Final = 1000
@@ -50,9 +52,7 @@ class Inbound:
         return False
 
     def _look(self, message: types.JSONRPCMessage) -> None:
-        """Hear what it asks, also where that is in a result (from the protocol of 2026 on), and take the schemas of
-        results out of a list of tools: `mcp` would compare with them on this loop, and a pattern can take for ever.
-        """
+        """Hear what it asks, also in a result (since the protocol of 2026), and mend its list of tools."""
         if isinstance(message, types.JSONRPCRequest | types.JSONRPCNotification):
             self._heard(message.method)
         elif isinstance(message, types.JSONRPCResponse):
@@ -60,10 +60,50 @@ class Inbound:
             for one in asked.values() if isinstance(asked, dict) else ():
                 if isinstance(one, dict) and isinstance(method := one.get("method"), str):
                     self._heard(method)
-            for one in tools if isinstance(tools, list) else ():
-                if isinstance(one, dict):
-                    one.pop("outputSchema", None)
+            if isinstance(tools, list):
+                message.result["tools"] = [_mended(one) for one in tools if _has_name(one)]
 
     async def _end(self, to_client: ToClient) -> None:
         to_client.close()
         self.ended.set()
+
+
+def parsed(line: bytes) -> types.JSONRPCMessage | None:
+    """A message of a server, halves of surrogate pairs in it replaced; None for what is none. An answer that is none is
+    an error that answers the same request, so that nobody waits for another.
+    """
+    try:
+        return types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+    except ValueError:
+        pass
+    try:
+        found = json.loads(storable(json.dumps(json.loads(line), ensure_ascii=False)))
+    except (ValueError, RecursionError):
+        return None
+    try:
+        return types.jsonrpc_message_adapter.validate_python(found, by_name=False)
+    except ValueError:
+        pass
+    if not isinstance(found, dict) or "method" in found or type(found.get("id")) not in (int, str):
+        return None
+    return types.JSONRPCError(
+        jsonrpc="2.0", id=found["id"], error=types.ErrorData(code=types.PARSE_ERROR, message="Not JSON-RPC")
+    )
+
+
+def _are_schemas(properties: object) -> bool:
+    return isinstance(properties, dict) and all(isinstance(one, dict | bool) for one in properties.values())
+
+
+def _has_name(tool: object) -> bool:
+    return isinstance(tool, dict) and isinstance(tool.get("name"), str)
+
+
+def _mended(tool: dict[str, Any]) -> dict[str, Any]:
+    """A tool as `mcp` takes it: it would refuse all of them for one. Without the schema of its results: `mcp` would
+    compare them with it on this loop, and a pattern can take for ever.
+    """
+    schema, about = tool.get("inputSchema"), tool.get("description")
+    if not isinstance(schema, dict) or schema.get("type") != "object" or not _are_schemas(schema.get("properties", {})):
+        schema = {"type": "object", "properties": {}}
+    return {"name": tool["name"], "inputSchema": schema, **({"description": about} if isinstance(about, str) else {})}

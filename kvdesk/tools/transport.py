@@ -9,12 +9,11 @@ from contextlib import asynccontextmanager, suppress
 from typing import Final
 
 import anyio
-from mcp import types
 from mcp.shared.message import SessionMessage
 
 from kvdesk.children.process import Child, child_command
 from kvdesk.codec import encode
-from kvdesk.tools.inbound import Inbound, Received
+from kvdesk.tools.inbound import Inbound, Received, parsed
 from kvdesk.tools.server_child import FLAG, MOST_LINE, Start
 
 _CLOSING_S: Final = 2.0
@@ -90,9 +89,7 @@ class LocalServer(Inbound):
 
     def _message(self, line: bytes) -> SessionMessage | None:
         """None for what is no message."""
-        try:
-            message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
-        except ValueError:
+        if (message := parsed(line)) is None:
             return None
         self._look(message)
         return SessionMessage(message)

@@ -1,13 +1,14 @@
-"""Servers of tools that nobody here wrote: the reference servers of PyPI, with 30 calls that a person could want.
+"""Servers of tools that nobody here wrote: reference servers of PyPI and npm, with 60 calls that a person could want.
 
-`KVDESK_TOOL_SERVERS` is the `bin` folder of an environment with mcp-server-git, mcp-server-sqlite, mcp-server-time and
-mcp-server-fetch; without it these tests are skipped.
+`KVDESK_TOOL_SERVERS` names the folders, separated as those of PATH, of mcp-server-git, -sqlite (with `mcp<2`), -time,
+-fetch, and npm's mcp-server-filesystem, -memory and -everything. Those that are in none are skipped.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -25,6 +26,7 @@ from kvdesk.tools.schemas import offer
 from tests.tools.conftest import Heard
 
 BIN = os.environ.get("KVDESK_TOOL_SERVERS", "")
+ADA = {"name": "Ada", "entityType": "person", "observations": ["writes programs"]}
 pytestmark = [
     pytest.mark.stress,
     pytest.mark.timeout(900),
@@ -64,6 +66,42 @@ TASKS: dict[str, tuple[tuple[str, dict[str, Any], str], ...]] = {
         ("get_current_time", {"timezone": "Nowhere"}, ""),
         ("convert_time", TOKYO, "21:00"),
         ("convert_time", {**TOKYO, "time": "25:00"}, ""),
+    ),
+    "filesystem": (
+        ("list_allowed_directories", {}, "files"),
+        ("write_file", {"path": "FILES/a.txt", "content": "one\ntwo äöü\n"}, "uccess"),
+        ("read_text_file", {"path": "FILES/a.txt"}, "two äöü"),
+        ("read_text_file", {"path": "FILES/a.txt", "head": 1}, "one"),
+        ("edit_file", {"path": "FILES/a.txt", "edits": [{"oldText": "one", "newText": "1"}]}, "+1"),
+        ("create_directory", {"path": "FILES/deep/er"}, "uccess"),
+        ("move_file", {"source": "FILES/a.txt", "destination": "FILES/deep/b.txt"}, "uccess"),
+        ("search_files", {"path": "FILES", "pattern": "**/*.txt"}, "b.txt"),
+        ("directory_tree", {"path": "FILES"}, "deep"),
+        ("get_file_info", {"path": "FILES/deep/b.txt"}, "size"),
+        ("read_multiple_files", {"paths": ["FILES/deep/b.txt", "FILES/none"]}, "two"),
+        ("read_text_file", {"path": "/etc/hostname"}, ""),
+        ("read_text_file", {"path": "FILES/../../x"}, ""),
+    ),
+    "memory": (
+        ("create_entities", {"entities": [ADA]}, "Ada"),
+        ("add_observations", {"observations": [{"entityName": "Ada", "contents": ["is 36"]}]}, "is 36"),
+        ("create_relations", {"relations": [{"from": "Ada", "to": "Ada", "relationType": "is"}]}, "Ada"),
+        ("search_nodes", {"query": "programs"}, "is 36"),
+        ("read_graph", {}, "Ada"),
+        ("delete_entities", {"entityNames": ["Ada"]}, "deleted"),
+        ("open_nodes", {"names": ["Ada"]}, "[]"),
+        ("create_entities", {"entities": "Ada"}, ""),
+    ),
+    "everything": (
+        ("echo", {"message": "Grüße"}, "Grüße"),
+        ("get-sum", {"a": 2, "b": 3}, "5"),
+        ("get-tiny-image", {}, "not shown to the model"),
+        ("get-resource-links", {"count": 2}, "demo://"),
+        ("get-resource-reference", {"resourceId": 1, "resourceType": "Text"}, "esource"),
+        ("get-structured-content", {"location": "Chicago"}, "temperature"),
+        ("get-annotated-message", {"messageType": "error", "includeImage": True}, "image"),
+        ("trigger-long-running-operation", {"duration": 0.1, "steps": 2}, "ompleted"),
+        ("get-env", {}, "PATH"),
     ),
     "fetch": (
         ("fetch", {"url": "PAGE"}, "Hello from a page"),
@@ -116,22 +154,32 @@ def server(name: str, folder: Path) -> ToolServer:
         "sqlite": ("--db-path", str(folder / "test.db")),
         "time": ("--local-timezone", "UTC"),
         "fetch": ("--ignore-robots-txt", "--allow-private-ips"),
+        "filesystem": (str(folder / "files"),),
+        "memory": (),
+        "everything": (),
     }[name]
-    return ToolServer(name="test", command=str(Path(BIN) / f"mcp-server-{name}"), args=args)
+    found = shutil.which(f"mcp-server-{name}", path=BIN)
+    if found is None:
+        pytest.skip(f"no mcp-server-{name} there")
+    (folder / "files").mkdir()
+    return ToolServer(name="test", command=found, args=args)
 
 
 @pytest.mark.parametrize("name", TASKS)
-def test_calls_that_a_person_could_want(name: str, tmp_path: Path, page: str) -> None:
+def test_calls_that_a_person_could_want(name: str, tmp_path: Path, page: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "secret")
     heard = Heard()
     with closing(heard.clients):
-        listed = heard.started(server(name, tmp_path))
+        listed = heard.started(server(name, tmp_path), MEMORY_FILE_PATH=str(tmp_path / "memory.json"))
         schemas = {tool["function"]["name"] for tool in json.loads(offer([("test", listed.tools)]).text)}
         assert {tool for tool, _, _ in TASKS[name]} <= schemas
         for tool, arguments, wanted in TASKS[name]:
-            given: dict[str, Any] = {key: page if value == "PAGE" else value for key, value in arguments.items()}
+            text = json.dumps(arguments).replace("PAGE", page).replace("FILES", (tmp_path / "files").as_posix())
+            given: dict[str, Any] = json.loads(text)
             if name == "git":
                 given = {"repo_path": str(tmp_path / "repo"), **given}
             found = heard.call(tool, most=10_000, **given)
             assert wanted in found.text, (tool, found.text)
             assert found.text
+            assert "OPENAI_API_KEY" not in found.text
             assert not (wanted and found.failed), (tool, found.text)

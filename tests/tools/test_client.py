@@ -111,9 +111,10 @@ def test_a_server_of_the_old_protocol_whose_list_is_strange_is_used_as_far_as_it
     assert heard.call("liar").text == "The tool failed: It does not keep to the protocol."
 
 
-def test_a_list_that_breaks_the_protocol_is_said(heard: Heard) -> None:
-    heard.clients.start(old("lies"), {})
-    assert heard.until("failed").sentence == "It does not keep to the protocol."
+def test_a_tool_that_breaks_the_protocol_spoils_no_other(heard: Heard) -> None:
+    listed = heard.started(old("lies"))
+    assert (listed.tools[-1].name, listed.tools[-1].schema) == ("lie", '{"properties":{},"type":"object"}')
+    assert heard.call("echo", text="still here").text == "still here"
 
 
 # --- ends -----------------------------------------------------------------------------------------------------------
