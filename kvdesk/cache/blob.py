@@ -9,6 +9,7 @@ never know the mirror. Little endian throughout.
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -161,7 +162,7 @@ def _memory(reader: _Reader, geometry: Geometry, architecture: str, seq_id: int 
     sections: tuple[Section, ...] = ()
     follower: tuple[StreamBlob, ...] = ()
     if geometry.has_recurrent:
-        states, sections, follower = _recurrent(reader, geometry)
+        states, sections, follower = _recurrent(reader, geometry, caches)
     if facts.kind == "dsv4":
         _compressed(reader)
     if reader.at != len(reader.view):
@@ -286,7 +287,7 @@ def _plausible(reader: _Reader, n_layer: int) -> int:
 
 
 def _recurrent(
-    reader: _Reader, geometry: Geometry
+    reader: _Reader, geometry: Geometry, caches: Sequence[tuple[StreamBlob, ...]]
 ) -> tuple[tuple[tuple[int, tuple[int, ...]], ...], tuple[Section, ...], tuple[StreamBlob, ...]]:
     n_cells = reader.u32("number of states")
     states = []
@@ -304,7 +305,7 @@ def _recurrent(
     n_histories = 0
     while reader.at < len(reader.view):
         if geometry.facts.kind == "hybrid_idx" and int(reader.words(1)[0:1].sum()) != _F32:
-            follower = _follower(reader, geometry)
+            follower = _follower(reader, geometry, caches[0])
             if follower:
                 return tuple(states), tuple(sections), follower
             n_histories += 1
@@ -316,23 +317,29 @@ def _recurrent(
     return tuple(states), tuple(sections), ()
 
 
-def _follower(reader: _Reader, geometry: Geometry) -> tuple[StreamBlob, ...]:
+def _follower(reader: _Reader, geometry: Geometry, attention: Sequence[StreamBlob]) -> tuple[StreamBlob, ...]:
     """The keys of an indexer, with which the blob ends; () where something else follows: then nothing was read.
 
     Nothing tells how many layers have a state, and which of those have a history of tokens too (a row without a type):
     what begins with another word than the type of a state, and fills the blob to its end, are the keys. They have no V
-    and no 2D positions (llama-memory-hybrid-idx.cpp:72), but token ids where there are histories (has_cell_ext).
+    and no 2D positions (llama-memory-hybrid-idx.cpp:72), but token ids where embeddings need them (has_cell_ext). Where
+    both readings are possible it is the one with the cells of attention.
     """
-    start = reader.at
+    start, found = reader.at, list[tuple[StreamBlob, ...]]()
     for cell_ext in (False, True):
+        reader.at = start
         try:
             follower = _attention(reader, geometry, cell_ext, True)
         except BlobError:
-            follower = ()
-        if follower and reader.at == len(reader.view):
-            return follower
-        reader.at = start
-    return ()
+            continue
+        if reader.at == len(reader.view):
+            found.append(follower)
+    reader.at = len(reader.view) if found else start
+    return next((one for one in found if all(map(_same_cells, one, attention))), found[0] if found else ())
+
+
+def _same_cells(one: StreamBlob, other: StreamBlob) -> bool:
+    return one.seq_ids == other.seq_ids and np.array_equal(one.pos, other.pos)
 
 
 def _compressed(reader: _Reader) -> None:

@@ -114,6 +114,17 @@ def test_an_indexer_behind_the_states(histories: int) -> None:
         parse_state(full(cells((5, (0,))) + head + rows + keys[:-1]), INDEXED)
 
 
+def test_token_ids_of_an_indexers_cells_are_not_taken_for_sequences() -> None:
+    """The first token id, 7, is also as many words as the rest of the table has."""
+    head = (
+        struct.pack("<IiIiiIi", 2, 0, 1, 2, 0, 1, 0) + struct.pack("<II", 0, 1) + struct.pack("<iQ", 0, 8) + bytes(16)
+    )
+    keys = struct.pack("<II", 1, 2) + struct.pack("<iI4i", 0, 1, 0, 0, 7, 2) + struct.pack("<iI4i", 0, 1, 0, 0, 81, 0)
+    keys += struct.pack("<II", 0, 1) + struct.pack("<iQ", 1, 4) + bytes(8)
+    blob = parse_state(full(cells((0, (2,)), (0, (0,))) + head + keys), INDEXED)
+    assert blob.follower[0].seq_ids == ((2,), (0,))
+
+
 def test_compressed_keys_are_passed_over() -> None:
     tensor = struct.pack("<iQQQ", 1, 2, 3, 4) + bytes(12)
     keys = struct.pack("<IIIII", 2, 3, 1, 1, 0) + tensor

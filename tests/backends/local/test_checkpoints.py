@@ -24,8 +24,18 @@ from tests.backends.local.ids import CLASSES, OTHERS, Ids, open_model, prompt_of
 from tests.backends.local.test_turns import fresh_answer, of
 from tests.backends.local.tiny_models import written
 
-WHOLE: tuple[str, ...] = ("hybrid", "hybrid_iswa", "hybrid_idx", "dsv4", "iswa", "mamba2")
-WHOLE += ("gemma3-dense", "gpt-oss-moe", "lfm2-dense", "mamba-dense")
+WHOLE = (
+    "hybrid",
+    "hybrid_iswa",
+    "hybrid_idx",
+    "dsv4",
+    "iswa",
+    "mamba2",
+    "gemma3-dense",
+    "gpt-oss-moe",
+    "lfm2-dense",
+    "mamba-dense",
+)
 WINDOWED = ("iswa", "gemma3-dense", "gpt-oss-moe")
 N = 24
 MARK = 60
