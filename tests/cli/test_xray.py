@@ -12,6 +12,7 @@ from PySide6.QtGui import QImage
 
 from kvdesk.__main__ import main
 from kvdesk.cli.xray_page import png, strip
+from tests.backends.local.tiny_models import written
 
 TEXT = "The capital of France is Paris. The capital of Spain is"
 
@@ -83,6 +84,12 @@ def test_what_cannot_be_is_said(
 ) -> None:
     assert main(["xray", "--prompt", TEXT, "--threads", "1", "--model", str(talking_file), *more]) == 2
     assert capsys.readouterr().err.strip() == said
+
+
+def test_a_model_without_attention_is_said(capsys: pytest.CaptureFixture[str], tiny_folder: Path) -> None:
+    model = str(written(tiny_folder, "mamba2", text=True))
+    assert main(["xray", "--prompt", TEXT, "--threads", "1", "--model", model]) == 2
+    assert capsys.readouterr().err.strip() == "There is no attention: the memory is recurrent."
 
 
 def test_a_file_in_the_way_is_said(capsys: pytest.CaptureFixture[str], talking_file: Path, tmp_path: Path) -> None:

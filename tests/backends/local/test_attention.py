@@ -145,6 +145,20 @@ def test_a_token_behind_a_hole(kinds: HeadlessEngine, fused: list[tuple[int, Fus
         agrees(headless, Queries(sequence.seq_id), fused, edited=True)
 
 
+def test_tokens_on_both_sides_of_a_hole(kinds: HeadlessEngine) -> None:
+    """Those behind it see the live cells in front of it, those asked for among them too."""
+    headless = emptied(kinds)
+    sequence = held(headless, 40)
+    by_hand(headless, RemoveRange(sequence.seq_id, 20, 30))
+    both = attended(headless, Queries(sequence.seq_id, p0=16, p1=34, each=True))
+    assert both.pos.tolist() == [16, 17, 18, 19, 30, 31, 32, 33]
+    assert both.columns.pos.tolist() == [*range(20), *range(30, 34)]
+    behind = attended(headless, Queries(sequence.seq_id, p0=30, p1=34, each=True))
+    for one, two in zip(both.layers, behind.layers, strict=True):
+        np.testing.assert_allclose(one.weights.sum(axis=-1), 1, atol=1e-4)
+        np.testing.assert_array_equal(one.weights[:, 4:], two.weights)
+
+
 def test_the_weights_make_what_flash_attention_made(kinds: HeadlessEngine, fused: list[tuple[int, Fused]]) -> None:
     """Times V they are its output: mask, scale and groups are those of the engine."""
     headless = emptied(kinds)

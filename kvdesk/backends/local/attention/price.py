@@ -53,7 +53,7 @@ def planned(context: Context, cache: Cache, header: GgufHeader, queries: Queries
 
 def reading(settings: ContextSettings, header: GgufHeader, plan: AttentionPlan) -> Reading:
     """How a plan is done beside a context with these settings. Raises UserError and ContextError as `planned` does."""
-    heads = [layer.n_head for layer in read_hyper(header).layers]
+    heads = [max(1, layer.n_head) for layer in read_hyper(header).layers]
     row = _F32 * len(plan.columns.pos)
     answer, layer = sum(heads) * plan.n_rows * row, max(heads) * plan.n_rows * row
     if answer > MOST_BYTES or layer > MOST_ARRAY_BYTES:
@@ -97,7 +97,7 @@ def price(context: Context, cache: Cache, header: GgufHeader, command: PreviewAt
 def _ms(cache: Cache, plan: AttentionPlan, how: Reading, state_bytes: int) -> float | None:
     """Expected; None while nothing was measured."""
     costs, n_cells = cache.costs, plan.n_cells
-    total = len(plan.runs) * costs.state_ms(state_bytes) + len(plan.runs) * _MAKING_MS
+    total = _MAKING_MS + len(plan.runs) * costs.state_ms(state_bytes)
     read = costs.reading_ms(len(plan.before), 0, how.settings.n_batch)
     if read is None:
         return None
