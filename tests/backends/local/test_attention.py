@@ -13,6 +13,7 @@ from kvdesk.backends.local.attention import job
 from kvdesk.backends.local.cache_manager.sequences import CacheSequence
 from kvdesk.backends.local.llama import attention_reader
 from kvdesk.backends.local.llama.second_context import SecondContext
+from kvdesk.backends.local.scheduler import answer_events
 from kvdesk.cache.batch import Batch
 from kvdesk.cache.compaction import Layout
 from kvdesk.chat import ConversationId, new_conversation_id
@@ -20,7 +21,7 @@ from kvdesk.errors import EngineError, UserError
 from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
 from kvdesk.protocol.attention import Attend, Attended, AttentionPreview, PreviewAttention, Queries
 from kvdesk.protocol.cache import Forget
-from kvdesk.protocol.chat import CloseConversation, LoadModel
+from kvdesk.protocol.chat import CloseConversation, LoadModel, TextDelta
 from kvdesk.protocol.messages import CommandFailed
 from kvdesk.protocol.model import LocalFile
 from kvdesk.protocol.operations import Compact, CopySequence, HandOperation, Operate, RemoveRange, ShiftPositions
@@ -301,32 +302,35 @@ def test_k_of_32_bits_is_converted_first(model_file: Path, monkeypatch: pytest.M
 # --- beside answers ---------------------------------------------------------------------------------------------------
 
 
-def texts_of(headless: HeadlessEngine, n_asked: int) -> str:
-    """The answer to a question, while attention is asked for `n_asked` times."""
+def tokens_of(headless: HeadlessEngine, n_asked: int) -> list[int]:
+    """The tokens of an answer, while attention is asked for `n_asked` times: of what it has written by then."""
     engine = headless.engine
     headless.events = []
     answer = asked("Name three rivers.", n_tokens=40)
     engine.handle(answer)
+    step_until(headless, lambda: bool(of(headless.events, TextDelta)))
     for number in range(n_asked):
-        engine.step()
-        pool = session_of(headless).runtime.cache_manager.pool
-        sequence = pool.get(answer.conversation)
+        sequence = session_of(headless).runtime.cache_manager.pool.get(answer.conversation)
         assert sequence is not None
+        assert sequence.busy
         engine.handle(Attend(Queries(sequence.seq_id), number))
+        step_until(headless, lambda: len(of(headless.events, Attended)) > number)  # noqa: B023 - called at once
     step_until(headless, lambda: not engine.busy)
-    assert ends(headless)[answer.answer].state == "complete"
+    assert ends(headless)[answer.answer].stats.generated_tokens == 40
+    asked_at = [int(found.pos[0]) for found in of(headless.events, Attended)]
+    assert asked_at == sorted(asked_at)
+    assert len(asked_at) == n_asked
+    tokens = [token for delta in of(headless.events, TextDelta) for token in delta.tokens]
     headless.do(CloseConversation(answer.conversation))
-    return "".join(
-        e.text for e in headless.events if getattr(e, "answer", None) == answer.answer and hasattr(e, "text")
-    )
+    return tokens
 
 
-def test_answers_go_on_beside_it(headless: HeadlessEngine) -> None:
+def test_answers_go_on_beside_it(headless: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answer_events, "TELL_S", 0.0)  # each token is a step
     session_of(headless).loaded.model.vocab.ignore_eog()
-    alone = texts_of(headless, 0)
-    events = headless.events
-    assert texts_of(headless, 6) == alone
-    assert events is not headless.events
+    alone = tokens_of(headless, 0)
+    assert len(alone) == 40
+    assert tokens_of(headless, 3) == alone
 
 
 @pytest.mark.parametrize("error", [ZeroDivisionError, KeyboardInterrupt])

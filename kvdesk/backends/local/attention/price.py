@@ -28,7 +28,7 @@ _WATCHED: Final = 1.25
 """Times a decode that nobody watches: 0.9 to 1.3 with one thread (Qwen 0.5B, 1 and 64 tokens)."""
 
 
-class Reading(NamedTuple):
+class Setup(NamedTuple):
     """How it is done: a context with `settings`, with `n_tokens` asked for in one decode. Bytes of memory meanwhile: of
     the context as estimated, and of the answer.
     """
@@ -39,7 +39,7 @@ class Reading(NamedTuple):
     answer_bytes: int
 
 
-def planned(context: Context, cache: Cache, header: GgufHeader, queries: Queries) -> tuple[AttentionPlan, Reading]:
+def planned(context: Context, cache: Cache, header: GgufHeader, queries: Queries) -> tuple[AttentionPlan, Setup]:
     """What is done, and how, as the cache is now. Raises UserError where there is nothing to look at, the answer would
     be too large, or this memory has no attention; ContextError where the second context does not fit into memory.
     """
@@ -48,10 +48,10 @@ def planned(context: Context, cache: Cache, header: GgufHeader, queries: Queries
         raise UserError(possible.why)
     plan = plan_attention(cache.snapshot(), context.traits.geometry, queries)
     threads = {"n_threads": context.n_threads, "n_threads_batch": context.n_threads_batch}
-    return plan, reading(context.settings.model_copy(update=threads), header, plan)
+    return plan, setup_for(context.settings.model_copy(update=threads), header, plan)
 
 
-def reading(settings: ContextSettings, header: GgufHeader, plan: AttentionPlan) -> Reading:
+def setup_for(settings: ContextSettings, header: GgufHeader, plan: AttentionPlan) -> Setup:
     """How a plan is done beside a context with these settings. Raises UserError and ContextError as `planned` does."""
     heads = [max(1, layer.n_head) for layer in read_hyper(header).layers]
     row = _F32 * len(plan.columns.pos)
@@ -68,7 +68,7 @@ def reading(settings: ContextSettings, header: GgufHeader, plan: AttentionPlan) 
     n_batch = max(n_tokens, TILE if plan.before else 1)
     second = second_settings(settings, plan.n_cells, n_batch)
     needed = check_fits(header, second, loaded=True)
-    return Reading(second, n_tokens, needed.context, answer)
+    return Setup(second, n_tokens, needed.context, answer)
 
 
 def price(context: Context, cache: Cache, header: GgufHeader, command: PreviewAttention) -> AttentionPreview:
@@ -94,7 +94,7 @@ def price(context: Context, cache: Cache, header: GgufHeader, command: PreviewAt
     return AttentionPreview(queries, "", sentence, n, n_read, state_bytes, n_bytes, None if ms is None else ms / 1e3)
 
 
-def _ms(cache: Cache, plan: AttentionPlan, how: Reading, state_bytes: int) -> float | None:
+def _ms(cache: Cache, plan: AttentionPlan, how: Setup, state_bytes: int) -> float | None:
     """Expected; None while nothing was measured."""
     costs, n_cells = cache.costs, plan.n_cells
     total = _MAKING_MS + len(plan.runs) * costs.state_ms(state_bytes)

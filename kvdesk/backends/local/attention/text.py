@@ -8,7 +8,7 @@ import numpy as np
 
 from kvdesk.backends.local.attention.collected import Collected, columns_of
 from kvdesk.backends.local.attention.plan import AttentionPlan, Run
-from kvdesk.backends.local.attention.price import reading
+from kvdesk.backends.local.attention.price import setup_for
 from kvdesk.backends.local.llama.capabilities import capabilities
 from kvdesk.backends.local.llama.model import Model
 from kvdesk.backends.local.llama.second_context import SecondContext
@@ -29,7 +29,7 @@ def read_text(
     Raises UserError where the model has no attention that can be read, or the answer would be too large; ContextError.
     """
     plan = _plan(tokens, n_last)
-    how = reading(settings, header, plan)
+    how = setup_for(settings, header, plan)
     second, weights = SecondContext(model, how.settings), Collected(plan, read_hyper(header))
     try:
         possible = capabilities(second.traits)["attention"]
