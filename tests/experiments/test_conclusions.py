@@ -11,6 +11,7 @@ import pytest
 from kvdesk.cache.geometry import ContextParams, ModelFacts, plan
 from kvdesk.experiments import (
     context_size,
+    drafts,
     forgetting,
     fragmentation,
     kv_types,
@@ -25,6 +26,7 @@ from kvdesk.experiments import (
 )
 from kvdesk.experiments.experiment import Experiment
 from kvdesk.experiments.six_requests import EXPERIMENT as SIX_REQUESTS
+from kvdesk.policies.drafting import SIZES
 from kvdesk.protocol.experiment import Result, Sample, chosen
 from kvdesk.settings import CacheType
 from kvdesk.values import replace
@@ -505,3 +507,49 @@ def test_facts_are_different_ones() -> None:
     known = forgetting.facts(40)
     assert len({(fact.name, fact.thing) for fact in known}) == 40
     assert all(a.value != b.value for a, b in pairwise(known))
+
+
+# --- drafts -----------------------------------------------------------------------------------------------------------
+
+
+def drafts_result(steps: dict[int, float], *, chosen: float = 1.0, same: bool = True, drafted: float = 9) -> Result:
+    """steps: cost of each batch; chosen: seconds of a token as kvdesk chooses with no guess right, one at a time 1."""
+    samples = [Sample(drafts.BATCH, n, steps[n], number) for n in (1, *SIZES) for number in range(3)]
+    for number in range(3):
+        for held in drafts.ACCEPTED:
+            own = chosen if held == 0.0 else 0.5
+            for way, seconds in ((drafts.PLAIN, 1.0), (drafts.FIXED, 2.0 - held), (drafts.CHOSEN, own)):
+                samples.append(Sample(way, held, seconds, number))
+            samples.append(Sample(drafts.SIZE, held, 1 + 15 * held, number))
+    modes = (drafts.EXACT, drafts.USUAL)
+    samples += [Sample(f"{of}: {mode}", 0, 1.0) for of in (drafts.BITS, drafts.TOP) for mode in modes]
+    samples += [Sample(f"{drafts.KL}: {mode}", 0, 0.25) for mode in modes]
+    why = "" if drafted else "No drafts: so it is."
+    samples += [Sample(drafts.SAME, 0, float(same)), Sample(drafts.WHY, 0, drafted, note=why)]
+    return concluded(drafts.EXPERIMENT, samples)
+
+
+SLOW_BATCHES = {1: 1.0, 2: 1.9, 4: 3.1, 8: 5.1, 16: 6.4, 32: 11.4, 64: 16.0}
+
+
+def test_drafts_cost_what_their_way_costs() -> None:
+    free = drafts_result(SLOW_BATCHES)
+    assert free.verdict.key == "drafts cost nothing; exact answers are the same"
+    assert "costs 5.1 steps" in free.verdict.answer
+    assert free.tables[-1].rows[0][1:] == ("1", "1", "0.25")
+    assert drafts_result(SLOW_BATCHES, chosen=1.1).verdict.key.startswith("drafts cost;")
+    assert drafts_result(SLOW_BATCHES, same=False).verdict.key.endswith("exact answers differ")
+    assert drafts_result(SLOW_BATCHES, drafted=0).remarks[0] == "No drafts: so it is."
+
+
+def test_a_batch_that_costs_more_than_its_tokens_never_pays() -> None:
+    dear = drafts_result({n: 1.05 * n if n > 1 else 1.0 for n in SLOW_BATCHES})
+    assert "drafts pay never." in dear.verdict.answer
+    assert drafts.break_even(8, 8.4) is None
+    assert drafts.break_even(8, 8.0) == pytest.approx(1.0)
+    assert drafts.break_even(2, 1.5) == pytest.approx(0.5)
+    for n, steps in SLOW_BATCHES.items():
+        if n > 1:
+            even = drafts.break_even(n, steps)
+            assert even is not None
+            assert sum(even**k for k in range(n)) == pytest.approx(steps, rel=1e-6)
