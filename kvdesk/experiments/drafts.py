@@ -209,7 +209,7 @@ def _answer(_values: Values, measured: Measured) -> Result:
     sizes = {p: measured.median(SIZE, p) for p in ACCEPTED}
     free = all((gain.high or gain.value) >= COSTS for gain in gains[CHOSEN].values())
     answers = [measured.one(SAME, x) for x in measured.xs(SAME)] if SAME in measured.series else []
-    n_same, n_drafted = sum(answers), sum(measured.all(WHY, x)[0] for x in range(len(answers)))
+    n_same, n_drafted = sum(answers), sum(measured.one(WHY, x) for x in range(len(answers)))
     least = min((p for p in even.values() if p is not None), default=None)
     costs, pays = (
         _value(steps[N_FIXED]),

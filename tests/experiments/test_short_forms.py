@@ -123,6 +123,8 @@ def test_it_runs_on_the_embedded_model(name: str) -> None:
         ("ring-buffer", "qwen2vl-dense", "Tokens have several positions each (M-RoPE)"),
         ("context-size", "mamba-dense", "a larger context is"),
         ("batching", "gemma3-dense", "at once write"),
+        ("drafts", "mamba-dense", "This model is recurrent"),
+        ("drafts", "lfm2-dense", "which cannot give back what was guessed wrong"),
         ("threads", "mamba-dense", "beside a busy process"),
         ("prefix-sharing", "mamba-dense", "This model is recurrent"),
         ("prefix-sharing", "lfm2-dense", "of which no prefix can be shared"),
