@@ -2,7 +2,7 @@
 
 A batch of guessed tokens is made only where the measured cost of such batches, and how often guesses hold, promise more
 tokens a second than one token of each answer at a time. An answer whose batches gave less than that rests. Pure: no
-engine, no clock; it is told how long a batch took. Guesses are those of `kvdesk.policies.guessing`.
+engine, no clock; the caller reports how long a batch took. Guesses are those of `kvdesk.policies.guessing`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SIZES: Final = tuple(2**n for n in range(1, TILE.bit_length()))
 """Tokens of a batch, the sampled ones and the guessed: so few sizes that the cost of each is known soon."""
 
 UsualMs = Callable[[int], float | None]
-"""ms of a batch of so many tokens, as far as is known otherwise."""
+"""ms of a batch of that many tokens, if it is known otherwise."""
 
 
 class Chance(NamedTuple):
@@ -40,7 +40,7 @@ class Chance(NamedTuple):
 
 
 class Price(NamedTuple):
-    """A batch of `n_tokens` costs as much as so many steps with one token of each answer. at_best: how many times as
+    """A batch of `n_tokens` costs as much as `steps` steps with one token of each answer. at_best: how many times as
     quick it is where all guesses are right; less where an answer without any would be much slower.
     """
 
@@ -156,12 +156,12 @@ class Drafts:
         return Chance(holds, min(1 + n_guessed, most) if holds else 1)
 
     def verified(self, n_drafted: int, n_accepted: int) -> None:
-        """So many of this answer's tokens in the last batch were guessed, and right."""
+        """That many of this answer's tokens in the last batch were guessed, and right."""
         self.drafted += n_drafted
         self.accepted += n_accepted
 
     def gave(self, gain: float) -> None:
-        """That batch was so many times as quick as one token at a time: after several that were slower it rests."""
+        """That batch was `gain` times as fast as one token at a time: after several that were slower it rests."""
         self._gains.append(gain)
         if len(self._gains) == 2 * KEPT and statistics.fmean(self._gains) < 1.0:
             self._gains.clear()

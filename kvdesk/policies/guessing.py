@@ -26,7 +26,7 @@ MOST: Final = PORTION * TILE
 class Guess:
     """Of one answer.
 
-    n_same   so many tokens before the guess are as they were where it comes from; 1 where the one before was another, 0
+    n_same   tokens before the guess that are the same where it comes from; 1 where the one before was another, 0
              where it follows from a grammar
     """
 
@@ -51,7 +51,7 @@ class Guess:
         self._look()
 
     def next(self, most: int) -> list[int]:
-        """At most so many tokens; [] where nothing like the end was there before."""
+        """At most that many tokens; [] if nothing like the end occurred before."""
         if self._from is None:
             return []
         text, start = self._from

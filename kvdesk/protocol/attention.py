@@ -70,7 +70,7 @@ class AttentionPreview:
 @dataclass(frozen=True, slots=True)
 class Attend:
     """Compute the attention of these tokens. Answered by `Attended`, or by `CommandFailed`. Answers under way go on:
-    it is done between two of their batches, of what the sequence holds then. `number` comes back with the answer.
+    it is done between two of their batches, of what the sequence holds then. The answer has the same `number`.
     """
 
     queries: Queries

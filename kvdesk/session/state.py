@@ -276,7 +276,7 @@ class State:
 
     @property
     def spot_pos(self) -> int:
-        """The position of that token: the last one unless another was chosen. -1 where there is none."""
+        """The position of that token: the last one unless another was chosen. -1: none."""
         span, spot = self.spot_span, self.attention.spot
         if span is None:
             return -1

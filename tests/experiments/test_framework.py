@@ -121,7 +121,7 @@ def test_parameters_have_the_values_of_the_form_and_those_given() -> None:
         ({"n": 21}, r"n takes a whole number from 1 to 20 \(it is 21\)"),
         ({"n": 1.5}, r"n takes a whole number from 1 to 20 \(it is 1.5\)"),
         ({"r": float("nan")}, "r takes a number from 0 to 1"),
-        ({"x": 1}, "There is no parameter x; there are: n, r."),
+        ({"x": 1}, "There is no parameter x; there are n, r."),
     ],
 )
 def test_wrong_parameters_get_one_sentence(given: dict[str, float], sentence: str) -> None:

@@ -46,6 +46,6 @@ def test_what_lies_about_its_limit_is_not_certain() -> None:
 
 
 def test_a_recurrent_state_has_no_prefix() -> None:
-    assert EXPERIMENT.applies(ModelFacts("h", "hybrid")).startswith("This model has a recurrent state")
+    assert EXPERIMENT.applies(ModelFacts("h", "hybrid")).startswith("This model has a state for each sequence")
     assert EXPERIMENT.applies(ModelFacts("m", "recurrent")).startswith("This model is recurrent")
     assert EXPERIMENT.applies(ModelFacts("g", "iswa", n_swa=16, swa_type="standard")) == ""

@@ -12,6 +12,7 @@ import pytest
 from kvdesk.backends.local.prompt.templates import ChatTemplate
 from kvdesk.chat import ConversationId, Message, MessageId
 from kvdesk.protocol.chat import Generate, ToolChoice
+from kvdesk.thinking import at_effort, switch
 from kvdesk.values import replace
 from tests.server.scripted import CALLING, WEATHER, Calling, serving
 
@@ -148,16 +149,13 @@ def test_a_template_sees_tools_and_the_fields_of_messages() -> None:
     ("more", "variables"),
     [
         ({}, {}),
-        ({"reasoning_effort": "low"}, {"reasoning_effort": "low"}),
-        (
-            {"reasoning_effort": "none"},
-            {"enable_thinking": False, "thinking": False, "thinking_budget": 0},
-        ),
+        ({"reasoning_effort": "low"}, switch(True) | at_effort("low")),
+        ({"reasoning_effort": "none"}, switch(False) | {"thinking_budget": 0}),
         (
             {"chat_template_kwargs": {"enable_thinking": False, "style": "brief"}},
-            {"enable_thinking": False, "thinking": False, "thinking_budget": 0, "style": "brief"},
+            switch(False) | {"thinking_budget": 0, "style": "brief"},
         ),
-        ({"enable_thinking": True}, {"enable_thinking": True, "thinking": True}),
+        ({"enable_thinking": True}, switch(True)),
     ],
 )
 def test_what_the_template_is_told_is_handed_on(

@@ -317,7 +317,7 @@ def test_a_recurrent_model_says_why_it_cannot(tiny_folder: Path) -> None:
     for policy in (Overflow.SLIDE, Overflow.SINKS):
         plan = plan_overflow(policy, full, can)
         assert plan.stops
-        assert "No part of a recurrent state can be removed" in plan.sentence
+        assert "No part of a state can be removed" in plan.sentence
     assert not plan_overflow(Overflow.RECOMPUTE, full, can).stops
     context.close()
     model.close()
