@@ -248,17 +248,8 @@ class Engine:
                 self._scheduler.jobs.add(Job(command, reason, runtime.cache_manager, readings))
             case TakeRecording():
                 self._emit(RecordingTaken(self._require().runtime.recording()))
-            case PreviewAttention():
-                runtime = self._require().runtime
-                header = self._require().loaded.header
-                self._emit(price(runtime.context, runtime.cache_manager, header, command))
-            case Attend():
-                runtime = self._require().runtime
-                header = self._require().loaded.header
-                readings = attend(runtime.context, runtime.cache_manager, header, command, self._emit)
-                self._scheduler.jobs.add(
-                    Job(command, tr("to see what tokens look at"), runtime.cache_manager, readings)
-                )
+            case PreviewAttention() | Attend():
+                self._attention(command)
 
     def _load(self, command: LoadModel) -> None:
         """The old model stays until the new one is ready: a file that cannot be used costs nothing."""
@@ -487,6 +478,15 @@ class Engine:
             self._emit(self._require().runtime.previews.tools(command))
         except UserError as error:
             self._emit(ToolsPriced(command.turn.conversation, command.number, problem=str(error)))
+
+    def _attention(self, command: PreviewAttention | Attend) -> None:
+        header, runtime = self._require().loaded.header, self._require().runtime
+        context, cache_manager = runtime.context, runtime.cache_manager
+        if isinstance(command, PreviewAttention):
+            self._emit(price(context, cache_manager, header, command))
+            return
+        readings = attend(context, cache_manager, header, command, self._emit)
+        self._scheduler.jobs.add(Job(command, tr("to see what tokens look at"), cache_manager, readings))
 
     # --- what is shown ------------------------------------------------------------------------------------------------
 
