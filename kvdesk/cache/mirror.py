@@ -389,11 +389,12 @@ class Mirror:
         if self.states and g.embeddings:
             yield split_seq(batch, n_ubatch)
         elif self.states:
-            yield split_equal(batch, n_ubatch, not (g.n_stream == 1 and self.caches), g.n_rs_seq)
+            sequential = not (g.n_stream == 1 and self.caches)
+            yield split_equal(batch, n_ubatch, sequential=sequential, n_rs_seq=g.n_rs_seq)
         elif g.has_window:
             if g.kv_unified:
                 yield split_simple(batch, n_ubatch)
-            yield split_equal(batch, n_ubatch, not g.kv_unified, g.n_rs_seq)
+            yield split_equal(batch, n_ubatch, sequential=not g.kv_unified, n_rs_seq=g.n_rs_seq)
         elif g.n_stream == 1:
             yield split_simple(batch, n_ubatch)
         else:

@@ -33,7 +33,7 @@ BREAKAGES: dict[str, tuple[str, str, Break]] = {}
 
 def breakage(kind: str, layout: str) -> Callable[[Break], Break]:
     """`kind` of model; `layout` in words: unified or streams; small: a small window; odd: an n_ctx that needs padding;
-    stops: half of the decodes are stopped in the middle.
+    stops: half of the decodes are stopped in the middle; earlier: earlier states are kept.
     """
 
     def add(function: Break) -> Break:
@@ -239,6 +239,19 @@ def part_of_a_state_can_be_removed(patch: Patch) -> None:
     patch.setattr(RecurrentStates, "seq_rm", lambda self, *args: right(self, *args) or True)
 
 
+@breakage("hybrid", "unified earlier")
+def last_tokens_are_cut_apart(patch: Patch) -> None:
+    def split(b: batch.Batch, n: int, *, sequential: bool, n_rs_seq: int = 0) -> Any:  # noqa: ARG001 - the rule's own
+        return batch.split_equal(b, n, sequential=sequential)
+
+    patch.setattr(mirror, "split_equal", split)
+
+
+@breakage("hybrid", "unified earlier")
+def states_never_go_back(patch: Patch) -> None:
+    patch.setattr(RecurrentStates, "_go_back", lambda *_: False)
+
+
 @breakage("hybrid", "unified")
 def hybrid_positions_are_those_of_attention(patch: Patch) -> None:
     patch.setattr(Mirror, "seq_pos_max", lambda self, s: self.caches[0].seq_pos_max(s))
@@ -314,6 +327,7 @@ def settings_of(layout: str) -> ContextSettings:
         n_ubatch=32,
         kv_unified=not streams,
         swa_full=not small,
+        n_rs_seq=6 if "earlier" in layout else 0,
         n_threads=1,
         n_threads_batch=1,
     )
