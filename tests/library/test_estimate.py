@@ -122,6 +122,22 @@ def test_hybrid_by_interval(tmp_path: Path) -> None:
     assert e.k == 2 * 256 * 2 * 16 * 2
     assert e.r == 6 * 4 * 3 * (128 + 2 * 2 * 16) * 4
     assert e.s == 6 * 4 * 128 * 16 * 4
+    more = estimate(model, ContextSettings(n_ctx=256, n_seq_max=4, n_rs_seq=7))
+    assert (more.r, more.s) == (8 * e.r, 8 * e.s)
+    small = estimate(model, ContextSettings(n_ctx=256, n_seq_max=4, n_ubatch=4, n_rs_seq=7))
+    assert small.s == 3 * e.s, "an ubatch of four tokens keeps two earlier states"
+
+
+def test_earlier_states_of_an_architecture_that_keeps_none(tmp_path: Path) -> None:
+    model = header(tmp_path, other("rwkv7", wkv__head_size=16))
+    kept, none = (estimate(model, ContextSettings(n_seq_max=2, n_rs_seq=n)) for n in (7, 0))
+    assert kept == none
+
+
+def test_deepseek_v4_has_cells_for_each_sequence(tmp_path: Path) -> None:
+    model = header(tmp_path, other("deepseek4"))
+    unified, one = (estimate(model, ContextSettings(n_ctx=512, n_seq_max=n)) for n in (4, 1))
+    assert (unified.n_ctx, unified.k) == (4 * 512, 4 * one.k)
 
 
 def test_recurrent_only(tmp_path: Path) -> None:
