@@ -88,12 +88,15 @@ class DraftSize:
         k = len(chances)
         ones, price = (1,) * k, None
         best = Draft(ones)
+        if all(chance.most == 1 for chance in chances):
+            return best
         step = self.step_ms(k) or usual_ms(k)
         for n in SIZES:
             if n <= k:
                 continue
-            sizes, steps = _shared(chances, n), self._cost(k, n, step, usual_ms) if step else None
-            if n > most or not sizes or not steps:
+            sizes = _shared(chances, n) if n <= most else ()
+            steps = self._cost(k, n, step, usual_ms) if sizes and step else None
+            if not steps:
                 break
             expected = [chance.expected(size) for chance, size in zip(chances, sizes, strict=True)]
             gain = sum(expected) / k / steps
