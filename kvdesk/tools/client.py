@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-import unicodedata
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack, suppress
 from typing import TYPE_CHECKING, Any, Final
@@ -21,7 +20,7 @@ from kvdesk.message import storable
 from kvdesk.settings import ToolServer
 from kvdesk.tools import results, schemas
 from kvdesk.tools.server_child import Start
-from kvdesk.tools.servers import Keys, ServerState, State, Tool, ToolServerError
+from kvdesk.tools.servers import Keys, ServerState, State, Tool, ToolServerError, visible
 from kvdesk.translation import marked, tr
 from kvdesk.values import dataclass
 
@@ -37,7 +36,8 @@ SIGN_IN_S: Final = 600.0
 _LIST_S: Final = 30.0
 _MOST_PAGES: Final = 50
 _CLOSE_S: Final = 10.0
-_MOST_SAID: Final = 500
+_MOST_SAID: Final = 400
+_MOST_SHOWN: Final = 4000
 _PARSE_ERROR: Final = -32700  # of JSON-RPC
 _LISTED_AGAIN_S: Final = 1.0
 """From one list of tools to the next, however often a server says that it has others."""
@@ -240,7 +240,7 @@ class _Running:
             raise
         except BaseException as error:  # noqa: BLE001 - whatever a server did: it is said
             detail = self._inbound.detail if self._inbound is not None else ""
-            self._say("failed", self._why(error), detail or _shown(str(_first(error)), 4000))
+            self._say("failed", self._why(error), _shown(detail or str(_first(error))))
         finally:
             self._client = None
             self._ready.set()
@@ -333,7 +333,7 @@ class _Running:
             return known
         if isinstance(error, ValidationError) or getattr(error, "code", 0) == _PARSE_ERROR:
             return tr("It does not keep to the protocol.")
-        said = " ".join(_shown(str(error), _MOST_SAID).split()) or type(error).__name__
+        said = " ".join(_shown(str(error)[:_MOST_SAID]).split()) or type(error).__name__
         return said if said.endswith((".", "!", "?", "。")) else f"{said}."
 
     def _say(self, state: State, sentence: str = "", detail: str = "", version: str = "") -> None:
@@ -342,15 +342,12 @@ class _Running:
 
 
 def _first(error: BaseException) -> BaseException:
-    """Of a group its first one."""
+    """Of a group one that has a sentence of ours, else its first one."""
     while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
+        error = (error.subgroup(ToolServerError) or error).exceptions[0]
     return error
 
 
-def _shown(text: str, most: int) -> str:
-    """A stranger's text as a person can read it: characters that control or turn what is beside them are spaces."""
-    plain = "".join(
-        " " if unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp") and c != "\n" else c for c in text[:most]
-    )
-    return storable(plain).strip()
+def _shown(text: str) -> str:
+    """A stranger's text as a person can read it."""
+    return "\n".join(map(visible, storable(text[:_MOST_SHOWN]).splitlines())).strip()

@@ -104,7 +104,8 @@ def test_a_person_who_says_no_is_not_signed_in() -> None:
     with serving("no") as server, running(Kept()) as heard:
         heard.clients.start(server, {})
         httpx.get(asked(heard), follow_redirects=True)
-        assert heard.until("on", "failed").sentence == "You were not signed in."
+        state = heard.until("on", "failed")
+        assert state.sentence == "You were not signed in.", state
 
 
 def test_it_can_be_stopped_while_it_waits_and_the_door_is_closed(server: ToolServer) -> None:

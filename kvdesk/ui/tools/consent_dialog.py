@@ -18,7 +18,21 @@ from kvdesk.ui.widgets.dialog import Dialog, facts, sentence
 from kvdesk.ui.widgets.theme import Theme
 
 
-class ConsentDialog(Dialog):
+class _Question(Dialog):
+    """The choice stands on no."""
+
+    def _ask(self, yes: str) -> None:
+        """Below all that is in the column."""
+        self.column.addStretch(1)
+        self.yes = self.add_primary(yes)
+        self.yes.setAutoDefault(False)
+        self.no = self.buttons.addButton(QDialogButtonBox.StandardButton.Cancel)
+        self.no.setDefault(True)
+        self.buttons.accepted.connect(self.accept)
+        self.no.setFocus()
+
+
+class ConsentDialog(_Question):
     """Nothing is started while it is open. Esc and closing it mean no."""
 
     answered = Signal(bool, bool)
@@ -59,14 +73,8 @@ class ConsentDialog(Dialog):
             tr("Do not ask again for this command") if server.command else tr("Do not ask again for this address")
         )
         self.column.addWidget(self.for_good)
-        self.column.addStretch(1)
-        self.yes = self.add_primary(tr("Start") if server.command else tr("Connect"))
-        self.yes.setAutoDefault(False)
-        self.no = self.buttons.addButton(QDialogButtonBox.StandardButton.Cancel)
-        self.no.setDefault(True)
-        self.buttons.accepted.connect(self.accept)
+        self._ask(tr("Start") if server.command else tr("Connect"))
         self.finished.connect(self._on_finished)
-        self.no.setFocus()
 
     def _on_finished(self, result: int) -> None:
         if not self._done:
@@ -75,7 +83,7 @@ class ConsentDialog(Dialog):
         self.deleteLater()
 
 
-class SignInDialog(Dialog):
+class SignInDialog(_Question):
     """No page is opened while it is open. Esc and closing it mean no."""
 
     answered = Signal(bool)
@@ -93,14 +101,8 @@ class SignInDialog(Dialog):
         self.column.addWidget(
             sentence(tr("What you allow there is kept in the system's keyring, and forgotten with the server."))
         )
-        self.column.addStretch(1)
-        self.yes = self.add_primary(tr("Open the page"))
-        self.yes.setAutoDefault(False)
-        self.no = self.buttons.addButton(QDialogButtonBox.StandardButton.Cancel)
-        self.no.setDefault(True)
-        self.buttons.accepted.connect(self.accept)
+        self._ask(tr("Open the page"))
         self.finished.connect(self._on_finished)
-        self.no.setFocus()
 
     def _on_finished(self, result: int) -> None:
         self.answered.emit(result == self.DialogCode.Accepted)
