@@ -174,6 +174,13 @@ class Geometry:
         """Whether a sequence has a state from which no part can be removed but the last tokens (`n_rs_seq`)."""
         return self.n_states > 0 or self.facts.kind == "dsv4"
 
+    @property
+    def most_removable(self) -> int:
+        """Tokens of a batch at most that can be removed again right after it, from the end of a sequence; of one with a
+        state the first of the batch must stay.
+        """
+        return self.n_rs_seq if self.has_state else self.n_cells
+
 
 def pad(value: int, multiple: int) -> int:
     """GGML_PAD: `value` rounded up to a multiple."""

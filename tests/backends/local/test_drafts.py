@@ -73,6 +73,15 @@ def other(request: pytest.FixtureRequest, tiny_folder: Path) -> Iterator[Headles
         yield headless
 
 
+@pytest.fixture(scope="module")
+def earlier(tiny_folder: Path) -> Iterator[HeadlessEngine]:
+    """A hybrid memory with the states before the last four tokens of a batch."""
+    path = written(tiny_folder, "lfm2", text=True)
+    for headless in opened_with(path, SMALL.model_copy(update={"n_rs_seq": 4})):
+        session_of(headless).loaded.model.vocab.ignore_eog()
+        yield headless
+
+
 @pytest.fixture(scope="module", params=["tiny", "embedded"])
 def exact(request: pytest.FixtureRequest, talking_file: Path, model_file: Path) -> Iterator[HeadlessEngine]:
     path = talking_file if request.param == "tiny" else model_file
@@ -120,6 +129,16 @@ def test_memories_that_cannot_give_back_have_no_drafts(other: HeadlessEngine, mo
     _, stats = said_again(emptied(other, monkeypatch), 3, monkeypatch)
     assert stats.drafted_tokens == 0
     assert stats.draft_why == "No drafts: this model's memory cannot give back a wrong token."
+
+
+@much
+@pytest.mark.parametrize("wrong", [0, 2])
+def test_earlier_states_take_a_wrong_token_back(
+    earlier: HeadlessEngine, wrong: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, stats = said_again(emptied(earlier, monkeypatch), wrong, monkeypatch)
+    assert stats.drafted_tokens
+    assert (stats.accepted_tokens == stats.drafted_tokens) == (not wrong)
 
 
 @much

@@ -88,6 +88,19 @@ ARCHITECTURES: dict[str, tuple[list[Shapes], Shapes]] = {
         [{**_SSM, **{name.replace("ffn_norm.weight", "ffn_norm"): shape for name, shape in _LLAMA.items()}}] * 2,
         _NORM,
     ),
+    "lfm2": (
+        [
+            {
+                "attn_norm.weight": E,
+                **_FFN,
+                "shortconv.conv.weight": (N_EMBD, 3),
+                "shortconv.in_proj.weight": (3 * N_EMBD, N_EMBD),
+                "shortconv.out_proj.weight": EE,
+            },
+            {**_LLAMA, "attn_q_norm.weight": E, "attn_k_norm.weight": E},
+        ],
+        {"token_embd_norm.weight": E},
+    ),
     "rwkv6": ([_RWKV] * 2, {**_NORM_B, **_TOKEN_NORM, **_OUT}),
 }
 
@@ -116,7 +129,7 @@ def write(
     out.add_block_count(len(layers))
     out.add_feed_forward_length(N_FF)
     out.add_head_count(0 if architecture in ("mamba2", "rwkv6") else 1)
-    if architecture == "granitehybrid":
+    if architecture in ("granitehybrid", "lfm2"):
         out.add_head_count_kv([0, 1])
     elif architecture not in ("mamba2", "rwkv6"):
         out.add_head_count_kv(1)
@@ -187,6 +200,8 @@ def _add_special(out: gguf.GGUFWriter, architecture: str) -> None:
         out.add_ssm_state_size(D_STATE)
         out.add_ssm_time_step_rank(DT_RANK)
         out.add_ssm_group_count(1)
+    if architecture == "lfm2":
+        out.add_shortconv_l_cache(3)
     if architecture == "rwkv6":
         out.add_wkv_head_size(N_EMBD)
         out.add_time_mix_extra_dim(_EXTRA)

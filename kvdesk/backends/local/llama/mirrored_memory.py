@@ -123,14 +123,6 @@ class MirroredMemory:
         self._spare[stream] = 0 if self._small_window else free
         return free >= n_tokens
 
-    @property
-    def most_removable(self) -> int:
-        """Most tokens of a batch that can be removed again right after it, from the end of a sequence; of one with a
-        state the first of the batch must stay. Read-only.
-        """
-        g = self._mirror.geometry
-        return g.n_rs_seq if g.has_state else g.n_ctx
-
     def removable(self, seq_id: int) -> int:
         """How many of the sequence's last tokens can be removed now, so that what is left is right. Read-only.
 

@@ -341,8 +341,11 @@ class Running:
 
     @property
     def _may_draft(self) -> bool:
-        """With exact answers one at a time: wrong guesses of several leave holes between their cells (`keep_order`)."""
-        most = self._context.n_ubatch if self._together and not self._context.settings.exact else 1
+        """With exact answers one at a time: wrong guesses of several leave holes between their cells (`keep_order`). With
+        a state too: of several sequences llama.cpp keeps the earlier states of their last tokens in one ubatch.
+        """
+        alone = self._context.settings.exact or self._context.traits.geometry.has_state or not self._together
+        most = 1 if alone else self._context.n_ubatch
         return self._why_no_drafts() is None and len(self._requests) <= most
 
     def _next_tokens(self, n_room: int) -> list[tuple[Request | Reading, Batch]]:
@@ -353,7 +356,8 @@ class Running:
         self._n_decoded += len(requests) > 1
         if not self._may_draft:
             return [(request, request.next_token()) for request in requests]
-        chances = [request.chance(n_room) for request in requests]
+        n_most = min(n_room, 1 + self._context.traits.geometry.most_removable)
+        chances = [request.chance(n_most) for request in requests]
         draft = self._draft_size.choose(chances, self._context.n_ubatch, self._usual_ms)
         if draft.gain == 1.0:
             for request, chance in zip(requests, chances, strict=True):
