@@ -74,7 +74,7 @@ def test_what_is_not_kept_is_not_removed(context: Context, model: Model) -> None
     for token in TEXT[20:24]:
         read(context, [token])
     memory = context.memory
-    assert (memory.removable(0), memory.most_removable) == (0, 4)
+    assert (memory.removable(0), context.traits.geometry.most_removable) == (0, 4)
     assert not memory.seq_rm(0, 22, -1)
     assert memory.seq_pos_max(0) == 23
     saved = context.states.get()
