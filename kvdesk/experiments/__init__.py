@@ -9,6 +9,7 @@ from kvdesk.experiments import (
     batching,
     context_size,
     defrag_policies,
+    documents,
     drafts,
     forgetting,
     fragmentation,
@@ -51,6 +52,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     drafts.EXPERIMENT,
     soak.EXPERIMENT,
     prefix_sharing.EXPERIMENT,
+    documents.EXPERIMENT,
     paged.EXPERIMENT,
     defrag_policies.EXPERIMENT,
 )

@@ -42,8 +42,9 @@ NAMES: Final = (
 THINGS: Final = (
     ("favourite colour", ("green", "blue", "red", "yellow", "purple", "orange", "white", "black", "brown", "pink")),
     ("pet", ("dog", "cat", "horse", "rabbit", "parrot", "turtle", "snake", "mouse", "goat", "duck")),
+    ("home town", ("Paris", "Rome", "Berlin", "London", "Madrid", "Vienna", "Dublin", "Oslo", "Athens", "Prague")),
 )
-"""Each of these of every name: 40 facts."""
+"""Each of these of every name: 60 facts."""
 INTRO: Final = "These are notes about some people.\n"
 OUTRO: Final = "That is all that is known about them.\n"
 ERRATUM: Final = "Correction: what was said about {name}'s {thing} was wrong; nobody knows {name}'s {thing}.\n"

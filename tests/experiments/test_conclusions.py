@@ -11,6 +11,7 @@ import pytest
 from kvdesk.cache.geometry import ContextParams, ModelFacts, plan
 from kvdesk.experiments import (
     context_size,
+    documents,
     drafts,
     forgetting,
     fragmentation,
@@ -313,6 +314,34 @@ def test_a_conversion_is_judged_by_its_time_and_its_loss() -> None:
     assert "7 bytes of the first layer are not" in requantization_said(100, 1.0, differ=7).verdict.sentence
     none = requantization_said(1, 1, refused=True)
     assert (none.verdict.key, none.remarks[0]) == ("not possible", "llama.cpp cannot.")
+
+
+# --- documents --------------------------------------------------------------------------------------------------------
+
+
+def documents_said(sooner: float, same: dict[int, float]) -> Result:
+    """Reading all takes a second; `same`: the share of equal answers with so many tokens read again."""
+    samples = []
+    for n in (documents.ALL, *documents.READ_AGAIN):
+        share = same.get(n, 1.0)
+        for number in range(50):
+            samples.append(Sample(f"{n}: {documents.SAME}", number, float(number < round(50 * share))))
+            samples.append(Sample(f"{n}: {documents.RIGHT}", number, 1.0))
+        for number in range(2):
+            seconds = 1.0 if n == documents.ALL else 1 / sooner
+            samples.append(Sample(f"{n}: {documents.SECONDS}", 0, seconds, number))
+            if n != documents.ALL:
+                samples += [Sample(f"{n}: {documents.KL}", at, 0.1, number) for at in range(4)]
+    return concluded(documents.EXPERIMENT, samples)
+
+
+def test_a_document_is_read_once_only_where_answers_stay_and_it_is_quick() -> None:
+    assert documents_said(20, {0: 1.0}).verdict.key == "holds with 0"
+    assert documents_said(20, {0: 0.94, 8: 0.96}).verdict.key == "holds with 8"
+    assert documents_said(20, {0: 0.5, 8: 0.9, 32: 0.94}).verdict.key == "does not hold"
+    assert documents_said(9, {}).verdict.key == "does not hold"
+    (table,) = documents_said(20, {}).tables
+    assert [row[0] for row in table.rows] == ["0 read again", "8 read again", "32 read again", "all read"]
 
 
 # --- threads ----------------------------------------------------------------------------------------------------------

@@ -37,6 +37,7 @@ SMALL: dict[str, tuple[dict[str, float], str]] = {
     "move-cost": ({"cells": 256, "run": 4, "rounds": 2}, "one conversation alone is"),
     "no-cache": ({"longest": 32, "rounds": 2}, "the cache is faster"),
     "prefix-sharing": ({"chats": 3, "forks": 1, "system": 48, "prompt": 4, "rounds": 2}, "saves time"),
+    "documents": ({"document": 128, "questions": 4, "judged": 1}, "hold"),
     "paged": ({"turns": 5, "cells": 256, "chats": 2, "system": 8, "prompt": 4, "answer": 3, "rounds": 2}, "waste is"),
     "defrag-policies": ({"turns": 4, "yesterday": 2, "chats": 4, "answer": 2, "rounds": 2}, "in pauses nobody waits"),
 }
@@ -55,7 +56,7 @@ MEASURED = frozenset(
         "move-cost",
         "no-cache",
     }
-    | {"prefix-sharing", "paged", "defrag-policies", "seq-rm-memory", "size-formula"}
+    | {"prefix-sharing", "documents", "paged", "defrag-policies", "seq-rm-memory", "size-formula"}
 )
 """Whose verdict is about speed or bytes, which are others for a tiny model."""
 

@@ -1,0 +1,314 @@
+"""Whether a document can be read once: its K and V, taken from one chat and put at another place of another one.
+
+What the document's cells hold depends on what came before it. So the first n of its tokens are read again behind the
+new beginning, the others are spliced in and moved, and what follows is compared with a chat that read everything.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from itertools import cycle
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvdesk.cache.compare import divergence
+from kvdesk.cache.geometry import CTX_PAD, ModelFacts, pad
+from kvdesk.errors import RefusedCall, UserError
+from kvdesk.experiments.bench import Bench
+from kvdesk.experiments.experiment import Experiment, Work, needs_plain_attention
+from kvdesk.experiments.forgetting import INTRO, facts
+from kvdesk.experiments.measured import Measured
+from kvdesk.experiments.raw_context import RawContext
+from kvdesk.experiments.statistics import mean_figure
+from kvdesk.protocol.experiment import (
+    Figure,
+    Parameter,
+    Progress,
+    Result,
+    Sample,
+    Table,
+    Values,
+    Verdict,
+    at_least,
+)
+from kvdesk.settings import ContextSettings
+from kvdesk.translation import marked, tr
+
+READ_AGAIN: Final = (0, 8, 32)
+"""Tokens at the beginning of the document that are read again at its new place; the reference reads all."""
+ALL: Final = -1
+"""In the place of a number of them."""
+FASTER, AGREE = 10.0, 0.96
+"""A spliced document holds where its first token comes so many times as fast as that of one that was read, and so many
+of the answers are the same: 48 of 50.
+"""
+WRITTEN: Final = 64
+"""Tokens of an answer whose divergence is measured."""
+FIRST_CHAT: Final = "You are a careful reader. Somebody has attached these notes.\n\n"
+SECOND_CHAT: Final = (
+    "This is a chat about holidays by the sea. The ferry leaves at seven, and it rains on most days in autumn.\n"
+    "Question: What should I pack?\nAnswer: A coat, good shoes and a book.\nNow look at this file.\n\n"
+)
+KL, SAME, RIGHT, SECONDS = marked("KL divergence"), marked("same answer"), marked("right answer"), marked("first token")
+_AROUND: Final = 256  # tokens of both beginnings, of a question and of what is written, about
+
+PARAMETERS = (
+    Parameter("document", marked("Tokens of the document"), 2000, 128, 32768, 512, marked("About, facts among prose")),
+    Parameter("questions", marked("Questions"), 50, 2, 60, 12, marked("Each about a fact of the document")),
+    Parameter("judged", marked("Answers judged"), 4, 1, 60, 2,
+              marked("Questions whose next 64 tokens are compared")),
+    Parameter("rounds", marked("Rounds"), 2, 1, 20, 1, marked("Of the time to the first token")),
+)  # fmt: skip
+
+
+def _settings(values: Values) -> ContextSettings:
+    cells = pad(2 * int(values["document"]) + 2 * _AROUND, CTX_PAD)
+    return ContextSettings(n_ctx=cells, n_seq_max=2, n_batch=512, n_ubatch=512)
+
+
+def _work(values: Values) -> Work:
+    asked = (len(READ_AGAIN) + 1) * (40 * values["questions"] + 2 * WRITTEN * values["judged"])
+    return Work((1 + values["rounds"]) * values["document"] + asked, WRITTEN * values["judged"])
+
+
+class _Chat(NamedTuple):
+    """Token ids of the beginnings of both chats, of the document, and of each question with its answer's first one;
+    `state`: of the first chat's sequence once it has read the document.
+    """
+
+    before: list[int]
+    begin: list[int]
+    document: list[int]
+    questions: list[tuple[list[int], int]]
+    state: bytes
+
+    @property
+    def end(self) -> int:
+        """Where a question begins."""
+        return len(self.begin) + len(self.document)
+
+    def read(self, context: RawContext, n: int) -> None:
+        """The second chat up to the end of the document, in an empty cache: the first `n` tokens of that are read, and
+        the others spliced in; all are read where `n` is `ALL`.
+        """
+        context.clear()
+        start = len(self.begin)
+        context.read(self.begin + self.document[: n if n != ALL else None], 0)
+        if n == ALL:
+            return
+        context.restore(1, self.state, self.before + self.document)
+        if not context.remove(1, 0, len(self.before) + n):
+            raise RefusedCall(tr("This memory cannot give back a part of a sequence."))
+        if by := start - len(self.before):
+            context.shift(1, len(self.before) + n, by)
+        context.copy(1, 0)
+        context.remove(1)
+
+
+def _measure(bench: Bench) -> Iterator[Progress | Sample]:
+    """Whatever is asked is asked in the first round."""
+    ways = (ALL, *READ_AGAIN)
+    with bench.context() as context:
+        yield Progress(0, 1, tr("the first chat reads the document"))
+        chat = _first_chat(bench, context)
+        first = _Reference([], [])
+        for number in bench.rounds(bench.whole("rounds")):
+            for i, n in enumerate(ways):
+                yield bench.progress(number, i, len(ways), _title(n))
+                start = time.perf_counter()
+                chat.read(context, n)
+                context.read(chat.questions[0][0], chat.end)
+                yield Sample(f"{n}: {SECONDS}", 0, time.perf_counter() - start, number, unit="s")
+                _taken_back(context, chat.end)
+                if not number:
+                    yield from _asked(chat, context, n, first, bench.whole("judged"))
+
+
+class _Reference(NamedTuple):
+    """What the chat that read all says: the first token of each answer, and some answers with their logits."""
+
+    answers: list[int]
+    written: list[tuple[list[int], NDArray[np.float32]]]
+
+
+def _asked(chat: _Chat, context: RawContext, n: int, first: _Reference, n_judged: int) -> Iterator[Sample]:
+    """Ask all questions. `first` is filled by the chat that read all, and compared with by the others."""
+    for number, (asked, value) in enumerate(chat.questions):
+        answer = _answered(context, asked, chat.end)
+        if n == ALL:
+            first.answers.append(answer)
+        yield Sample(f"{n}: {SAME}", number, float(answer == first.answers[number]))
+        yield Sample(f"{n}: {RIGHT}", number, float(answer == value))
+    for number, (asked, _) in enumerate(chat.questions[:n_judged]):
+        if n == ALL:
+            tokens = _written(context, asked, chat.end)
+            first.written.append((tokens, _logits(context, asked, tokens, chat.end)))
+            continue
+        tokens, base = first.written[number]
+        p, q = (rows.astype(np.float64) for rows in (base, _logits(context, asked, tokens, chat.end)))
+        for at, kl in enumerate(divergence(p, q)):
+            yield Sample(f"{n}: {KL}", at, float(kl), number, unit="nats")
+
+
+def _first_chat(bench: Bench, context: RawContext) -> _Chat:
+    """Both chats, and what the first one keeps of the document. Raises UserError."""
+    vocab = bench.model.vocab
+    if not vocab.has_text:
+        raise UserError(tr("This model has no text tokenizer: it cannot be asked about a document."))
+
+    def ids(text: str, *, first: bool = False) -> list[int]:
+        return vocab.tokenize(text, add_special=first, parse_special=False)
+
+    known, n = facts(bench.whole("questions")), bench.whole("document")
+    lines = [ids(fact.text) for fact in known]
+    prose = [ids(f"{sentence.strip()}.\n") for sentence in bench.text.replace("\n", " ").split(".") if sentence.strip()]
+    before, begin, document = ids(FIRST_CHAT, first=True), ids(SECOND_CHAT, first=True), ids(INTRO)
+    more = cycle(prose or [[]])
+    for i, line in enumerate(lines, 1):
+        document += line
+        while prose and len(document) < n * i // len(lines):
+            document += next(more)
+    questions = [(ids(fact.question), ids(f" {fact.value}")[0]) for fact in known]
+    context.read(before + document, 0)
+    return _Chat(before, begin, document, questions, context.saved(0))
+
+
+def _taken_back(context: RawContext, end: int) -> None:
+    if not context.remove(0, end, -1):
+        raise RefusedCall(tr("This memory cannot give back a part of a sequence."))
+
+
+def _answered(context: RawContext, asked: Sequence[int], end: int) -> int:
+    """The likeliest token after the question; the cache is as before then."""
+    context.read(asked, end)
+    answer = context.likeliest()
+    _taken_back(context, end)
+    return answer
+
+
+def _written(context: RawContext, asked: Sequence[int], end: int) -> list[int]:
+    """The answer to the question, always the likeliest token; the cache is as before then."""
+    context.read(asked, end)
+    found = [context.likeliest()]
+    while len(found) < WRITTEN:
+        context.read(found[-1:], end + len(asked) + len(found) - 1)
+        found.append(context.likeliest())
+    _taken_back(context, end)
+    return found
+
+
+def _logits(context: RawContext, asked: list[int], answer: list[int], end: int) -> NDArray[np.float32]:
+    """Of each token of the answer, shape (n_tokens, n_vocab); the cache is as before then."""
+    found = context.all_logits(asked + answer[:-1], len(asked) - 1, end)
+    _taken_back(context, end)
+    return found
+
+
+class Found(NamedTuple):
+    """Of one n: the divergence, shares of the same and of right answers, seconds, and how much sooner than all."""
+
+    kl: Figure
+    same: Figure
+    right: float
+    seconds: float
+    sooner: Figure
+
+    @property
+    def holds(self) -> bool:
+        return self.same.holds and self.sooner.holds
+
+
+def _answer(_values: Values, measured: Measured) -> Result:
+    found = {n: _found(measured, n) for n in READ_AGAIN}
+    reference = f"{ALL}: {RIGHT}"
+    right = float(np.mean([measured.one(reference, x) for x in measured.xs(reference)]))
+    holding = next((n for n in READ_AGAIN if found[n].holds), None)
+    rows = [
+        (
+            _title(n),
+            str(f.kl),
+            f"{f.same.value:.1%}",
+            f"{f.right:.1%}",
+            f"{f.seconds:.3g}",
+            str(f.sooner),
+        )
+        for n, f in found.items()
+    ]
+    rows.append((_title(ALL), "–", "–", f"{right:.1%}", f"{measured.median(f'{ALL}: {SECONDS}'):.3g}", "1"))
+    columns = (
+        *(tr("of the document"), tr("KL of the next {n} tokens").format(n=WRITTEN), tr("same answer")),
+        *(tr("right answer"), tr("first token (s)"), tr("times as soon")),
+    )
+    best = found[holding if holding is not None else READ_AGAIN[-1]]
+    numbers = tr(
+        "the first token comes {sooner} times as soon, {same:.0%} of the answers are the same, and the next {n} tokens "
+        "differ by {kl}"
+    ).format(sooner=best.sooner, same=best.same.value, n=WRITTEN, kl=best.kl)
+    if holding is not None:
+        key, said = (
+            f"holds with {holding}",
+            tr("A document is read once, with its first {n} tokens read again: {numbers}."),
+        )
+        short = tr("A document can be read once: {sooner:.0f} times as soon, {same:.0%} of answers the same.")
+    else:
+        key, said = "does not hold", tr("A document is not read once: with its first {n} tokens read again {numbers}.")
+        short = tr("A document cannot be read once: {sooner:.0f} times as soon, {same:.0%} of answers the same.")
+    n = holding if holding is not None else READ_AGAIN[-1]
+    return Result(
+        Verdict(key, said.format(n=n, numbers=numbers), short.format(sooner=best.sooner.value, same=best.same.value)),
+        figures=tuple(figure for f in found.values() for figure in (f.sooner, f.same, f.kl)),
+        tables=(Table(tr("What is read again"), columns, tuple(rows)),),
+        remarks=(
+            tr(
+                "An answer is the same where its first token is. The first token is counted from an empty cache: both "
+                "read the beginning of the chat and the question."
+            ),
+        ),
+    )
+
+
+def _found(measured: Measured, n: int) -> Found:
+    def values(series: str) -> list[float]:
+        return [y for x in measured.xs(f"{n}: {series}") for y in measured.all(f"{n}: {series}", x)]
+
+    answers, name = values(SAME), _title(n)
+    kl = [float(np.mean(ys)) for ys in measured.by_round(f"{n}: {KL}")]
+    sooner = measured.ratio(
+        tr("{way}: times as soon").format(way=name), (f"{ALL}: {SECONDS}", 0), (f"{n}: {SECONDS}", 0)
+    )
+    return Found(
+        mean_figure(tr("{way}: KL divergence").format(way=name), kl, [1.0] * len(kl), "nats"),
+        Figure(tr("{way}: same answers").format(way=name), float(np.mean(answers))).judged(at_least(AGREE)),
+        float(np.mean(values(RIGHT))),
+        measured.median(f"{n}: {SECONDS}"),
+        sooner.judged(at_least(FASTER)),
+    )
+
+
+def _title(n: int) -> str:
+    return tr("all read") if n == ALL else tr("{n} read again").format(n=n)
+
+
+def _applies(facts: ModelFacts) -> str:
+    plain = needs_plain_attention(
+        marked("This model's cache is not one of plain attention: a part of it cannot be moved.")
+    )
+    return plain(facts) or ("" if facts.can_shift else tr("Positions of this model's cells cannot be moved."))
+
+
+EXPERIMENT = Experiment(
+    id="documents",
+    title=marked("Documents read once"),
+    question=marked("Can a document be read once and used at another place?"),
+    supposed=marked("K and V of a document are the same wherever it is attached, so it needs to be read only once."),
+    parameters=PARAMETERS,
+    settings=_settings,
+    work=_work,
+    measure=_measure,
+    answer=_answer,
+    applies=_applies,
+    takes_text=True,
+)
