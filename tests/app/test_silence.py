@@ -18,7 +18,7 @@ def test_silence_is_said_once_and_so_is_its_end(rig: Rig) -> None:
     assert activity.text == ""
     rig.worker.silent_s = SILENT_S
     silence.look()
-    assert "has not answered for 15 seconds" in activity.text
+    assert "has not responded for 15 seconds" in activity.text
     activity.dismiss()
     silence.look()
     assert activity.text == "", "it was dismissed"

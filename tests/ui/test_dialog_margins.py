@@ -21,7 +21,16 @@ def kinds() -> set[str]:
     for module in pkgutil.walk_packages(kvdesk.ui.__path__, "kvdesk.ui."):
         importlib.import_module(module.name)
     assert [kind for kind in QDialog.__subclasses__() if kind.__module__.startswith("kvdesk.")] == [Dialog]
-    return {kind.__name__ for kind in Dialog.__subclasses__()}
+    return {kind.__name__ for kind in leaves(Dialog)}
+
+
+def leaves(kind: type[Dialog]) -> Iterator[type[Dialog]]:
+    """The classes below `kind` from which no other is derived."""
+    for below in kind.__subclasses__():
+        if below.__subclasses__():
+            yield from leaves(below)
+        else:
+            yield below
 
 
 def drawn(dialog: QDialog) -> Iterator[tuple[QRect, bool]]:
