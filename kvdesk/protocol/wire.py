@@ -215,7 +215,10 @@ def _array(dtype: np.dtype[Any]) -> _Form:
             raise CodecError(f"an array of the shape {value.shape} has {n_bytes:,} bytes, and not {len(data):,}")
         if dtype == np.bool_ and max(data, default=0) > 1:
             raise CodecError("an array of bool has bytes other than 0 and 1")
-        return np.frombuffer(data, stored).astype(dtype, copy=False).reshape(value.shape)
+        try:
+            return np.frombuffer(data, stored).astype(dtype, copy=False).reshape(value.shape)
+        except ValueError as error:  # of no bytes, with a side that numpy cannot count
+            raise CodecError(f"an array cannot have the shape {value.shape}") from error
 
     return _Form(_Array, write, read)
 
