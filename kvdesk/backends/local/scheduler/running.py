@@ -341,8 +341,8 @@ class Running:
 
     @property
     def _may_draft(self) -> bool:
-        """With exact answers one at a time: wrong guesses of several leave holes between their cells (`keep_order`). With
-        a state too: of several sequences llama.cpp need not keep the earlier states of all in one ubatch.
+        """One answer at a time with exact answers: wrong guesses of several leave holes between their cells
+        (`keep_order`). Also with a state: llama.cpp need not keep the earlier states of several in one ubatch.
         """
         alone = self._context.settings.exact or self._context.traits.geometry.has_state or not self._together
         most = 1 if alone else self._context.n_ubatch
