@@ -189,7 +189,8 @@ def test_wrong_guesses_are_seen_to_leave(drafting: HeadlessEngine, monkeypatch: 
     assert all("seq_rm" in event.call for event in done)
     samples = [event for event in of(drafting.events, SpeedSample) if event.n_drafted]
     assert samples
-    assert all(0 <= sample.n_accepted < sample.n_tokens <= sample.n_drafted + 1 for sample in samples)
+    assert all(0 <= sample.n_accepted <= sample.n_tokens <= sample.n_drafted + 1 for sample in samples)
+    assert all(sample.n_accepted < sample.n_tokens for sample in samples[:-1])  # the end of an answer is no token
 
 
 @much
