@@ -203,7 +203,7 @@ def test_its_map_is_that_of_the_first_after_60_operations(running: Running, wind
             assert np.array_equal(x.pos, y.pos)
             assert np.array_equal(x.token, y.token)
             assert np.array_equal(x.seq_bits, y.seq_bits)
-    assert len(recording) > 6  # it was compared 6 times; views between may be merged
+    assert len(recording) >= 6  # it was compared 6 times; views between may be merged
 
 
 @pytest.mark.stress

@@ -280,9 +280,11 @@ def test_a_failed_decode_is_told_with_what_stayed(headless: HeadlessEngine, monk
     monkeypatch.undo()
     ended = of(events, TurnEnded)[0]
     assert (ended.state, ended.note) == ("failed", "The graph could not be computed.")
-    assert ended.stats.prefilled_tokens == len(held(headless, chat)) == 64
+    n = len(held(headless, chat))
+    assert ended.stats.prefilled_tokens == n > 0
+    assert n % context.n_ubatch == 0
     events = headless.do(Generate(chat.id, new_message_id(), (message,), GREEDY))
-    assert of(events, TurnStarted)[0].reused_tokens == 64
+    assert of(events, TurnStarted)[0].reused_tokens == n
 
 
 def test_a_stop_for_an_answer_that_waits(headless: HeadlessEngine) -> None:
