@@ -35,8 +35,9 @@ class SearchHit:
 
 
 def words_of(text: str) -> tuple[str, ...]:
-    """The words to look for; characters no text can be searched for are dropped."""
-    return tuple("".join(c for c in text if c != "\0" and not "\ud800" <= c <= "\udfff").split())
+    """The words to look for; characters no text can be searched for are dropped, and words of invisible ones."""
+    words = "".join(c for c in text if c != "\0" and not "\ud800" <= c <= "\udfff").split()
+    return tuple(word for word in words if fold_words([word]))
 
 
 def message_query(words: Sequence[str]) -> tuple[str, list[Binding]]:

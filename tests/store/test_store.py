@@ -195,7 +195,20 @@ def test_no_text_is_a_syntax_error(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ['""', "a OR", "NEAR(", "text:spaghetti", "*", "-boil", "AND", "^how", "'; DROP TABLE message; --"]
+    "text",
+    [
+        "\u00ad",
+        "\u200b \ufe0f",
+        '""',
+        "a OR",
+        "NEAR(",
+        "text:spaghetti",
+        "*",
+        "-boil",
+        "AND",
+        "^how",
+        "'; DROP TABLE message; --",
+    ],
 )
 def test_query_syntax_is_only_text(library: Store, text: str) -> None:
     assert library.search(text) == ()
