@@ -38,7 +38,7 @@ def excerpt(
     geometry  of the context that `blob` is from
     whole     the blob is of the whole context, else of one sequence
     stream    whose cells are chosen from
-    make_room is told how many bytes it takes
+    make_room gets the number of bytes
 
     Raises BlobError for a damaged blob.
     """

@@ -58,7 +58,7 @@ class Guess:
         return list(text[start : start + most])
 
     def add(self, token: int) -> None:
-        """The text goes on with this token."""
+        """Append this token to the text."""
         missed = None
         if self._from is not None:
             text, start = self._from

@@ -313,8 +313,8 @@ class Engine:
             self._scheduler.jobs.add(Job(command, tr("read again after a rebuild"), new.cache_manager, readings))
 
     def _replace_context(self, settings: ContextSettings, *, goes_on: bool, undoes: bool = False) -> None:
-        """The journal of the old context is told. Raises ContextError; there is one with the old settings then, or
-        none. `goes_on`: as in `Session.rebuild`; `undoes`: nobody asked for these settings, so they are told too.
+        """Emits the journal of the old context. Raises ContextError; then there is a context with the old settings, or
+        none. `goes_on`: as in `Session.rebuild`; `undoes`: nobody asked for these settings, so they are emitted too.
         """
         session = self._require()
         self._emit(RecordingTaken(session.runtime.recording(), is_over=True))

@@ -106,7 +106,7 @@ class AttentionPlan:
         return np.where(known[found] == cells, found, -1)
 
     def column_at(self, pos: NDArray[np.int32]) -> _Index:
-        """The columns at these positions, the first of several; -1 where there is none."""
+        """The columns at these positions, the first of several; -1: no column."""
         known = self.columns.pos
         at = np.minimum(np.searchsorted(known, pos), len(known) - 1)
         return np.where(known[at] == pos, at, -1)
