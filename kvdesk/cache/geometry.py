@@ -81,6 +81,16 @@ class ModelFacts:
     rollback: bool = False
     reason: str = ""
 
+    @property
+    def has_state(self) -> bool:
+        """Whether a sequence has a state from which no part can be removed but the last tokens (`n_rs_seq`)."""
+        return self.kind in (*_RECURRENT, "dsv4")
+
+    @property
+    def has_other_keys(self) -> bool:
+        """Whether there are keys beside those of attention: of an indexer, or compressed ones."""
+        return self.kind in ("msa", "dsa", "dsa_iswa", "hybrid_idx", "dsv4")
+
 
 @dataclass(frozen=True, slots=True)
 class ContextParams:
@@ -171,8 +181,7 @@ class Geometry:
 
     @property
     def has_state(self) -> bool:
-        """Whether a sequence has a state from which no part can be removed but the last tokens (`n_rs_seq`)."""
-        return self.n_states > 0 or self.facts.kind == "dsv4"
+        return self.facts.has_state
 
     @property
     def most_removable(self) -> int:

@@ -1,7 +1,7 @@
 """What drafts cost apart from luck: guesses are made to hold as often as is chosen, on the batch costs of this machine.
 
 Of each share of right guesses three ways write as many tokens in turns: one token at a time; batches of always the same
-size, as programs draft that do not know what a batch costs; and what kvdesk's own policy chooses, which is told how
+size, as programs draft that do not know what a batch costs; and what kvdesk's own policy chooses, which knows how
 often guesses hold. Then tokens are computed alone and among guesses, of which half are wrong and removed again, and
 their logits compared. At last kvdesk answers with exact answers, with drafts and without.
 """
@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvdesk.cache.compare import divergence
-from kvdesk.cache.geometry import CTX_PAD, ModelFacts, pad
+from kvdesk.cache.geometry import CTX_PAD, pad
 from kvdesk.errors import ContextError
 from kvdesk.experiments.bench import STEADY, Bench
-from kvdesk.experiments.experiment import Experiment, Work, needs_attention
+from kvdesk.experiments.experiment import Experiment, Work, needs_no_state
 from kvdesk.experiments.measured import Measured, curve
 from kvdesk.experiments.raw_context import RawContext
 from kvdesk.headless import HeadlessChat
@@ -272,14 +272,6 @@ def _value(figure: Figure) -> str:
     return f"{figure.value:.2g}"
 
 
-def _applies(facts: ModelFacts) -> str:
-    if why := needs_attention(facts):
-        return why
-    if facts.kind in ("hybrid", "hybrid_iswa"):
-        return tr("This model has a recurrent state, which cannot give back what was guessed wrong.")
-    return ""
-
-
 EXPERIMENT = Experiment(
     id="drafts",
     title=marked("Drafts"),
@@ -290,5 +282,5 @@ EXPERIMENT = Experiment(
     work=_work,
     measure=_measure,
     answer=_answer,
-    applies=_applies,
+    applies=needs_no_state(marked("This model has a recurrent state, which cannot give back what was guessed wrong.")),
 )

@@ -6,7 +6,7 @@ One file each; `kvdesk.experiments` has the tuple of all.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from kvdesk.cache.geometry import ModelFacts
 from kvdesk.experiments.bench import Bench
@@ -14,7 +14,7 @@ from kvdesk.experiments.measured import Measured
 from kvdesk.experiments.statistics import uncertain
 from kvdesk.protocol.experiment import Parameter, Progress, Result, Sample, Values
 from kvdesk.settings import ContextSettings
-from kvdesk.translation import tr
+from kvdesk.translation import marked, tr
 from kvdesk.values import dataclass, replace
 
 
@@ -94,10 +94,16 @@ def needs_plain_attention(otherwise: str) -> Callable[[ModelFacts], str]:
     return applies
 
 
-def needs_prefixes(facts: ModelFacts) -> str:
-    """For `applies`: the first tokens of a sequence can be given to another."""
-    if why := needs_attention(facts):
-        return why
-    if facts.kind in ("hybrid", "hybrid_iswa", "hybrid_idx", "dsv4"):
-        return tr("This model has a state for each sequence, of which no prefix can be shared.")
-    return ""
+def needs_no_state(otherwise: str) -> Callable[[ModelFacts], str]:
+    """For `applies`: a part of a sequence can be removed or shared. otherwise: why there is nothing to measure."""
+
+    def applies(facts: ModelFacts) -> str:
+        return needs_attention(facts) or (tr(otherwise) if facts.has_state else "")
+
+    return applies
+
+
+needs_prefixes: Final = needs_no_state(
+    marked("This model has a state for each sequence, of which no prefix can be shared.")
+)
+"""For `applies`: the first tokens of a sequence can be given to another."""

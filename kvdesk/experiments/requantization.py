@@ -284,7 +284,7 @@ def _short(found: dict[CacheType, Found]) -> str:
 def _applies(facts: ModelFacts) -> str:
     if why := needs_attention(facts):
         return why
-    if facts.mla or facts.kind in ("msa", "dsa"):
+    if facts.mla or facts.has_other_keys:
         return tr("K and V of this kind of memory are not converted.")
     return ""
 

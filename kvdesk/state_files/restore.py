@@ -59,7 +59,7 @@ def judge(file: StateFile, header: GgufHeader, settings: ContextSettings) -> Fit
     context = _context(geometry, settings)
     if file.problem:
         return Fit(False, (file.problem,), (), context)
-    if geometry.has_indexer or not geometry.reorders or facts.kind == "unknown":
+    if facts.has_other_keys or facts.kind == "unknown":
         why = facts.reason or tr("the cache has keys of an indexer, or compressed ones, whose size it does not know")
         return Fit(None, (tr("kvdesk cannot tell: {why}.").format(why=why),), (), context)
     reasons = [*_of_model(file, header, facts), *_of_kvdesk(file, header, settings)]

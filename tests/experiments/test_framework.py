@@ -10,6 +10,7 @@ import numpy as np
 import psutil
 import pytest
 
+from kvdesk.cache.geometry import MemoryKind, ModelFacts
 from kvdesk.codec import CodecError, decode, encode
 from kvdesk.errors import UserError
 from kvdesk.experiments import EXPERIMENTS, child, experiment_by_id, report, statistics
@@ -282,3 +283,10 @@ def test_a_persons_text_is_read_as_far_as_it_may_be(tmp_path: Path, monkeypatch:
     assert child.read_text(file) == "caf"
     with pytest.raises(UserError, match="cannot be read"):
         child.read_text(tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["hybrid", "hybrid_iswa", "hybrid_idx", "dsv4"])
+def test_a_state_gives_no_guess_back(kind: MemoryKind) -> None:
+    drafts = experiment_by_id("drafts")
+    assert drafts.applies(ModelFacts("x", kind)).startswith("This model has a recurrent state")
+    assert drafts.applies(ModelFacts("x", "attention")) == ""

@@ -188,3 +188,14 @@ def test_the_price_is_measured() -> None:
     assert trial_ms(1 << 20, Q8, Q8) == 0.0
     small, large = (trial_ms(n, F16, Q8) for n in (1 << 10, 1 << 30))
     assert 0 < small < large
+
+
+@pytest.mark.parametrize("name", ["msa", "dsa_iswa", "hybrid_idx", "dsv4"])
+def test_keys_of_an_indexer_and_compressed_ones_are_not_converted(tiny_folder: Path, name: str) -> None:
+    model = Model(written(tiny_folder, name))
+    context = Context(model, settings(F16))
+    try:
+        assert why_not_converted(context, settings(Q8)).startswith("K and V of this kind of memory are not converted")
+    finally:
+        context.close()
+        model.close()

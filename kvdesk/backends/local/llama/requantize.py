@@ -69,7 +69,7 @@ def why_not_converted(context: Context, settings: ContextSettings) -> str:
     g = mirror.geometry
     if settings.exact:
         return tr("Exact answers need K and V that were computed with these types: they must be computed again.")
-    if g.facts.mla or g.facts.kind in ("msa", "dsa", "unknown"):
+    if g.facts.mla or g.facts.has_other_keys or g.facts.kind == "unknown":
         return tr("K and V of this kind of memory are not converted: they must be computed again.")
     if not len(context.traits.rotated_k) == len(context.traits.rotated_v) == len(g.cache_sizes):
         return tr("This llama.cpp does not say whether it rotates K and V: they must be computed again.")
