@@ -156,20 +156,23 @@ class Mirror:
         rows = cells.bits[: cells.high_water][cells.holders(seq_id)]
         return int((np.bitwise_count(rows).sum(axis=1) > 1).sum())
 
-    def n_kv_without(self, seq_ids: Collection[int], n_tokens: int) -> tuple[int, int]:
-        """n_kv once `n_tokens` more are placed: as the cells are, and without those that only `seq_ids` have. Of the
-        whole context, not of a window; (0, 0) where there are no cells. Read-only.
+    def placed(self, seq_id: int, n_tokens: int, without: Collection[int] = ()) -> tuple[int, NDArray[np.intp]]:
+        """n_kv and the cells of `seq_id` once it has `n_tokens` more in the first free cells, and what only the
+        sequences `without` have is removed. Of the whole context, not of a window; (0, none) where there are no cells.
+        Read-only.
         """
         if not self.caches:
-            return 0, 0
+            return 0, np.empty(0, np.intp)
         cells = self.caches[0].streams[0]
-        others = np.full(cells.bits.shape[1], ~np.uint64(0))
-        for seq_id in seq_ids:
-            others[seq_id // 64] &= ~np.uint64(1 << seq_id % 64)
-        stay = np.flatnonzero((cells.bits[: cells.high_water] & others).any(axis=1))
-        after = int(stay[-1]) + 1 if len(stay) else 0
-        marks = max(cells.high_water, cells.used + n_tokens), max(after, len(stay) + n_tokens)
-        return cells.n_kv_of(marks[0]), cells.n_kv_of(marks[1])
+        stay = np.full(cells.bits.shape[1], ~np.uint64(0))
+        for gone in without:
+            stay[gone // 64] &= ~np.uint64(1 << gone % 64)
+        used = (cells.bits[: cells.high_water] & stay).any(axis=1)
+        free = np.flatnonzero(~used)[:n_tokens]
+        behind = np.arange(cells.high_water, cells.high_water + n_tokens - len(free))
+        own = np.concatenate((np.flatnonzero(cells.holders(seq_id)), free, behind))
+        ends = (part[-1] + 1 for part in (np.flatnonzero(used), free, behind) if len(part))
+        return cells.n_kv_of(int(max(ends, default=0))), own
 
     def tokens_of(self, seq_id: int) -> list[int] | None:
         """Token ids at positions 0, 1, 2, ... of the sequence, up to the first hole, doubled position or unknown token.

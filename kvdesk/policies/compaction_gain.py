@@ -14,12 +14,15 @@ from kvdesk.values import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Fragmented:
-    """The cache now: its span, the span after the change, cells the next token sees, bytes of the states to move."""
+    """The cache now: its span, the span after the change, cells the next token sees, bytes of the states to move.
+    n_visible_after: cells it sees then, None: as many. `Costs.awaited` tells both.
+    """
 
     n_kv: int
     n_kv_after: int
     n_visible: int
     blob_bytes: int
+    n_visible_after: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +49,9 @@ def judge_leaving(costs: Costs, cache: Fragmented, prompt: NextPrompt) -> Verdic
         costs.reading_ms(prompt.n_new, prompt.n_past, prompt.n_batch, max(0, n_kv - n_own)) or 0.0
         for n_kv in (cache.n_kv, cache.n_kv_after)
     )
-    read, token = now - after, costs.saved_ms(cache.n_kv, cache.n_kv_after)
+    read = now - after
+    seen = cache.n_visible if cache.n_visible_after is None else cache.n_visible_after
+    token = costs.saved_ms(cache.n_kv, cache.n_kv_after, cache.n_visible, seen)
     gain, price = read + token * EXPECTED, costs.state_ms(cache.blob_bytes)
     said = tr(
         "{n_kv:,} -> {n_kv_after:,} cells saves {read:,.0f} ms while {n_new:,} tokens are read and {token:.2f} ms a "

@@ -12,22 +12,28 @@ import statistics
 from collections import deque
 from collections.abc import Callable, Iterable
 
+import numpy as np
+from numpy.typing import NDArray
+
 from kvdesk.policies.tuned import BYTES_A_MS, KEPT, MASK_NS, TILE
 from kvdesk.values import dataclass
 
 _SPAN = 256  # cells that are not told apart, as llama.cpp pads n_kv
+_SPLIT = 512  # n_kv from which on threads divide cells
 
 
 @dataclass(frozen=True, slots=True)
 class Reads:
     """What a decoded token reads: bytes of all weights, bytes of K and V of each cell; `skips`: not of masked cells.
-    heads: those of all layers, by the threads that share them; each looks at the mask of each cell.
+    heads: those of all layers, by the threads that share them; each looks at the mask of each cell. n_parts: into which
+    llama.cpp divides the cells by their index, one for each thread; 1 where threads divide heads instead.
     """
 
     weights: int
     cell: int
     skips: bool
     heads: float = 0.0
+    n_parts: int = 1
 
 
 class _Line:
@@ -118,9 +124,20 @@ class Costs:
             return None
         return self._one.ms(self._cells(n_kv, n_visible), self._least_slope()) + self._masked_ms(n_kv, n_visible)
 
-    def saved_ms(self, n_kv: int, n_kv_after: int) -> float:
-        """What a decoded token gains when the span shrinks. 0.0 before the first token."""
-        now, after = self.step_ms(n_kv, 0), self.step_ms(n_kv_after, 0)
+    def awaited(self, own: NDArray[np.intp], n_kv: int) -> int:
+        """Visible cells that a decoded token waits for, if its sequence has the cells `own`: those of the busiest part
+        times the parts. Below 512 cells there are none (ggml-cpu/ops.cpp, use_split_kv_path).
+        """
+        n_parts = self._reads.n_parts
+        if n_parts == 1 or n_kv < _SPLIT or not len(own):
+            return len(own)
+        return int(np.bincount(own // -(-n_kv // n_parts)).max()) * n_parts
+
+    def saved_ms(self, n_kv: int, n_kv_after: int, n_visible: int = 0, n_visible_after: int = 0) -> float:
+        """What a decoded token gains when the span shrinks, and the visible cells that it waits for become others. 0.0
+        before the first token.
+        """
+        now, after = self.step_ms(n_kv, n_visible), self.step_ms(n_kv_after, n_visible_after)
         return now - after if now is not None and after is not None else 0.0
 
     def speedup(self, n_kv: int, n_kv_after: int, n_visible: float) -> float | None:

@@ -169,16 +169,24 @@ def test_unknown_memory_is_refused() -> None:
         Mirror(plan(facts, ContextParams()))
 
 
-def test_n_kv_without_some_sequences() -> None:
+def test_where_more_tokens_are_placed_without_some_sequences() -> None:
     mirror = make(n_ctx=2048, n_seq_max=80)
     mirror.decode(turn(250, 0, 70), 0)
     mirror.decode(turn(250, 0, 0), 0)
     mirror.seq_cp(70, 1, 0, 100)
     mirror.decode(turn(250, 0, 2), 0)
-    assert mirror.n_kv_without([], 10) == (768, 768)
-    assert mirror.n_kv_without([0, 70], 10) == (768, 768), "another one lies behind them"
-    assert mirror.n_kv_without([0, 2], 10) == (768, 512)
-    assert mirror.n_kv_without([0, 2, 70], 10) == (768, 256), "100 cells are of sequence 1 too"
-    assert mirror.n_kv_without([0, 2, 70], 1000) == (1792, 1280)
+
+    def placed(n_tokens: int, *without: int) -> tuple[int, int, int]:
+        n_kv, own = mirror.placed(3, n_tokens, without)
+        assert len(own) == n_tokens
+        return n_kv, int(own[0]), int(own[-1])
+
+    assert placed(10) == (768, 750, 759)
+    assert placed(10, 0, 70) == (768, 100, 109), "another one lies behind them"
+    assert placed(10, 0, 2) == (512, 250, 259)
+    assert placed(10, 0, 2, 70) == (256, 100, 109), "100 cells are of sequence 1 too"
+    assert placed(1000) == (1792, 750, 1749)
+    assert placed(1000, 0, 2, 70) == (1280, 100, 1099)
+    assert mirror.placed(2, 10)[1].tolist() == list(range(500, 760)), "with what it has"
     assert mirror.n_kv == 768, "read-only"
-    assert make("recurrent").n_kv_without([0], 10) == (0, 0)
+    assert make("recurrent").placed(0, 10)[0] == 0

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import random
 import re
+from collections.abc import Sequence
 
+import numpy as np
 import pytest
 
 from kvdesk.policies.compaction_gain import Fragmented, NextPrompt, judge_compaction, judge_leaving
@@ -170,6 +172,32 @@ def test_they_stay_where_nobody_would_notice() -> None:
     least = 100 / (256 * MASK_NS / 1e6 * (60 + EXPECTED))
     assert not judge_leaving(of(0.95 * least), idle, prompt).pays
     assert judge_leaving(of(1.05 * least), idle, prompt).pays
+
+
+@pytest.mark.parametrize(
+    ("own", "n_kv", "awaited"),
+    [
+        (range(200), 256, 200),  # heads are divided
+        (range(200), 512, 400),
+        (range(156, 356), 512, 200),
+        (range(500, 700), 768, 400),
+        ([0, 1, 766, 767, 768], 769, 6),  # parts of 385
+        ((), 512, 0),
+    ],
+)
+def test_a_token_waits_for_the_thread_with_most_of_its_cells(own: Sequence[int], n_kv: int, awaited: int) -> None:
+    cells = np.array(own, np.intp)
+    assert Costs(Reads(1, 1, skips=True, n_parts=2)).awaited(cells, n_kv) == awaited
+    assert Costs(Reads(1, 1, skips=True)).awaited(cells, n_kv) == len(own)
+
+
+def test_they_leave_where_one_thread_has_all_cells_of_the_chat() -> None:
+    """The other thread has only masked ones. A cell takes as long as one of Qwen 0.5B."""
+    cost, prompt = Costs(Reads(491_000_000, 12_288, skips=True, n_parts=2)), NextPrompt(20, 180, 512)
+    for n_visible in (100, 1000):
+        cost.learn(1, 1024, n_visible, 40 + 0.007 * n_visible)
+    assert judge_leaving(cost, Fragmented(768, 256, 400, 1_000_000, 200), prompt).pays
+    assert not judge_leaving(cost, Fragmented(768, 256, 200, 1_000_000, 200), prompt).pays
 
 
 def test_they_stay_where_their_states_are_dear() -> None:

@@ -198,7 +198,9 @@ class ContextRuntime:
         settings, n_cells = self.context.settings, max(1, self.context.n_ctx)
         cell = (self.estimate.k + self.estimate.v) // n_cells
         heads = read_hyper(self.loaded.header).n_heads / settings.decode_threads
-        return Reads(self.loaded.model.info().size_bytes, cell, settings.flash_attn, heads)
+        divides = settings.flash_attn and settings.type_k == settings.type_v and settings.type_k in ("f16", "f32")
+        n_parts = settings.decode_threads if divides else 1
+        return Reads(self.loaded.model.info().size_bytes, cell, settings.flash_attn, heads, n_parts)
 
     def _on_decoded(self, decodes: Sequence[MirroredDecode]) -> None:
         """Write down, then measure: each for all, which is quicker right after a decode than both for each."""

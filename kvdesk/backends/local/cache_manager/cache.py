@@ -51,9 +51,12 @@ class Cache(Leases):
         """Used cells, high-water mark and n_kv of the whole cache (the largest stream's mark)."""
         return self._memory.totals()
 
-    def n_kv_without(self, sequences: Iterable[CacheSequence], n_new: int) -> tuple[int, int]:
-        """n_kv after `n_new` more tokens, with these sequences and without them."""
-        return self._memory.mirror.n_kv_without([s.seq_id for s in sequences], n_new)
+    def walk(self, sequence: CacheSequence, n_new: int, without: Iterable[CacheSequence] = ()) -> tuple[int, int]:
+        """What a decoded token of `sequence` walks over after `n_new` more, once those `without` have left: n_kv, and
+        the visible cells that it waits for (`Costs.awaited`).
+        """
+        n_kv, own = self._memory.mirror.placed(sequence.seq_id, n_new, [s.seq_id for s in without])
+        return n_kv, self.costs.awaited(own, n_kv)
 
     @property
     def has_hole(self) -> bool:

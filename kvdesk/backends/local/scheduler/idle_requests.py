@@ -1,7 +1,8 @@
 """What idle chats and requests have in the cache leaves it for memory before another prompt is read, where that pays.
 
-Attention walks over every cell below n_kv, also those that are masked. What was asked before would make the next prompt
-and each token of its answer slower; a state goes to memory and comes back in the time of a few tokens, as llama-server
+Attention walks over every cell below n_kv, also those that are masked, and from 512 cells on its threads divide them by
+their index: what a chat has in one part only, one thread computes. What was asked before would make the next prompt and
+each token of its answer slower; a state goes to memory and comes back in the time of a few tokens, as llama-server
 does with its idle slots (`--cache-idle-slots`, server-context.cpp). Runs on the engine's thread.
 """
 
@@ -48,7 +49,9 @@ class IdleRequests:
             for s, r in ((s, swapper.resident(s)) for s in idle)
             if r.n_own and (r.has_saved_state or place(r, states, limits).to == "memory")
         ]
-        now, after = manager.n_kv_without([s for s, _ in leaving], len(prompt) - common_prefix(beside.tokens, prompt))
+        n_new = len(prompt) - common_prefix(beside.tokens, prompt)
+        now, seen = manager.walk(beside, n_new)
+        after, seen_after = manager.walk(beside, n_new, [s for s, _ in leaving])
         if after >= now:
             return
         if sum(r.state_bytes for _, r in leaving if not r.has_saved_state) > room_in_memory(states, limits):
@@ -56,7 +59,7 @@ class IdleRequests:
         n_past = manager.estimate_reuse(beside.conversation, prompt, moved=moved)[0]
         verdict = judge_leaving(
             manager.costs,
-            Fragmented(now, after, len(prompt), sum(r.state_bytes for _, r in leaving)),
+            Fragmented(now, after, seen, sum(r.state_bytes for _, r in leaving), seen_after),
             NextPrompt(len(prompt) - n_past, n_past, self._n_batch),
         )
         if verdict.pays:
