@@ -51,6 +51,11 @@ class Hyper:
         """Attention heads of all layers that have cells."""
         return sum(layer.n_head for layer in self.layers if layer.k_width)
 
+    @property
+    def n_head_numbers(self) -> int:
+        """Numbers of K and V that all heads of all layers read of a visible cell."""
+        return sum(layer.n_head * (layer.head_k + layer.head_v) for layer in self.layers if layer.k_width)
+
 
 def read_hyper(header: GgufHeader) -> Hyper:
     """The numbers of the model in `header`."""

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from kvdesk.policies.tuned import BYTES_A_MS, KEPT, MASK_NS, TILE
+from kvdesk.policies.tuned import BYTES_A_MS, KEPT, MASK_NS, SEEN_NS, TILE
 from kvdesk.values import dataclass
 
 _SPAN = 256  # cells that are not told apart, as llama.cpp pads n_kv
@@ -25,14 +25,16 @@ _SPLIT = 512  # n_kv from which on threads divide cells
 @dataclass(frozen=True, slots=True)
 class Reads:
     """What a decoded token reads: bytes of all weights, bytes of K and V of each cell; `skips`: not of masked cells.
-    heads: those of all layers, by the threads that share them; each looks at the mask of each cell. n_parts: into which
-    llama.cpp divides the cells by their index, one for each thread; 1 where threads divide heads instead.
+    heads: those of all layers, by the threads that share them; each looks at the mask of each cell. numbers: of K and V
+    that these heads read of a visible cell. n_parts: into which llama.cpp divides the cells by their index, one for
+    each thread; 1 where threads divide heads instead.
     """
 
     weights: int
     cell: int
     skips: bool
     heads: float = 0.0
+    numbers: float = 0.0
     n_parts: int = 1
 
 
@@ -207,4 +209,5 @@ class Costs:
 
     def _least_slope(self) -> float:
         weights, cell = self._reads.weights, self._reads.cell
-        return cell * self._one.least_ratio(lambda cells: weights + cell * cells) if cell else 0.0
+        seen = 0.0 if self.known else self._reads.numbers * SEEN_NS / 1e6
+        return max(seen, cell * self._one.least_ratio(lambda cells: weights + cell * cells) if cell else 0.0)

@@ -6,7 +6,7 @@ callback).
 
 from __future__ import annotations
 
-from kvdesk.policies.tuned import LONGEST_BATCH_MS, PROGRESS_MS, TILE
+from kvdesk.policies.tuned import LONGEST_BATCH_MS, LONGEST_GAP_MS, TILE
 
 LEAST = 2 * TILE
 """Tokens of the smallest piece of a ubatch, and of the first one, when it is not known yet how long it takes."""
@@ -16,8 +16,8 @@ def piece(n_batch: int, n_ubatch: int, ubatch_ms: float | None) -> int:
     """Tokens of the next piece. ubatch_ms: what a full ubatch is expected to take, None if nothing was measured."""
     if ubatch_ms is None:
         return min(n_ubatch, LEAST)
-    if ubatch_ms <= PROGRESS_MS:
-        return n_ubatch * max(1, min(n_batch // n_ubatch, int(PROGRESS_MS / max(ubatch_ms, 0.1))))
+    if ubatch_ms <= LONGEST_GAP_MS:
+        return n_ubatch * max(1, min(n_batch // n_ubatch, int(LONGEST_GAP_MS / max(ubatch_ms, 0.1))))
     n = n_ubatch
     while ubatch_ms > LONGEST_BATCH_MS and n >= 2 * LEAST:
         n, ubatch_ms = n // 2, ubatch_ms / 2

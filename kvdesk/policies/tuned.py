@@ -39,7 +39,8 @@ TILE = _tuned("TILE", 64, "tokens",
     "of a prompt beside answers has this size; twice as many are a prefill for the number of threads.",
     _BESIDE + " (docs/reading-beside.md, the knee)")
 LONGEST_GAP_MS = _tuned("LONGEST_GAP_MS", 400.0, "ms",
-    "Between two tokens of an answer beside which a prompt is read or a job works; two steps where these are longer.",
+    "Between two tokens of an answer beside which a prompt is read or a job works; two steps where these are longer. "
+    "Between two reports of a prompt that is read alone, in whole ubatches.",
     _BESIDE)
 LEAST_TOK_S = _tuned("LEAST_TOK_S", 5.0, "tok/s", "Speed of that answer.", _BESIDE)
 LEAST_SHARE = _tuned("LEAST_SHARE", 0.5, "of its speed alone",
@@ -53,9 +54,6 @@ SCATTER = _tuned("SCATTER", 1.25, "times",
 LEAST_CHUNK = _tuned("LEAST_CHUNK", 4, "tokens",
     "Of a prompt or a job beside answers: each batch is a pass over the weights, however small, so a chunk grows "
     "from here on until it takes the gap.", "simulated 8 B parameters (tests/policies/test_batching.py)")
-PROGRESS_MS = _tuned("PROGRESS_MS", 500.0, "ms",
-    "Whole ubatches of a prompt are read at once for so long: then progress is reported.",
-    "a person's patience; not measured")
 LONGEST_BATCH_MS = _tuned("LONGEST_BATCH_MS", 10000.0, "ms",
     "A ubatch that takes longer is halved, for progress and for whoever asks meanwhile. Halves of small models take up "
     "to 7 % longer, quarters 11 % (1 B parameters: 0.5 %).", "`kvdesk lab run batching`")
@@ -74,6 +72,9 @@ MASK_NS = _tuned("MASK_NS", 3.0, "ns",
     "In which flash attention sees that a cell is masked, for each token and each head of each layer. Qwen 0.5B: 6 in "
     "a batch of one token, 3 of 32, 4 of 512; SmolLM2 135M: 1.3.",
     "docs/reading-beside.md (idle chats), `kvdesk lab run fragmentation`")
+SEEN_NS = _tuned("SEEN_NS", 0.3, "ns",
+    "In which a head takes in a number of K or V of a visible cell, until the cost of a cell was measured. Qwen 0.5B: "
+    "0.64; SmolLM2 135M: 0.2.", "docs/developers/reading-beside.md (idle chats)")
 BYTES_A_MS = _tuned("BYTES_A_MS", 1e6, "bytes/ms",
     "Memory is read and states are moved so quickly until that was measured.", "`kvdesk lab run move-cost`")
 PAYS = _tuned("PAYS", 2.0, "times the cost",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kvdesk.policies.prompt_piece import LEAST, piece
-from kvdesk.policies.tuned import LONGEST_BATCH_MS, PROGRESS_MS
+from kvdesk.policies.tuned import LONGEST_BATCH_MS, LONGEST_GAP_MS
 
 
 @pytest.mark.parametrize(
@@ -18,10 +18,10 @@ from kvdesk.policies.tuned import LONGEST_BATCH_MS, PROGRESS_MS
         (2048, 512, LONGEST_BATCH_MS + 1, 256),
         (2048, 512, 4 * LONGEST_BATCH_MS, 128),
         (2048, 512, 1e9, LEAST),
-        (2048, 512, PROGRESS_MS / 2, 1024),
-        (2048, 512, PROGRESS_MS / 100, 2048),
+        (2048, 512, LONGEST_GAP_MS / 2, 1024),
+        (2048, 512, LONGEST_GAP_MS / 100, 2048),
         (2048, 512, 0.0, 2048),
-        (512, 32, 100.0, 160),
+        (512, 32, 100.0, 128),
         (512, 32, 600.0, 32),
         (512, 32, 9_000.0, 32),
         (100, 64, 1.0, 64),

@@ -197,10 +197,16 @@ class ContextRuntime:
         """What a decoded token reads, for the cost of a cell before it was measured."""
         settings, n_cells = self.context.settings, max(1, self.context.n_ctx)
         cell = (self.estimate.k + self.estimate.v) // n_cells
-        heads = read_hyper(self.loaded.header).n_heads / settings.decode_threads
+        hyper, n_threads = read_hyper(self.loaded.header), settings.decode_threads
         divides = settings.flash_attn and settings.type_k == settings.type_v and settings.type_k in ("f16", "f32")
-        n_parts = settings.decode_threads if divides else 1
-        return Reads(self.loaded.model.info().size_bytes, cell, settings.flash_attn, heads, n_parts)
+        return Reads(
+            self.loaded.model.info().size_bytes,
+            cell,
+            settings.flash_attn,
+            hyper.n_heads / n_threads,
+            hyper.n_head_numbers / n_threads,
+            n_threads if divides else 1,
+        )
 
     def _on_decoded(self, decodes: Sequence[MirroredDecode]) -> None:
         """Write down, then measure: each for all, which is quicker right after a decode than both for each."""

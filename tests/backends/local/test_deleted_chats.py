@@ -50,7 +50,7 @@ def test_it_is_not_read_again_after_a_rebuild(
     chat, other, engine = HeadlessChat(headless), HeadlessChat(headless), headless.engine
     other.answer("Name three towns.", GREEDY)
     chat.answer(LONG, GREEDY)
-    monkeypatch.setattr(prompt_piece, "PROGRESS_MS", 0.001)
+    monkeypatch.setattr(prompt_piece, "LONGEST_GAP_MS", 0.001)
     headless.events = []
     engine.handle(RebuildContext(SMALL, keep="tokens"))
     for _ in range(n_steps):
@@ -85,7 +85,7 @@ def test_it_is_not_read_ahead(headless: HeadlessEngine, monkeypatch: pytest.Monk
 def test_its_verification_ends(headless: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     chat, engine = HeadlessChat(headless), headless.engine
     chat.answer(LONG, GREEDY)
-    monkeypatch.setattr(prompt_piece, "PROGRESS_MS", 0.001)
+    monkeypatch.setattr(prompt_piece, "LONGEST_GAP_MS", 0.001)
     headless.events = []
     engine.handle(VerifyConversation(chat.id))
     engine.step()

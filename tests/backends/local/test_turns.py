@@ -152,7 +152,7 @@ def test_where_reading_is_slow_it_goes_in_smaller_chunks(
     headless: HeadlessEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     HeadlessChat(headless).answer("How fast is this machine?", GREEDY)
-    monkeypatch.setattr(prompt_piece, "PROGRESS_MS", 0.001)
+    monkeypatch.setattr(prompt_piece, "LONGEST_GAP_MS", 0.001)
     HeadlessChat(headless).answer(LONG, GREEDY)
     assert [p.done for p in of(headless.events, PrefillProgress)][:3] == [32, 64, 96], "one ubatch at a time"
 

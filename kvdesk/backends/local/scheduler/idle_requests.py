@@ -14,7 +14,7 @@ from kvdesk.backends.local.llama.context import Context
 from kvdesk.cache.reuse.prefix import common_prefix
 from kvdesk.policies.compaction_gain import Fragmented, NextPrompt, judge_leaving
 from kvdesk.policies.swap import place, room_in_memory
-from kvdesk.policies.tuned import MIN_REUSE_TOKENS
+from kvdesk.policies.tuned import EXPECTED, MIN_REUSE_TOKENS
 from kvdesk.translation import tr
 
 
@@ -50,8 +50,9 @@ class IdleRequests:
             if r.n_own and (r.has_saved_state or place(r, states, limits).to == "memory")
         ]
         n_new = len(prompt) - common_prefix(beside.tokens, prompt)
-        now, seen = manager.walk(beside, n_new)
-        after, seen_after = manager.walk(beside, n_new, [s for s, _ in leaving])
+        n_mean = n_new + EXPECTED // 2  # of the answer, in the mean
+        now, seen = manager.walk(beside, n_mean)
+        after, seen_after = manager.walk(beside, n_mean, [s for s, _ in leaving])
         if after >= now:
             return
         if sum(r.state_bytes for _, r in leaving if not r.has_saved_state) > room_in_memory(states, limits):
