@@ -176,11 +176,16 @@ class State:
         return (known.title or tr("New chat")) if known else tr("sequence {seq_id}").format(seq_id=seq_id)
 
     def looks(self, leases: Leases) -> tuple[dict[int, int], dict[int, str]]:
-        """Colours (`palette.branch_index`) and titles of sequences, for a map."""
+        """Colours (`palette.branch_index`) and titles of sequences, for a map. What other programs hold, and in the
+        cache of another kvdesk its chats, have the colours of their sequences.
+        """
         known = {seq: lease for seq, lease in leases.items() if lease.conversation in self.conversations}
         colours = {s: branch_index(self.conversations[of.conversation].colour, of.branch) for s, of in known.items()}
-        requests = {seq: request_index(seq) for seq, lease in leases.items() if lease.client}
-        return colours | requests, {seq: self.title_in(leases, seq) for seq in (*known, *requests)}
+        is_far = self.view is not None and bool(self.view.snapshot.verification.by)
+        others = {
+            seq: request_index(seq) for seq, lease in leases.items() if lease.client or (is_far and seq not in known)
+        }
+        return colours | others, {seq: self.title_in(leases, seq) for seq in (*known, *others)}
 
     def title_in(self, leases: Leases, seq_id: int) -> str:
         """Title of the conversation or request that has the sequence; with its seq_id where the conversation has

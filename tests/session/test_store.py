@@ -10,7 +10,7 @@ import pytest
 
 import kvdesk
 from kvdesk.cache.compare import compare_snapshots
-from kvdesk.chat import Message, MessageId
+from kvdesk.chat import ConversationId, Message, MessageId
 from kvdesk.conversations.changes import AnswerEnded, BranchChanged, MessagesAdded, MessagesDeleted
 from kvdesk.protocol.cache import ContextReady, MessageSpan, MessageSpans, OperationDone
 from kvdesk.protocol.chat import (
@@ -51,6 +51,19 @@ def operation(number: int, *, emptied: bool = False) -> OperationDone:
     snapshot = cache_view().snapshot
     effect = Effect(compare_snapshots(snapshot, snapshot))
     return OperationDone(number, 0.0, "seq_rm", "", 1.0, ONE, effect=effect, emptied=emptied)
+
+
+def test_chats_of_another_kvdesk_have_colours_too() -> None:
+    state = with_context()
+    view = cache_view()
+    there = tuple(replace(lease, conversation=ConversationId(f"there {lease.seq_id}")) for lease in view.leases)
+    state.apply(replace(view, leases=there))
+    assert state.looks(state.leases) == ({}, {}), "cells of a chat that is deleted here are nobody's"
+    far = replace(view.snapshot, verification=replace(view.snapshot.verification, by="office"))
+    state.apply(replace(view, snapshot=far, leases=there))
+    colours, titles = state.looks(state.leases)
+    assert colours.keys() == titles.keys() == {lease.seq_id for lease in there}
+    assert len(set(colours.values())) == len(there) > 1
 
 
 def test_a_sequence_that_came_with_an_operation_is_its_chats() -> None:
