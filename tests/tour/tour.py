@@ -35,7 +35,8 @@ from tests.tour import sample_answer
 from tests.tour.serving_steps import Condition, serving
 
 TICK_MS = 30
-STEP_LIMIT_S = 120.0
+STEP_TICKS = 4000
+"""At most for a step: two minutes in which the process runs."""
 
 
 class Tour(QObject):
@@ -58,7 +59,7 @@ class Tour(QObject):
         self._problems: list[str] = []
         self._script = self._steps()
         self._waiting: Condition = lambda: True
-        self._deadline = 0.0
+        self._ticks_left = STEP_TICKS
         self._clock = QTimer(self, interval=TICK_MS)
         self._clock.timeout.connect(self._on_tick)
         controller.event_applied.connect(self._on_event)
@@ -66,7 +67,6 @@ class Tour(QObject):
     def start(self) -> None:
         """Begin. `finished` comes when the report is written."""
         self._folder.mkdir(parents=True, exist_ok=True)
-        self._deadline = time.monotonic() + STEP_LIMIT_S
         self._clock.start()
 
     # --- the script ---------------------------------------------------------------------------------------------------
@@ -309,7 +309,6 @@ class Tour(QObject):
         view = self._window.chat.view
         yield lambda: not any(prose.waits for prose in view.findChildren(ProseView))
         view.verticalScrollBar().setValue(view.verticalScrollBar().maximum())
-        self._window.show_caption("")  # it would cover the end of the answer
         yield from self._picture("formulas")
 
     def _help(self) -> Iterator[Condition]:
@@ -355,7 +354,6 @@ class Tour(QObject):
         chat.composer.set_text(text)
         chat.composer.meter.bar.setChecked(True)
         yield lambda: (parts := chat.composer.meter.parts) is not None and bool(parts.draft) and not parts.is_estimate
-        self._window.show_caption("")  # it would cover the message box
         yield from self._picture("attachment")
         chat.composer.meter.bar.setChecked(False)
         chat.composer.attachments.removed.emit(0)
@@ -390,8 +388,12 @@ class Tour(QObject):
         until = time.monotonic() + max(self._pause_s, at_least_s)
         yield lambda: time.monotonic() >= until
         file = f"{len(self._report['screenshots']) + 1:02d}-{name}.png"
+        caption = self._window._caption
+        words = caption.text()
+        caption.show_text("")  # it covers the message box
         if not (of or self._window).grab().save(str(self._folder / file)):
             self._problems.append(f"{file} could not be written")
+        caption.show_text(words)
         self._report["screenshots"].append(file)
         verification = self._view.snapshot.verification if self._view else None
         self._expect(
@@ -421,14 +423,15 @@ class Tour(QObject):
 
     @Slot()
     def _on_tick(self) -> None:
+        self._ticks_left -= 1
         try:
             while self._waiting():
                 self._waiting = next(self._script)
-                self._deadline = time.monotonic() + STEP_LIMIT_S
+                self._ticks_left = STEP_TICKS
         except StopIteration:
             self._finish()
         else:
-            if time.monotonic() > self._deadline:
+            if self._ticks_left < 0:
                 self._problems.append(f"the step {self._report['steps'][-1]!r} did not come to an end")
                 self._finish()
 
@@ -450,7 +453,7 @@ class Tour(QObject):
                 )
             case CommandFailed() | EngineRestarted() | EngineDied():
                 self._problems.append(event.sentence)
-                self._deadline = 0.0
+                self._ticks_left = 0
 
     def _finish(self) -> None:
         self._clock.stop()
