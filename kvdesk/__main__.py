@@ -9,8 +9,10 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from kvdesk import translation
 from kvdesk.cli.output import take_every_text
@@ -156,12 +158,23 @@ def _run_window(file: str | None) -> int:
 def _import_qt() -> None:
     """PySide6 wraps `import` to look into the source of every module for `from __feature__ import`: a sixth of the
     start, and 8 MB that stay (shibokensupport/feature.py). kvdesk uses no features. It also compiles what writes type
-    stubs, each time (shibokensupport/signature/loader.py): an empty module takes its place.
+    stubs, each time (shibokensupport/signature/loader.py): an empty module takes its place, once PySide6 has removed
+    all modules of that name (signature_bootstrap.py).
     """
     plain = builtins.__import__
-    sys.modules.setdefault(_STUB_WRITER, ModuleType(_STUB_WRITER))
-    importlib.import_module("PySide6.QtCore")
-    builtins.__import__ = plain
+    empty = ModuleType(_STUB_WRITER)
+    empty.__spec__ = ModuleSpec(_STUB_WRITER, None)
+
+    def importing(name: str, *rest: Any, **named: Any) -> ModuleType:
+        if name.startswith("shibokensupport"):
+            sys.modules.setdefault(_STUB_WRITER, empty)
+        return plain(name, *rest, **named)
+
+    builtins.__import__ = importing
+    try:
+        importlib.import_module("PySide6.QtCore")
+    finally:
+        builtins.__import__ = plain
 
 
 def _run_command(name: str, arguments: list[str]) -> int:

@@ -33,12 +33,23 @@ from kvdesk.settings import ToolGrant, ToolServer
 from kvdesk.store import tool_lists
 from kvdesk.store.server_keys import ServerKeys
 from kvdesk.tools import config, schemas
-from kvdesk.tools.client import CallEnded, SignInAsked, ToolClients, ToolEvent, ToolsListed
 from kvdesk.tools.schemas import Offer
-from kvdesk.tools.servers import ServerState, Tool, bound_to, is_granted, secret_of, tokens_of
+from kvdesk.tools.servers import (
+    CallEnded,
+    ServerState,
+    SignInAsked,
+    Tool,
+    ToolEvent,
+    ToolsListed,
+    bound_to,
+    is_granted,
+    secret_of,
+    tokens_of,
+)
 from kvdesk.translation import tr
 
 if TYPE_CHECKING:
+    from kvdesk.tools.client import ToolClients
     from kvdesk.ui.shell.main_window import MainWindow
 
 DENIED: Final = "The person did not allow this call."
@@ -60,7 +71,7 @@ class Tools(QObject, ToolCommands):
         super().__init__(window)
         self._window, self._session, self._keys, self._submit = window, window.store, keys, submit
         self._settings = window.store.settings
-        self._clients = ToolClients(self._told.emit, keys)
+        self._clients: ToolClients | None = None
         self._background = Background("tools", self)
         self._file = paths.data_dir() / "tools.json"
         self._lists = tool_lists.read(self._file) if self._settings.current.tool_servers else {}
@@ -107,7 +118,7 @@ class Tools(QObject, ToolCommands):
         self._calls.pop(message, None)
         for number in [number for number, of in self._running.items() if of == message]:
             del self._running[number]
-            self._clients.cancel(number)
+            self._servers.cancel(number)
 
     # --- commands -----------------------------------------------------------------------------------------------------
 
@@ -141,7 +152,8 @@ class Tools(QObject, ToolCommands):
         dialog.bring_up()
 
     def stop(self, name: str) -> None:
-        self._clients.stop(name)
+        if self._clients is not None:
+            self._clients.stop(name)
 
     def add(self, server: ToolServer, values: Mapping[str, str]) -> None:
         others = tuple(one for one in self._settings.current.tool_servers if one.name != server.name)
@@ -155,7 +167,7 @@ class Tools(QObject, ToolCommands):
         server = self._server(name)
         if server is None:
             return
-        self._clients.stop(name)
+        self.stop(name)
         now, bound = self._settings.current, bound_to(server)
         self._settings.change(
             tool_servers=tuple(one for one in now.tool_servers if one.name != name),
@@ -219,8 +231,18 @@ class Tools(QObject, ToolCommands):
     def close(self) -> None:
         """End all servers, and hear no more of them. Waits for their end."""
         self._running.clear()
-        self._clients.close()
+        if self._clients is not None:
+            self._clients.close()
         self._background.close()
+
+    @property
+    def _servers(self) -> ToolClients:
+        """Those that run; made when the first one is started, since the window does not wait for asyncio."""
+        if self._clients is None:
+            from kvdesk.tools.client import ToolClients
+
+            self._clients = ToolClients(self._told.emit, self._keys)
+        return self._clients
 
     def _on_told(self, event: ToolEvent) -> None:
         match event:
@@ -272,7 +294,7 @@ class Tools(QObject, ToolCommands):
 
         def answered(yes: bool) -> None:
             if not yes or not QDesktopServices.openUrl(QUrl(asked.address)):
-                self._clients.stop(asked.server)
+                self.stop(asked.server)
 
         dialog = SignInDialog(self._window.kit.theme, self._window, asked.server, asked.address)
         dialog.answered.connect(answered)
@@ -325,11 +347,11 @@ class Tools(QObject, ToolCommands):
             states={**self._session.tool_states, server.name: ServerState(server.name, "starting")}
         )
         if not (server.env or server.headers):
-            self._clients.start(server, {})
+            self._servers.start(server, {})
             return
         self._background.run(
             partial(self._keys.get, secret_of(server)),
-            lambda text: self._clients.start(server, _texts(text)),
+            lambda text: self._servers.start(server, _texts(text)),
             lambda error: self._failed(server, error),
         )
 
@@ -362,7 +384,7 @@ class Tools(QObject, ToolCommands):
         number = next(self._numbers)
         self._running[number] = message
         arguments = _arguments(call.arguments) or {}
-        self._clients.call(number, name, tool, arguments, float(budget.call_s), budget.result_chars)
+        self._servers.call(number, name, tool, arguments, float(budget.call_s), budget.result_chars)
 
     def _end(self, message: MessageId, why: str) -> None:
         self._calls.pop(message, None)

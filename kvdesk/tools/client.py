@@ -20,9 +20,19 @@ from kvdesk.message import storable
 from kvdesk.settings import ToolServer
 from kvdesk.tools import results, schemas
 from kvdesk.tools.server_child import Start
-from kvdesk.tools.servers import Keys, ServerState, State, Tool, ToolServerError, visible
+from kvdesk.tools.servers import (
+    CallEnded,
+    Keys,
+    ServerState,
+    SignInAsked,
+    State,
+    Tool,
+    ToolEvent,
+    ToolServerError,
+    ToolsListed,
+    visible,
+)
 from kvdesk.translation import marked, tr
-from kvdesk.values import dataclass
 
 if TYPE_CHECKING:
     from mcp.client import Client
@@ -49,33 +59,6 @@ _REFUSED: Final = {
 _CHANGED: Final = "notifications/tools/list_changed"
 
 
-@dataclass(frozen=True, slots=True)
-class ToolsListed:
-    """The tools that a server offers, as it said last."""
-
-    server: str
-    tools: tuple[Tool, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class CallEnded:
-    """A call has a result. `number`: as it was given; text: what the model reads; ms: how long it ran."""
-
-    number: int
-    text: str
-    failed: bool
-    ms: int
-
-
-@dataclass(frozen=True, slots=True)
-class SignInAsked:
-    """A server waits for the person to sign in at this address: who hears it asks, and opens it or stops the server."""
-
-    server: str
-    address: str
-
-
-ToolEvent = ServerState | ToolsListed | CallEnded | SignInAsked
 Told = Callable[[ToolEvent], None]
 
 

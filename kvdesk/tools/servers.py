@@ -54,6 +54,35 @@ class ServerState:
     version: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class ToolsListed:
+    """The tools that a server offers, as it said last."""
+
+    server: str
+    tools: tuple[Tool, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CallEnded:
+    """A call has a result. `number`: as it was given; text: what the model reads; ms: how long it ran."""
+
+    number: int
+    text: str
+    failed: bool
+    ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class SignInAsked:
+    """A server waits for the person to sign in at this address: who hears it asks, and opens it or stops the server."""
+
+    server: str
+    address: str
+
+
+ToolEvent = ServerState | ToolsListed | CallEnded | SignInAsked
+
+
 def bound_to(server: ToolServer) -> str:
     """What grants are bound to: the address, or a digest of the whole command, its folder and the names of its
     variables. A server of the same name with another command has none of them.

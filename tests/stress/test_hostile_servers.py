@@ -20,8 +20,7 @@ pytest.importorskip("mcp")
 
 from kvdesk.settings import ToolServer
 from kvdesk.tools import client
-from kvdesk.tools.client import CallEnded, ToolsListed
-from kvdesk.tools.servers import ServerState
+from kvdesk.tools.servers import CallEnded, ServerState, ToolsListed
 from tests.tools import hostile
 from tests.tools.conftest import Heard, local
 from tests.tools.hostile_web import HTTP, Web, serving

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from kvdesk.settings import ToolServer
-from kvdesk.tools.client import CallEnded, ToolClients, ToolEvent, ToolsListed
-from kvdesk.tools.servers import ServerState
+from kvdesk.tools.client import ToolClients
+from kvdesk.tools.servers import CallEnded, ServerState, ToolEvent, ToolsListed
 
 SERVER = Path(__file__).with_name("server.py")
 PATIENCE_S = 60.0

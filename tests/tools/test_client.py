@@ -10,7 +10,8 @@ import pytest
 
 pytest.importorskip("mcp")
 
-from kvdesk.tools.client import CallEnded, ToolClients
+from kvdesk.tools.client import ToolClients
+from kvdesk.tools.servers import CallEnded
 from tests.tools.conftest import Heard, Kept, local, old
 from tests.tools.server import TOOLS
 

@@ -15,8 +15,7 @@ import pytest
 pytest.importorskip("mcp")
 
 from kvdesk.settings import ToolServer
-from kvdesk.tools.client import SignInAsked
-from kvdesk.tools.servers import ServerState, tokens_of
+from kvdesk.tools.servers import ServerState, SignInAsked, tokens_of
 from tests.tools.conftest import SERVER, Heard, Kept
 
 
