@@ -288,7 +288,7 @@ class WindowPlace(Table):
     height: int = Field(0, ge=0, description="Inside of its frame")
     maximized: bool = Field(False, description="It filled the screen")
     sidebar_width: int = Field(216, ge=0, description="Of the conversation list")
-    inspector_width: int = Field(440, ge=0, description="Of the cache inspector")
+    inspector_width: int = Field(452, ge=0, description="Of the cache inspector")
 
 
 class UsedModel(Table):

@@ -183,7 +183,7 @@ def test_an_edited_message_is_priced_in_its_place(rig: Rig, qtbot: QtBot) -> Non
     assert preview.replaced == question
     found = TurnPreview(preview.conversation, 20, 9, 1_240.0, "", text=editor.text, replaced=question)
     rig.worker.give(found)
-    qtbot.waitUntil(lambda: editor.cost == "9 of 29 tokens have to be read: about 1.2 s")
+    qtbot.waitUntil(lambda: editor.cost == "9 of 29 tokens to read: about 1.2 s")
     assert "29" not in rig.window.chat.composer.hint_text
     rig.worker.give(replace(found, refused="Too long.", n_ctx=8, n_conversation=0, n_draft=9, n_fitting=4))
     qtbot.waitUntil(lambda: not editor.buttons[2].isEnabled())
@@ -202,7 +202,7 @@ def test_an_edited_answer_is_priced_up_to_its_end(rig: Rig, qtbot: QtBot) -> Non
     assert preview.replaced is not None
     full = TurnPreview(preview.conversation, 20, 9, None, "", text=editor.text, replaced=preview.replaced, refused="No")
     rig.worker.give(replace(full, refused=""))
-    qtbot.waitUntil(lambda: editor.cost == "9 of 29 tokens have to be read with your next message")
+    qtbot.waitUntil(lambda: editor.cost == "9 of 29 tokens to read with your next message")
     assert [widget.is_dim for widget in rig.window.chat.view.widgets] == [False, False, True, True]
 
 

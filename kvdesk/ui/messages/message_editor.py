@@ -48,9 +48,9 @@ class MessageEditor(QWidget):
         self.edit.left.connect(self.left)
         self.edit.entered.connect(self._on_entered)
         self.edit.textChanged.connect(self._on_text_changed)
-        what = tr("Becomes a version of its own; the answer as it was stays.")
+        what = tr("Saves a new version; the old answer stays.")
         if not self._is_answer:
-            what = tr("Becomes a version of its own, and is answered; the question as it was stays.")
+            what = tr("Saves a new version and answers it; the old question stays.")
         hint = label(what, tone="secondary", scale="small")
         self._cost = label("", tone="secondary", scale="small")
         for line in (hint, self._cost):

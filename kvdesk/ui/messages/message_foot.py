@@ -58,8 +58,11 @@ class Waiting(QWidget):
     def show_prompt(self, reused: int, prompt: int) -> None:
         if not prompt:
             return  # nobody says how long it is
+        new = prompt - reused
         text = tr("Reading {new} new tokens, {reused} are in the cache already")
-        self._text.setText(text.format(new=f"{prompt - reused:,}", reused=f"{reused:,}"))
+        if new == 1:
+            text = tr("Reading {new} new token, {reused} are in the cache already")
+        self._text.setText(text.format(new=f"{new:,}", reused=f"{reused:,}"))
         self._bar.set_share(0.0)
 
     def show_prefill(self, done: int, total: int, tok_s: float) -> None:

@@ -46,9 +46,9 @@ def edit_words(preview: TurnPreview, *, is_answer: bool) -> tuple[str, str]:
     """What another version of a message costs, and the tone of the sentence."""
     if preview.refused or preview.n_evicted_tokens:
         return room_words(preview)
-    words = tr("{n} of {all} tokens have to be read")
+    words = tr("{n} of {all} tokens to read")
     if is_answer:
-        words = tr("{n} of {all} tokens have to be read with your next message")
+        words = tr("{n} of {all} tokens to read with your next message")
     tokens = words.format(n=f"{preview.n_prefill:,}", all=f"{preview.n_reused + preview.n_prefill:,}")
     ms = preview.first_token_ms
     said = tokens if ms is None else tr("{tokens}: {time}").format(tokens=tokens, time=in_seconds(ms))

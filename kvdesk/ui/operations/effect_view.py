@@ -25,6 +25,8 @@ from kvdesk.viewmodel.effect_text import EffectRow, Titles, effect_rows, figures
 
 _NAMES: Final = (USED, HIGH_WATER, READ, GAPS, SHARED, "tok/s")
 _HEADS: Final = (marked("Chat"), marked("Cells"), marked("Next token"), marked("KL, nats"))
+_TOLD_APART: Final = 12
+"""Titles of chats that differ only behind so many characters are shown from their end."""
 _MEASURED_TOKENS: Final = 16  # decode speed is the mean of this many tokens
 
 
@@ -155,10 +157,11 @@ class EffectView(QFrame):
         measured = any(row.token for row in rows)
         for column, head in enumerate(_HEADS[: len(_HEADS) if measured else 2]):
             self._table_grid.addWidget(label(tr(head), tone="secondary", scale="small"), 0, column)
+        alike = len({row.title[:_TOLD_APART] for row in rows}) < len(rows)  # branches of one chat end in their sequence
         for i, row in enumerate(rows, start=1):
             texts = (row.title, row.cells, row.token, row.kl) if measured else (row.title, row.cells)
             for column, text in enumerate(texts):
-                cell = ElidedLabel(text) if column == 0 else label(text, scale="small")
+                cell = ElidedLabel(text, from_end=alike) if column == 0 else label(text, scale="small")
                 cell.setProperty("scale", "small")
                 cell.setWordWrap(0 < column < 3)
                 cell.setToolTip(plain_tip(row.tip) if row.tip else "")

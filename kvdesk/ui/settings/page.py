@@ -145,8 +145,7 @@ class SettingsPage(QWidget):
         scroll = self._scroll = ScrollColumn()
         scroll.setAccessibleName(tr("Settings"))
         scroll.setWidget(content)
-        below = QHBoxLayout()
-        below.setContentsMargins(24, 12, 36, 12)  # beside the scroll bar of what is over it
+        below = self._below = QHBoxLayout()
         below.addWidget(self.bar, 1)
         below.addStretch(0)
         right = boxes.column((scroll, 1), below, spacing=0)
@@ -409,6 +408,7 @@ class SettingsPage(QWidget):
             problem = any(problem_of(field) for field in self._rows.fields("context"))
             self.bar.show_changes(now.context, changes, tr("An entry is invalid.") if problem else "")
         self.bar.setVisible(shown)
+        self._below.setContentsMargins(*((24, 12, 36, 12) if shown else (0, 0, 0, 0)))  # beside the scroll bar above it
         self._show_defaults()
 
     @Slot()

@@ -271,7 +271,9 @@ class Inspector(QWidget):
 
     @Slot()
     def _fit(self) -> None:
-        """With all its pages it is as wide as they need, in any language."""
+        """With all its pages it is as wide as they need, in any language, and no wider."""
+        if (layout := self.layout()) is not None:
+            layout.activate()  # a row that was changed counts what is hidden until then
         least = self._theme.px(ALL_PX if self._shows_all else CALM_PX)
         self.setMinimumWidth(max(least, self.minimumSizeHint().width()) if self._shows_all else least)
 

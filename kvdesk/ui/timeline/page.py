@@ -73,7 +73,7 @@ class TimelinePage(QWidget):
         self._band_text = label("", wrap=True)
         self._now = push_button(tr("Back to now"), scale="small", clicked=self.follow)
         self._following = label(
-            tr("The map follows what happens. Choose an operation to see the map after it."),
+            tr("The map is live. Choose an operation to see the map after it."),
             tone="secondary",
             scale="small",
             wrap=True,

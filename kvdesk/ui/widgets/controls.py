@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from html import escape
+from math import ceil
 from typing import Final
 
 from PySide6.QtCore import QEvent, QMargins, QObject, QSize, Qt, QTextBoundaryFinder, Signal, SignalInstance, Slot
-from PySide6.QtGui import QFontMetrics, QHelpEvent, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtGui import QFontMetrics, QFontMetricsF, QHelpEvent, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractSpinBox,
     QComboBox,
@@ -67,13 +68,17 @@ class IconButton(QToolButton):
 
 class ElidedLabel(QLabel):
     """A label of one line, or at most two, that ends in … where there is no room; its tooltip begins with it then.
+    `from_end`: of one line its end is shown, after a … .
 
     It draws its text itself: a QLabel with another text has all layouts around it made anew, up to the window.
     """
 
-    def __init__(self, text: str = "", n_lines: int = 1, *, tone: str = "", scale: str = "") -> None:
+    def __init__(
+        self, text: str = "", n_lines: int = 1, *, tone: str = "", scale: str = "", from_end: bool = False
+    ) -> None:
         super().__init__("\n".join(" " * n_lines))
         _dress(self, tone=tone, scale=scale)
+        self._mode = Qt.TextElideMode.ElideLeft if from_end else Qt.TextElideMode.ElideRight
         self._full, self._shown, self._n_lines = "", "", n_lines
         self._tip = ""
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
@@ -85,7 +90,7 @@ class ElidedLabel(QLabel):
 
     @property
     def is_elided(self) -> bool:
-        return self._shown.endswith("…") and not self._full.endswith("…")
+        return self._shown.count("…") > self._full.count("…")
 
     def setText(self, text: str) -> None:
         if text != self._full:
@@ -96,7 +101,7 @@ class ElidedLabel(QLabel):
     def _elide(self) -> None:
         metrics, room = self.fontMetrics(), max(self.contentsRect().width(), 0)
         if self._n_lines == 1:
-            self._shown = metrics.elidedText(self._full, Qt.TextElideMode.ElideRight, room)
+            self._shown = metrics.elidedText(self._full, self._mode, room)
         else:
             self._shown = "\n".join(two_lines(self._full, metrics, room))
         self._show_tip()
@@ -141,7 +146,7 @@ class WrappedLabel(QLabel):
         self.setWordWrap(True)
 
     def sizeHint(self) -> QSize:
-        width = self.fontMetrics().horizontalAdvance(self.text()) + 1
+        width = ceil(QFontMetricsF(self.font()).horizontalAdvance(self.text())) + 1
         return QSize(width, self.heightForWidth(width))
 
 

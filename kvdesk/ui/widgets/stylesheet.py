@@ -187,7 +187,7 @@ QCheckBox::indicator {{ width: 12px; height: 12px; border-radius: 3px; border: 1
 QCheckBox::indicator:checked {{ border-color: {c.accent}; background: {c.accent}; image: url("{_TICK}"); }}
 QCheckBox::indicator:checked:disabled {{ border-color: {handle}; background: {disabled}; }}
 QCheckBox::indicator:focus {{ border-color: {c.text}; }}
-QRadioButton::indicator {{ width: 12px; height: 12px; border-radius: 6px; border: 1px solid {handle};
+QRadioButton::indicator {{ width: 12px; height: 12px; border-radius: 7px; border: 1px solid {handle};
     background: {c.raised}; }}
 QRadioButton::indicator:checked {{ border: 4px solid {c.accent}; border-radius: 7px; width: 6px; height: 6px;
     background: {c.accent_text}; }}
