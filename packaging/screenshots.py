@@ -135,14 +135,13 @@ def make(names: set[str], model: Path | None) -> int:
     chinese = ["--language", "zh_CN", "--pages"]
     with tempfile.TemporaryDirectory(prefix="kvdesk-screenshots-") as made:
         for pictures, options in ((PICTURES, plain), (CHINESE, chinese)):
-            for theme in ("dark", "light"):
-                wanted = {name: step for name, (its, step) in pictures.items() if name in names and its == theme}
-                out = Path(made, f"{theme}{len(options)}")
-                if wanted and not _demo(out, ["--theme", theme, *options, *answering]):
-                    return 1
-                for name, step in wanted.items():
-                    (found,) = out.glob(f"[0-9][0-9]-{step}.png")
-                    _keep(found, name)
+            out = Path(made, str(len(options)))
+            wanted = {name: of for name, of in pictures.items() if name in names}
+            if wanted and not _demo(out, ["--theme", "both", *options, *answering]):
+                return 1
+            for name, (theme, step) in wanted.items():
+                (found,) = out.glob(f"[0-9][0-9]-{step}-{theme}.png")
+                _keep(found, name)
         if FILM in names:
             frames = Path(made, "film")
             if not _demo(frames, ["--film", "--theme", "dark", *answering]):

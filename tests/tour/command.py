@@ -10,12 +10,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kvdesk.cli.parser import Parser
+from kvdesk.settings import ThemeChoice
 from kvdesk.translation import tr
 
 PAUSE_S = 2.5
 FILM_N_CTX = 1024
 """Few cells, so that a person sees the map fill."""
 FILM_TOKENS = 200
+BOTH = "both"
 
 
 def main(argv: Sequence[str]) -> int:
@@ -28,7 +30,12 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--out", type=Path, default=Path("demo-out"), metavar="DIR", help=tr("default: demo-out"))
     parser.add_argument("--size", default="1280x800", metavar="WxH", help=tr("size of the window (default 1280x800)"))
     parser.add_argument("--model", type=Path, metavar="FILE", help=tr("a GGUF file in the place of the embedded model"))
-    parser.add_argument("--theme", choices=["system", "light", "dark"], default="system")
+    parser.add_argument(
+        "--theme",
+        choices=[*ThemeChoice, BOTH],
+        default=ThemeChoice.SYSTEM,
+        help=tr("both: every picture is made in dark and in light"),
+    )
     parser.add_argument("--language", default="system", metavar="CODE", help=tr('such as "en" or "zh_CN"'))
     parser.add_argument("--zoom", type=int, default=100, choices=range(50, 201), metavar="PERCENT")
     parser.add_argument(
@@ -64,7 +71,7 @@ def _run(args: Namespace, size: tuple[int, int], pause_s: float) -> int:
     from kvdesk.app.application import build, owned_process
     from kvdesk.app.display import has_display
     from kvdesk.errors import UserError
-    from kvdesk.settings import ContextSettings, Sampling, Settings, ThemeChoice
+    from kvdesk.settings import ContextSettings, Sampling, Settings
     from kvdesk.store.settings_file import save_settings
     from tests.tour.film import Film
     from tests.tour.pages import Pages
@@ -74,7 +81,10 @@ def _run(args: Namespace, size: tuple[int, int], pause_s: float) -> int:
         print(tr("There is no display; `kvdesk demo --offscreen` needs none."), file=sys.stderr)
         return 2
     sampling = Sampling(temperature=0.0, max_tokens=FILM_TOKENS if args.film else 64)
-    look = Settings(theme=ThemeChoice(args.theme), language=args.language, zoom=args.zoom, sampling=sampling)
+    themes = (ThemeChoice.DARK, ThemeChoice.LIGHT) if args.theme == BOTH else ()
+    look = Settings(
+        theme=themes[0] if themes else args.theme, language=args.language, zoom=args.zoom, sampling=sampling
+    )
     shown = {"context": ContextSettings(n_ctx=FILM_N_CTX)} if args.film else {"all_instruments": True}
     save_settings(look.model_copy(update=shown), paths.settings_file())
     out = args.out
@@ -84,7 +94,7 @@ def _run(args: Namespace, size: tuple[int, int], pause_s: float) -> int:
             parts.window.resize(*size)
             parts.window.show()
             script = Film if args.film else Pages if args.pages else Tour
-            tour = script(parts.window, parts.controller, out, pause_s)
+            tour = script(parts.window, parts.controller, out, pause_s, themes)
             tour.finished.connect(lambda passed: parts.qt.exit(0 if passed else 1))
             tour.start()
             code = parts.qt.exec()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from PySide6.QtCore import QTimer
 
@@ -22,8 +23,8 @@ _LETTERS = 3
 class Film(Tour):
     """As the tour, without captions. Frames go into `folder` as frame-MS.png, MS being the time since the first."""
 
-    def __init__(self, window: MainWindow, controller: Controller, folder: Path, pause_s: float) -> None:
-        super().__init__(window, controller, folder, pause_s)
+    def __init__(self, window: MainWindow, controller: Controller, folder: Path, *others: Any) -> None:
+        super().__init__(window, controller, folder, *others)
         self._began = 0.0
         self._shutter = QTimer(self, interval=FRAME_MS)
         self._shutter.timeout.connect(self._expose)
@@ -39,11 +40,11 @@ class Film(Tour):
         self._window.commands.new_chat()
         yield from self._ask("In one sentence: what is a KV cache?")
         yield lambda: len(self._ended) == 2
-        yield from self._pause(LOOK_S)
+        yield self._after(LOOK_S)
         self._window.commands.select(first)
         yield from self._ask("What does it return for 1? One sentence.")
         yield lambda: len(self._ended) == 3
-        yield from self._pause(LOOK_S)
+        yield self._after(LOOK_S)
         self._shutter.stop()
 
     def _ask(self, text: str) -> Iterator[Condition]:
@@ -51,13 +52,9 @@ class Film(Tour):
         composer = self._window.chat.composer
         for end in range(_LETTERS, len(text) + _LETTERS, _LETTERS):
             composer.set_text(text[:end])
-            yield from self._pause(TICK_MS / 1000)
-        yield from self._pause(0.4)
+            yield self._after(TICK_MS / 1000)
+        yield self._after(0.4)
         composer.submit()
-
-    def _pause(self, seconds: float) -> Iterator[Condition]:
-        until = time.monotonic() + seconds
-        yield lambda: time.monotonic() >= until
 
     def _expose(self) -> None:
         ms = round((time.monotonic() - self._began) * 1000)

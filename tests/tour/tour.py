@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from kvdesk.protocol.chat import EngineDied, EngineRestarted, ModelLoaded, TurnE
 from kvdesk.protocol.logprobs import unpack
 from kvdesk.protocol.messages import CommandFailed, Event
 from kvdesk.protocol.operations import Compact, HandOperation, Operate, RemoveRange, Undo
+from kvdesk.settings import ThemeChoice
 from kvdesk.ui.attention.page import AttentionPage
 from kvdesk.ui.map.colours import ColourBy
 from kvdesk.ui.markdown.prose_view import ProseView
@@ -35,22 +36,32 @@ from tests.tour import sample_answer
 from tests.tour.serving_steps import Condition, serving
 
 TICK_MS = 30
+SETTLE_S = 0.4
 STEP_TICKS = 4000
 """At most for a step: two minutes in which the process runs."""
 
 
 class Tour(QObject):
-    """Drives `controller` and `window`; pictures and report.json go into `folder`. `pause_s` lets a person look."""
+    """Drives `controller` and `window`; pictures and report.json go into `folder`. `pause_s` lets a person look.
+    `themes`: every picture is made in each of them, and has its name at the end; none: in the one that is in force.
+    """
 
     finished = Signal(bool)
     """The tour is over: True when every step did what it should."""
 
-    def __init__(self, window: MainWindow, controller: Controller, folder: Path, pause_s: float) -> None:
+    def __init__(
+        self,
+        window: MainWindow,
+        controller: Controller,
+        folder: Path,
+        pause_s: float,
+        themes: Sequence[ThemeChoice] = (),
+    ) -> None:
         super().__init__(window)
         self._window = window
         self._controller = controller
         self._folder = folder
-        self._pause_s = pause_s
+        self._pause_s, self._themes = pause_s, themes
         self._ended: dict[MessageId, TurnEnded] = {}
         self._view: CacheView | None = None
         self._operations: list[OperationDone] = []
@@ -383,22 +394,33 @@ class Tour(QObject):
         self._report["steps"].append(what)
         self._window.show_caption(what)
 
-    def _picture(self, name: str, at_least_s: float = 0.4, of: QWidget | None = None) -> Iterator[Condition]:
+    def _picture(self, name: str, at_least_s: float = SETTLE_S, of: QWidget | None = None) -> Iterator[Condition]:
         """Let the window settle (and a person look), then photograph it. `of`: another window in its place."""
-        until = time.monotonic() + max(self._pause_s, at_least_s)
-        yield lambda: time.monotonic() >= until
-        file = f"{len(self._report['screenshots']) + 1:02d}-{name}.png"
-        caption = self._window._caption
-        words = caption.text()
-        caption.show_text("")  # it covers the message box
-        if not (of or self._window).grab().save(str(self._folder / file)):
-            self._problems.append(f"{file} could not be written")
-        caption.show_text(words)
-        self._report["screenshots"].append(file)
+        stem = f"{len(self._report['screenshots']) + 1:02d}-{name}"
+        yield self._after(max(self._pause_s, at_least_s))
+        if not self._themes:
+            self._photograph(f"{stem}.png", of or self._window)
+        for theme in self._themes:
+            self._window.store.settings.change(theme=theme)
+            yield self._after(SETTLE_S)
+            self._photograph(f"{stem}-{theme}.png", of or self._window)
         verification = self._view.snapshot.verification if self._view else None
         self._expect(
             verification is not None and verification.state == "verified", f"the map at {name}: {verification}"
         )
+
+    def _photograph(self, file: str, widget: QWidget) -> None:
+        caption = self._window._caption
+        words = caption.text()
+        caption.show_text("")  # it covers the message box
+        if not widget.grab().save(str(self._folder / file)):
+            self._problems.append(f"{file} could not be written")
+        caption.show_text(words)
+        self._report["screenshots"].append(file)
+
+    def _after(self, seconds: float) -> Condition:
+        until = time.monotonic() + seconds
+        return lambda: time.monotonic() >= until
 
     def _picture_of(self, name: str, widget: QWidget) -> Iterator[Condition]:
         """Of a dialog."""
