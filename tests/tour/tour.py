@@ -311,6 +311,7 @@ class Tour(QObject):
         page.table.selectRow(1)
         yield from self._picture("attention")
         window.inspector.show_tab("Cache")
+        window.inspector.cell_map.show_selection(())
 
     def _sample(self, conversation: ConversationId) -> Iterator[Condition]:
         """Show an answer that no small model would give. It is not stored."""
