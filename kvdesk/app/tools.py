@@ -190,7 +190,7 @@ class Tools(QObject, ToolCommands):
             self.add(one.server, one.values)
         n = len(new)
         said = tr("1 server was added. It is off.") if n == 1 else tr("%n servers were added. They are off.", n)
-        self._session.notify(said if n else tr("All servers of this file are here already."), "good" if n else "")
+        self._session.notify(said if n else tr("All servers in this file already exist."), "good" if n else "")
 
     def leave_out(self, name: str, tools: tuple[str, ...]) -> None:
         servers = self._settings.current.tool_servers

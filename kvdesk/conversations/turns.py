@@ -194,7 +194,7 @@ class Turns:
         self._submit(requests.preview(known, before, draft, self._settings(), old, self.offered(known)))
 
     def priced(self, known: Conversation) -> PreviewTurn | None:
-        """Its next turn, of which servers of tools are priced; None while it is not read."""
+        """Its next turn, of which tool servers are priced; None while it is not read."""
         if not self._state.is_read(known.id):
             return None
         shown = [message for message in self._state.branch(known.id) if message.text or message.role != "assistant"]

@@ -345,7 +345,7 @@ def _connecting() -> str:
 
 
 def _tools() -> str:
-    """What connects to servers of tools is there: it says that nobody answers."""
+    """What connects to tool servers is there: it says that nobody answers."""
     told: queue.SimpleQueue[object] = queue.SimpleQueue()
     server, keys = ToolServer(name="nobody", url=f"{NOBODY}/mcp"), ServerKeys(paths.keys_file())
     keys.use(tokens_of(server.url), "")

@@ -107,7 +107,7 @@ class Tokenized:
 
 @dataclass(frozen=True, slots=True)
 class PriceTools:
-    """What do the schemas of servers of tools cost in the prompt of `turn`? Answered by `ToolsPriced`, always.
+    """What do the schemas of tool servers cost in the prompt of `turn`? Answered by `ToolsPriced`, always.
 
     turn     with the tools of all servers
     without  by the name of a server, the tools of all others, as in `Generate`

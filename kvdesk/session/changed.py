@@ -44,7 +44,7 @@ class Changed(Flag):
     SERVED = auto()  # whether other programs are served
     EMBEDDED = auto()  # whether there is an embedded model, and whether it is open
     EFFECTS = auto()  # what operations by hand did
-    TOOLS = auto()  # servers of tools, their prices, and calls that wait for a user
+    TOOLS = auto()  # tool servers, their prices, and calls that wait for a user
     DEAD = auto()  # the engine has stopped for good
 
 

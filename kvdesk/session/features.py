@@ -105,7 +105,7 @@ ToolDecision = Literal["once", "tool", "server", "deny"]
 
 
 class ToolCommands:
-    """Of servers of tools, by their names."""
+    """Of tool servers, by their names."""
 
     def start(self, name: str) -> None:
         """Start a server, or connect to it; the user is asked first unless it was allowed permanently."""

@@ -345,7 +345,7 @@ class ServeSettings(Table):
 
 
 class ToolServer(Table):
-    """A server of tools (MCP): a program on this computer, or an address.
+    """A tool server (MCP): a program on this computer, or an address.
 
     env, headers  names of what it gets beside; their values are kept as keys are
     left_out      names of its tools that no chat is offered
@@ -463,7 +463,7 @@ class Settings(Table):
     )
     serve: ServeSettings = Field(default_factory=ServeSettings, description="How other programs were served last")
     tools: ToolBudget = Field(default_factory=ToolBudget, description="Limits of tools in chats")
-    tool_servers: tuple[ToolServer, ...] = Field((), description="Servers of tools")
+    tool_servers: tuple[ToolServer, ...] = Field((), description="Tool servers")
     tool_grants: tuple[ToolGrant, ...] = Field((), description="What of them is allowed without a question")
     tour_seen: bool = Field(False, description="The tour was taken: an empty chat offers it no more")
     sidebar_visible: bool = Field(True, description="Conversation list shown (Ctrl+B)")

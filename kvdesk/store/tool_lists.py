@@ -1,4 +1,4 @@
-"""What servers of tools offered last: so that a chat's prompt is the same before its servers run again."""
+"""What tool servers offered last: so that a chat's prompt is the same before its servers run again."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Servers of tools, as the Model Context Protocol has them: what they offer, and their calls. Knows no Qt and no chats.
+"""Tool servers of the Model Context Protocol: what they offer, and calls to them. Knows neither Qt nor chats.
 
-`client` runs all of them on one event loop with a thread of its own, `server_child` stands between kvdesk and a local
-server, `schemas` makes of their tools what a chat template gets, `config` reads the files of other programs.
+`client` runs every server on one event loop in one thread, `server_child` runs between kvdesk and a local server,
+`schemas` turns their tools into what a chat template takes, and `config` reads the files of other programs.
 """

@@ -1,7 +1,7 @@
-"""All servers that run, on one event loop with a thread of its own: started, asked for their tools, called and ended.
+"""Runs tool servers: starts them, lists their tools, calls them and ends them, all on one event loop in one thread.
 
-`mcp` is imported by that thread when the first server is started: it takes half a second. Everything that a server
-does comes back as values, by one function that is called on that thread.
+That thread imports `mcp`, which takes half a second, when the first server starts. Everything a server does arrives as
+a value, through one callback on that thread.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from kvdesk.tools.web_server import WebServer
 
 START_S: Final = 120.0
-"""From the start of a server to its first answer: `npx` and `uvx` fetch it first."""
+"""From the start of a server to its first answer: `npx` and `uvx` download it first."""
 SIGN_IN_S: Final = 600.0
 _LIST_S: Final = 30.0
 _MOST_PAGES: Final = 50
@@ -50,11 +50,11 @@ _MOST_SAID: Final = 400
 _MOST_SHOWN: Final = 4000
 _PARSE_ERROR: Final = -32700  # of JSON-RPC
 _LISTED_AGAIN_S: Final = 1.0
-"""From one list of tools to the next, however often a server says that it has others."""
+"""Least time between two lists of tools, however often a server announces a change."""
 _REFUSED: Final = {
-    "sampling/createMessage": marked("It asked for an answer of the model, which kvdesk does not give to servers."),
-    "elicitation/create": marked("It asked you something, which kvdesk does not pass on."),
-    "roots/list": marked("It asked for your folders, which kvdesk does not tell."),
+    "sampling/createMessage": marked("It asked the model for an answer. kvdesk does not allow that."),
+    "elicitation/create": marked("It asked you a question. kvdesk does not pass questions on."),
+    "roots/list": marked("It asked which folders you use. kvdesk does not reveal them."),
 }
 _CHANGED: Final = "notifications/tools/list_changed"
 
@@ -63,10 +63,10 @@ Told = Callable[[ToolEvent], None]
 
 
 class ToolClients:
-    """Every method may be called from any thread, and returns at once; `close` waits for the servers' end."""
+    """Every method returns at once and may be called from any thread. Only `close` waits, for the servers to end."""
 
     def __init__(self, told: Told, keys: Keys) -> None:
-        """told: called on the loop's thread; keys: asked on others."""
+        """told: called on the loop's thread; keys: read on other threads."""
         self._told, self._keys = told, keys
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -75,7 +75,7 @@ class ToolClients:
         self._lock = threading.Lock()
 
     def start(self, server: ToolServer, values: Mapping[str, str]) -> None:
-        """Start a server, or connect to it; one of the same name is ended first. values: of variables or headers."""
+        """Start or connect to a server; one with the same name is ended first. values: of its variables or headers."""
         self._do(self._start(server, values))
 
     def stop(self, name: str) -> None:
@@ -86,13 +86,13 @@ class ToolClients:
     def call(
         self, number: int, server: str, tool: str, arguments: Mapping[str, Any], seconds: float, most: int
     ) -> None:
-        """Call a tool: `CallEnded` tells, always, unless it is cancelled. seconds: until it is ended; most: characters
+        """Call a tool. `CallEnded` always follows, unless the call is cancelled. seconds: its limit; most: characters
         of the result.
         """
         self._do(self._begin_call(number, server, tool, arguments, seconds, most))
 
     def cancel(self, number: int) -> None:
-        """End a call; nothing is told of it."""
+        """End a call; no `CallEnded` follows."""
         if self._loop is not None:
             self._do(self._cancel(number))
 
@@ -162,7 +162,7 @@ class ToolClients:
 
 
 class _Running:
-    """One server, in a task of its own, in which its streams are opened and closed."""
+    """One server, in one task, which opens and closes its streams."""
 
     def __init__(self, server: ToolServer, values: Mapping[str, str], told: Told, keys: Keys) -> None:
         self._server, self._values, self._told, self._keys = server, values, told, keys
@@ -185,7 +185,7 @@ class _Running:
             await asyncio.wait([self._task])
 
     async def call(self, tool: str, arguments: Mapping[str, Any], seconds: float) -> tuple[str, bool]:
-        """What the model reads, and whether it failed. The server may only just be starting."""
+        """What the model reads, and whether the call failed. Waits for a server that is still starting."""
         await self._ready.wait()
         client = self._client
         if client is None:
@@ -196,7 +196,7 @@ class _Running:
             return results.text_of(found.content, found.structured_content), bool(found.is_error)
         except TimeoutError:
             return f"The tool did not answer within {seconds:g} seconds.", True
-        except Exception as error:  # noqa: BLE001 - whatever a server did: the model is told
+        except Exception as error:  # noqa: BLE001 - whatever a server did, the model reads it
             return f"The tool failed: {self._why(error)}", True
 
     # --- inside -------------------------------------------------------------------------------------------------------
@@ -272,7 +272,7 @@ class _Running:
         self._told(ToolsListed(self._server.name, tuple(found.values())))
 
     async def _follow(self, client: Client) -> None:
-        """Until it ends. Raises ToolServerError then."""
+        """Wait until the server ends, and list its tools again when they change. Raises ToolServerError at the end."""
         assert self._inbound is not None
         ended = self._inbound.ended
         while True:
@@ -288,7 +288,7 @@ class _Running:
             try:
                 await self._list(client)
             except TimeoutError:
-                self._say("on", tr("It says that its tools are others now, and does not list them."))
+                self._say("on", tr("Its tools have changed, but it does not list them."))
             await asyncio.sleep(_LISTED_AGAIN_S)
 
     async def _on_message(self, message: object) -> None:
@@ -296,26 +296,27 @@ class _Running:
             self._changed.set()
 
     def _ask_to_sign_in(self, address: str) -> None:
-        """It takes as long as the person does."""
+        """The time limit is extended: signing in takes as long as the person does."""
         self._is_person_asked = True
         with suppress(RuntimeError):  # it runs already, and asks again
             self._starting.reschedule(asyncio.get_running_loop().time() + SIGN_IN_S)
-        self._say(self._last.state, tr("It waits for you to sign in, in your browser."), version=self._last.version)
+        waits = tr("It is waiting for you to sign in with your browser.")
+        self._say(self._last.state, waits, version=self._last.version)
         self._told(SignInAsked(self._server.name, address))
 
     def _heard(self, method: str) -> None:
-        """The server asks for something. It gets an error; what it wanted is said once."""
+        """The server asked for something. It gets an error, and the person reads once what it wanted."""
         if method in _REFUSED and method not in self._refused:
             self._refused.add(method)
             self._say(self._last.state, tr(_REFUSED[method]), version=self._last.version)
 
     def _why(self, error: BaseException) -> str:
-        """A sentence. What breaks the protocol is not quoted: it is as long as the server likes."""
+        """A sentence. A protocol error is not quoted, because the server decides how long it is."""
         error = _first(error)
         if self._inbound is not None and (known := self._inbound.why(error)):
             return known
         if isinstance(error, ValidationError) or getattr(error, "code", 0) == _PARSE_ERROR:
-            return tr("It does not keep to the protocol.")
+            return tr("It violates the protocol.")
         said = " ".join(_shown(str(error)[:_MOST_SAID]).split()) or type(error).__name__
         return said if said.endswith((".", "!", "?", "。")) else f"{said}."
 
@@ -325,12 +326,12 @@ class _Running:
 
 
 def _first(error: BaseException) -> BaseException:
-    """Of a group one that has a sentence of ours, else its first one."""
+    """The exception of a group that has a sentence of ours, else the first one."""
     while isinstance(error, BaseExceptionGroup):
         error = (error.subgroup(ToolServerError) or error).exceptions[0]
     return error
 
 
 def _shown(text: str) -> str:
-    """A stranger's text as a person can read it."""
+    """Text from a server, made readable and safe to show."""
     return "\n".join(map(visible, storable(text[:_MOST_SHOWN]).splitlines())).strip()

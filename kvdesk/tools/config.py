@@ -1,6 +1,6 @@
-"""Files in which other programs list servers of tools: `mcp.json` of Cursor and VS Code, Claude's configuration.
+"""Files in which other programs list their tool servers: `mcp.json` of Cursor and VS Code, Claude's configuration.
 
-Reading one starts nothing. Values of variables and headers, which are often keys, are handed over beside the servers.
+Reading one starts nothing. Values of variables and headers are often keys, so they are returned apart from the servers.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _COMMA: Final = re.compile(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])', re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """A server of a file. values: of its variables or headers, by name."""
+    """A server from a file. values: of its variables or headers, by name."""
 
     server: ToolServer
     values: Mapping[str, str]
 
 
 def read(path: Path, taken: frozenset[str] = frozenset()) -> tuple[Imported, ...]:
-    """The servers of a file; their names are none of those `taken`. Raises UserError."""
+    """The servers of a file, renamed if a name is in `taken`. Raises UserError."""
     try:
         with open_regular(path) as file:
             raw = file.read(_MOST_BYTES + 1)
@@ -49,7 +49,7 @@ def read(path: Path, taken: frozenset[str] = frozenset()) -> tuple[Imported, ...
 
 
 def parsed(text: str, name: str, taken: frozenset[str] = frozenset()) -> tuple[Imported, ...]:
-    """The same of a text. JSON with comments and commas before a bracket is read too, as VS Code writes it."""
+    """The servers of a text. JSON with comments and trailing commas is accepted, as VS Code writes it."""
     try:
         found = json.loads(text.lstrip("\ufeff"))
     except (ValueError, RecursionError):
@@ -57,22 +57,22 @@ def parsed(text: str, name: str, taken: frozenset[str] = frozenset()) -> tuple[I
         try:
             found = json.loads(_COMMA.sub(lambda match: match[1] or "", plain))
         except (ValueError, RecursionError) as error:
-            raise UserError(tr("{name} is no JSON file.").format(name=name), str(error)) from error
+            raise UserError(tr("{name} is not a JSON file.").format(name=name), str(error)) from error
     listed = next((found[key] for key in _LISTS if isinstance(found, dict) and key in found), None)
     if not isinstance(listed, dict):
-        raise UserError(tr("{name} lists no servers of tools: it has no “mcpServers”.").format(name=name))
+        raise UserError(tr("{name} lists no tool servers: it has no “mcpServers”.").format(name=name))
     names, servers = set(taken), []
     for given, what in list(listed.items())[:_MOST_SERVERS]:
         if isinstance(what, dict) and (one := _server(good_name(str(given), names), what)) is not None:
             names.add(one.server.name)
             servers.append(one)
     if not servers:
-        raise UserError(tr("{name} lists no server that kvdesk could use.").format(name=name))
+        raise UserError(tr("{name} lists no server that kvdesk can use.").format(name=name))
     return tuple(servers)
 
 
 def _server(name: str, what: Mapping[str, Any]) -> Imported | None:
-    """None where it has neither a command nor an address."""
+    """None if it has neither a command nor an address."""
     url = what.get("url") or what.get("serverUrl")
     if isinstance(url, str) and url.startswith(("http://", "https://")):
         values = _texts(what.get("headers"))
@@ -94,6 +94,6 @@ def _server(name: str, what: Mapping[str, Any]) -> Imported | None:
 
 
 def _texts(given: object) -> dict[str, str]:
-    """Names in order, values as texts."""
+    """Sorted by name, values as text."""
     pairs = given.items() if isinstance(given, dict) else ()
     return {storable(str(name)): storable(str(value)) for name, value in sorted(pairs, key=str) if value is not None}

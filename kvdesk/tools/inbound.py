@@ -1,5 +1,5 @@
-"""What comes from a server, whichever way: counted, so that none can flood, and looked at for what it asks. Imports
-`mcp`: half a second.
+"""Checks what arrives from a server, over either transport: limits its rate, and notices requests for something else.
+Imports `mcp`, which takes half a second.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kvdesk.message import storable
 from kvdesk.translation import tr
 
 MOST_AT_ONCE: Final = 1000
-"""Messages of a server, and so many a second for good: no call has so many parts, and they would heat the processor."""
+"""Messages of a server in a burst, and per second in the long run. No call has that many parts."""
 _A_SECOND: Final = 50.0
 
 Received = SessionMessage | Exception
@@ -26,9 +26,9 @@ ToClient = anyio.streams.memory.MemoryObjectSendStream[Received]
 
 
 class Inbound:
-    """Of one server. heard: called with the method of each request and notification of the server.
+    """The limits of one server. heard: called with the method of each request and notification that it sends.
 
-    ended             it has ended by itself, or was ended
+    ended             set when the server has ended or was stopped
     sentence, detail  why, and its last words
     """
 
@@ -38,21 +38,21 @@ class Inbound:
         self.ended = asyncio.Event()
         self.sentence = self.detail = ""
 
-    def why(self, error: BaseException) -> str:  # noqa: ARG002 - the web has errors of its own
-        """A sentence about what ended it, or a call of it; "" if the error says more."""
+    def why(self, error: BaseException) -> str:  # noqa: ARG002 - an override uses it
+        """Why the server or a call ended, as a sentence; "" if the error says more."""
         return self.sentence or (tr("It has ended.") if self.ended.is_set() else "")
 
     def _counts(self) -> bool:
-        """One more has come. False if that is one too many."""
+        """Count a message. False if it is one too many."""
         now = time.monotonic()
         self._left, self._at = min(MOST_AT_ONCE, self._left + _A_SECOND * (now - self._at)) - 1, now
         if self._left >= 0:
             return True
-        self.sentence = tr("It sent messages without end, and was ended.")
+        self.sentence = tr("It sent too many messages and was stopped.")
         return False
 
     def _look(self, message: types.JSONRPCMessage) -> None:
-        """Hear what it asks, also in a result (since the protocol of 2026), and mend its list of tools."""
+        """Report what the server asks for, also in a result (since the protocol of 2026), and repair its tools."""
         if isinstance(message, types.JSONRPCRequest | types.JSONRPCNotification):
             self._heard(message.method)
         elif isinstance(message, types.JSONRPCResponse):
@@ -69,8 +69,8 @@ class Inbound:
 
 
 def parsed(line: bytes) -> types.JSONRPCMessage | None:
-    """A message of a server, halves of surrogate pairs in it replaced; None for what is none. An answer that is none is
-    an error that answers the same request, so that nobody waits for another.
+    """Parse a message of a server, lone surrogates replaced; None if it is invalid. An invalid answer becomes an error
+    answer to the same request, so that nobody keeps waiting.
     """
     try:
         return types.jsonrpc_message_adapter.validate_json(line, by_name=False)
@@ -100,8 +100,8 @@ def _has_name(tool: object) -> bool:
 
 
 def _mended(tool: dict[str, Any]) -> dict[str, Any]:
-    """A tool as `mcp` takes it: it would refuse all of them for one. Without the schema of its results: `mcp` would
-    compare them with it on this loop, and a pattern can take for ever.
+    """A tool that `mcp` accepts: one invalid tool makes it refuse all of them. Drops the schema of results, because
+    `mcp` would validate against it on this loop, and a pattern in it can run forever.
     """
     schema, about = tool.get("inputSchema"), tool.get("description")
     if not isinstance(schema, dict) or schema.get("type") != "object" or not _are_schemas(schema.get("properties", {})):

@@ -1,4 +1,4 @@
-"""What a model reads of the result of a call: text. Whatever else came is named, since it would otherwise be missed."""
+"""The text that a model reads of a call's result. Parts that are no text are mentioned, so that none goes unnoticed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NOTHING: Final = "The tool gave no result."
 
 
 def text_of(content: Sequence[Any], structured: object = None) -> str:
-    """Of the parts of a result (`mcp.types.ContentBlock`), and of its value where it has no part."""
+    """The parts of a result (`mcp.types.ContentBlock`) as text, or its structured value if it has no parts."""
     text = "\n".join(part for part in map(_part, content) if part)
     if not text and structured is not None:
         text = json.dumps(structured, ensure_ascii=False, sort_keys=True, default=str)
@@ -20,7 +20,7 @@ def text_of(content: Sequence[Any], structured: object = None) -> str:
 
 
 def cut(text: str, most: int) -> str:
-    """At most so many characters, the end of them saying what is missing."""
+    """At most `most` characters, followed by how many are missing."""
     if len(text) <= most:
         return text
     return f"{text[:most]}\n[{len(text) - most:,} more characters were left out]"

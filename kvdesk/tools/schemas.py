@@ -1,6 +1,6 @@
-"""Tools as a chat template gets them: always the same text for the same tools, so that no prompt moves by itself.
+"""Tools as a chat template takes them: the same tools always give the same text, so the prompt never changes.
 
-Whatever a server says of its tools is a stranger's text: it is cut to size, and what is no schema is none.
+What a server says of its tools is untrusted: it is cut to size, and an invalid schema is dropped.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from kvdesk.tools.servers import Tool
 from kvdesk.values import dataclass
 
 MOST_TOOLS: Final = 200
-"""Of one server."""
+"""Per server."""
 MOST_DESCRIPTION: Final = 4000
 MOST_SCHEMA: Final = 20_000
-"""Characters. A longer schema is left out: the tool takes any object then."""
+"""Characters. A longer schema is left out, and the tool then takes any object."""
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
 _ANY: Final = '{"properties":{},"type":"object"}'
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """text: the JSON array for a template, "" for no tools; tools: server and tool of each name in it."""
+    """text: the JSON array for a template, "" without tools; tools: server and tool of each name in it."""
 
     text: str = ""
     tools: Mapping[str, tuple[str, str]] = {}
 
 
 def taken(name: object, description: object, schema: object) -> Tool | None:
-    """A tool as a server described it; None where it has no name that a model could write."""
+    """A tool as a server described it; None if a model could not write its name."""
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         return None
     said = storable(description).strip() if isinstance(description, str) else ""
@@ -57,7 +57,7 @@ def _schema(given: object) -> str:
     from kvdesk.grammar.calls import grammar_of_calls
     from kvdesk.grammar.state import checked
 
-    try:  # a schema that no grammar can follow would refuse every answer of the chat
+    try:  # a schema that no grammar can express would make every answer of the chat fail
         checked(grammar_of_calls(GENERIC, [{"type": "function", "function": {"name": "f", "parameters": given}}]))
     except (UserError, RecursionError):
         return _ANY
@@ -65,8 +65,8 @@ def _schema(given: object) -> str:
 
 
 def offer(servers: Iterable[tuple[str, Sequence[Tool]]]) -> Offer:
-    """The tools of these servers by their names. Those of one server follow one another, both in the order of names.
-    A name that two servers have gets that of its server before it, for the later one.
+    """The tools of these servers, sorted by server and name. If two servers use the same name, the later one gets its
+    server's name as a prefix.
     """
     functions: list[dict[str, Any]] = []
     names: dict[str, tuple[str, str]] = {}
@@ -83,5 +83,5 @@ def offer(servers: Iterable[tuple[str, Sequence[Tool]]]) -> Offer:
 
 
 def _dumped(value: Any) -> str:
-    """With sorted keys: a server that lists them in another order tomorrow says the same."""
+    """With sorted keys, so the text stays the same when a server lists them in another order."""
     return storable(json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False))

@@ -1,8 +1,9 @@
-"""Stands between kvdesk and a local server: starts its command with a cleaned environment, passes lines on both ways,
-and takes the server and all that it started along when kvdesk ends.
+"""Runs between kvdesk and a local server. It starts the server's command with a cleaned environment, passes lines both
+ways, and ends the server with everything it started when kvdesk ends.
 
-The first message has the command, those after it are lines for the server, and an empty one closes its input, upon
-which a server ends by itself. Its errors are this process's, whose end kvdesk keeps (`Child.last_words`).
+The first message has the command, later ones are lines for the server, and an empty one closes its input, which ends a
+well-behaved server. The server writes errors to this process's standard error; kvdesk keeps the end of it
+(`Child.last_words`).
 """
 
 from __future__ import annotations
@@ -23,19 +24,19 @@ FLAG: Final = "--tool-server"
 MOST_LINE: Final = 16 << 20
 """Bytes of one message of a server."""
 _ENDING_S: Final = 2.0
-"""From the end of its output to its end."""
+"""From the end of the server's output to its exit."""
 NOT_FOUND: Final = 127
 _PASSED_ON: Final = frozenset((
     *("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "TZ"),
     *("APPDATA", "COMSPEC", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATHEXT", "PROCESSOR_ARCHITECTURE"),
     *("PROGRAMDATA", "PROGRAMFILES", "SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "TMP", "USERNAME", "USERPROFILE", "WINDIR"),
 ))  # fmt: skip
-"""What a server needs of this environment. Keys that other programs have in theirs are not among it."""
+"""What a server needs of this environment. It leaves out other programs' keys."""
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """What is started, and the variables it gets beside those that all servers get."""
+    """What to start, and the variables it gets in addition to those that every server gets."""
 
     command: str
     args: tuple[str, ...] = ()
@@ -49,7 +50,7 @@ def cleaned(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def child_main(parent: Parent, _argv: Sequence[str]) -> int:
-    """Returns the server's exit code, as shells have it."""
+    """Returns the server's exit code, as a shell reports it."""
     start: Start = parent.receive_value(Start)
     env = cleaned(os.environ) | dict(start.env)
     program = shutil.which(start.command, path=env.get("PATH"))
@@ -76,7 +77,7 @@ def child_main(parent: Parent, _argv: Sequence[str]) -> int:
             parent.send(line)
     try:
         code = server.wait(_ENDING_S)
-    except subprocess.TimeoutExpired:  # it has closed its output, so it can say nothing more
+    except subprocess.TimeoutExpired:  # its output is closed, so it cannot say anything more
         server.kill()
         code = server.wait()
     return code if code >= 0 else 128 - code
@@ -90,10 +91,10 @@ def _pass_on(parent: Parent, server: subprocess.Popen[bytes]) -> None:
             server.stdin.flush()
         server.stdin.close()
     except OSError:
-        pass  # it has ended, or closed its input: its output tells
+        pass  # it has ended or closed its input; its output shows which
 
 
 def _end_all() -> None:
-    """kvdesk has ended: so does this group. On Windows its job has ended it already."""
+    """kvdesk has ended, so end this process group. On Windows the job has already done that."""
     if sys.platform != "win32":
         os.killpg(0, signal.SIGKILL)

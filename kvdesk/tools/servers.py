@@ -1,4 +1,4 @@
-"""Servers as values: what a person set up, what one offers, and what comes of it."""
+"""Tool servers as values: what a person configured, what a server offers, and its state."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kvdesk.values import dataclass
 
 State = Literal["off", "starting", "on", "failed"]
 SECRET: Final = "tools:"
-"""What the names begin with under which values of variables and headers are kept as keys."""
+"""Prefix of the names under which values of variables and headers are stored as keys."""
 _TOKENS: Final = "sign-in:"
 
 
@@ -23,18 +23,18 @@ class ToolServerError(Exception):
 
 
 class Keys(Protocol):
-    """Where secrets are kept by their names, as `kvdesk.store.server_keys` does. Either may take seconds."""
+    """Stores secrets by name, as `kvdesk.store.server_keys` does. Either call may take seconds."""
 
     def get(self, name: str, /) -> str:
-        """ "" for what is not known."""
+        """ "" if unknown."""
 
     def keep(self, name: str, text: str, /) -> str:
-        """ "" forgets it. Returns a sentence about where it is kept, if a person should know that."""
+        """ "" deletes it. Returns a sentence about where it is stored, if the person should know."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """As its server described it, cut to what kvdesk takes. schema: JSON text of the arguments' schema."""
+    """A tool as its server described it, cut to size. schema: JSON text of the arguments' schema."""
 
     name: str
     description: str = ""
@@ -43,8 +43,8 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class ServerState:
-    """Of one server, for the window. sentence: what a person should know; detail: the server's last words; version: of
-    the protocol, once it runs.
+    """The state of one server, for the window. sentence: what the person should know; detail: the server's last words;
+    version: of the protocol, while it runs.
     """
 
     name: str
@@ -56,7 +56,7 @@ class ServerState:
 
 @dataclass(frozen=True, slots=True)
 class ToolsListed:
-    """The tools that a server offers, as it said last."""
+    """The tools that a server currently offers."""
 
     server: str
     tools: tuple[Tool, ...]
@@ -64,7 +64,7 @@ class ToolsListed:
 
 @dataclass(frozen=True, slots=True)
 class CallEnded:
-    """A call has a result. `number`: as it was given; text: what the model reads; ms: how long it ran."""
+    """A call has a result. `number`: the caller's; text: what the model reads; ms: how long it ran."""
 
     number: int
     text: str
@@ -74,7 +74,7 @@ class CallEnded:
 
 @dataclass(frozen=True, slots=True)
 class SignInAsked:
-    """A server waits for the person to sign in at this address: who hears it asks, and opens it or stops the server."""
+    """A server waits for a person to sign in at this address. The receiver asks, then opens it or ends the server."""
 
     server: str
     address: str
@@ -84,8 +84,8 @@ ToolEvent = ServerState | ToolsListed | CallEnded | SignInAsked
 
 
 def bound_to(server: ToolServer) -> str:
-    """What grants are bound to: the address, or a digest of the whole command, its folder and the names of its
-    variables. A server of the same name with another command has none of them.
+    """What grants are bound to: the address, or a digest of the command with its arguments, folder and variable names.
+    A server of the same name with another command has no grants.
     """
     if server.url:
         return server.url
@@ -94,17 +94,17 @@ def bound_to(server: ToolServer) -> str:
 
 
 def secret_of(server: ToolServer) -> str:
-    """The name under which the values of its variables or headers are kept, as one JSON object."""
+    """The name under which the values of its variables or headers are stored, as one JSON object."""
     return SECRET + bound_to(server)
 
 
 def tokens_of(url: str) -> str:
-    """The name under which the tokens of a person who signed in at this address are kept."""
+    """The name under which the tokens for signing in at this address are stored."""
     return _TOKENS + url
 
 
 def command_line(server: ToolServer) -> str:
-    """All of the command, as a person reads it: what has blanks or quotes in it is quoted."""
+    """The complete command for a person to read; words with blanks or quotes are quoted."""
     return " ".join(map(_quoted, (server.command, *server.args)))
 
 
@@ -113,12 +113,12 @@ def _quoted(part: str) -> str:
 
 
 def visible(text: str) -> str:
-    """With the numbers of characters that nobody sees, or that turn or hide others."""
+    """Invisible characters, and those that change the direction of text, are replaced by their numbers."""
     return "".join(f"\\u{ord(c):04x}" if unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp") else c for c in text)
 
 
 def is_granted(grants: tuple[ToolGrant, ...], server: ToolServer, tool: str | None = None) -> bool:
-    """Whether a person allowed it for good to start the server (None), or to call this tool of it."""
+    """Whether the person always allows starting the server (None) or calling this tool of it."""
     own = [grant for grant in grants if grant.bound == bound_to(server)]
     if tool is None:
         return any(grant.what == "start" for grant in own)
@@ -126,7 +126,7 @@ def is_granted(grants: tuple[ToolGrant, ...], server: ToolServer, tool: str | No
 
 
 def good_name(name: str, taken: Mapping[str, Any] | set[str] | frozenset[str] = frozenset()) -> str:
-    """A name that a template and a file can have, and that no other server has."""
+    """A name that is valid in a template and a file, and that no other server has."""
     clean = re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip("-.")[:50] or "server"
     found, n = clean, 2
     while found in taken:

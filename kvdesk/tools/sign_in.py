@@ -1,5 +1,5 @@
-"""Signing in at a server with an address (OAuth 2.1 of `mcp`): a page in the person's browser, which returns to a port
-of this computer. Tokens are kept as keys are. Imports `mcp`: half a second.
+"""Signing in to a server with an address (OAuth 2.1 of `mcp`), on a page in the browser that returns to a local port.
+Tokens are stored like keys. Imports `mcp`, which takes half a second.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _LOCAL: Final = ("127.0.0.1", "localhost", "::1")
 
 
 async def signing_in(stack: AsyncExitStack, url: str, keys: Keys, ask: Callable[[str], None]) -> httpx2.Auth:
-    """What signs requests to the server. ask: called with the address of the page where the person signs in, when that
-    is needed. Raises OSError where no port is free.
+    """The object that signs requests to the server. ask: called with the address of the sign-in page when it is needed.
+    Raises OSError if no port is free.
     """
     tokens = _Tokens(url, keys)
     await tokens.read()
@@ -42,7 +42,7 @@ async def signing_in(stack: AsyncExitStack, url: str, keys: Keys, ask: Callable[
 
 
 class _Tokens:
-    """As `mcp.client.auth.TokenStorage`: the tokens of one server, and how kvdesk is registered there."""
+    """Implements `mcp.client.auth.TokenStorage`: the tokens for one server, and kvdesk's registration there."""
 
     def __init__(self, url: str, keys: Keys) -> None:
         self._name, self._keys = tokens_of(url), keys
@@ -55,12 +55,12 @@ class _Tokens:
 
     @property
     def port(self) -> int:
-        """That of the address at which kvdesk is registered; 0 if it is not."""
+        """The port in the address that kvdesk registered; 0 if it is not registered."""
         client = self._client()
         return (client.redirect_uris[0].port or 0) if client is not None and client.redirect_uris else 0
 
     async def get_tokens(self) -> OAuthToken | None:
-        """One that is over has no `access_token`, so that it is renewed before it is used."""
+        """Expired tokens come without `access_token`, so that they are refreshed before use."""
         try:
             tokens = OAuthToken.model_validate(self._found.get("tokens"))
         except ValidationError:
@@ -91,7 +91,7 @@ class _Tokens:
 
 
 class _Door:
-    """A port of this computer to which the browser returns. It listens only while a person signs in."""
+    """A local port to which the browser returns. It listens only while a person signs in."""
 
     def __init__(self, port: int, ask: Callable[[str], None]) -> None:
         self._ask = ask
@@ -102,7 +102,7 @@ class _Door:
         self._server: asyncio.Server | None = None
 
     async def open(self, address: str) -> None:
-        """Raises ToolServerError for an address that is not safe to open."""
+        """Open the sign-in page. Raises ToolServerError if the address is not safe to open."""
         parts = urlsplit(address)
         if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in _LOCAL):
             raise ToolServerError(
@@ -115,7 +115,7 @@ class _Door:
         self._ask(address)
 
     async def answer(self) -> AuthorizationCodeResult:
-        """Once the person has signed in. Raises ToolServerError where that was refused."""
+        """Wait until the person has signed in. Raises ToolServerError if that was refused."""
         assert self._answer is not None
         return await self._answer
 
@@ -139,7 +139,7 @@ class _Door:
         writer.close()
 
     def _take(self, target: str) -> tuple[str, str]:
-        """Status and sentence for the browser. What has another state was not sent by the page that was opened."""
+        """Status and sentence for the browser. Another `state` does not come from the page that was opened."""
         parts = urlsplit(target)
         given = {name: values[0] for name, values in parse_qs(parts.query).items()}
         if parts.path != _PATH or not self._state or given.get("state") != self._state:
@@ -153,7 +153,7 @@ class _Door:
 
 
 def _bound(port: int) -> socket.socket:
-    """To this port, or to any if it is taken."""
+    """A socket bound to this port, or to any free one if it is taken."""
     found = socket.socket()
     try:
         found.bind(("127.0.0.1", port))

@@ -1,4 +1,4 @@
-"""The pipes of a local server as the streams that `mcp` reads and writes. Imports `mcp`: half a second."""
+"""The pipes of a local server as streams for `mcp`. Imports `mcp`, which takes half a second."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kvdesk.tools.inbound import Inbound, Received, parsed
 from kvdesk.tools.server_child import FLAG, MOST_LINE, Start
 
 _CLOSING_S: Final = 2.0
-"""From the end of its input to its end."""
+"""From the end of its input to its exit."""
 
 Streams = tuple[
     "anyio.streams.memory.MemoryObjectReceiveStream[Received]",
@@ -35,7 +35,7 @@ class LocalServer(Inbound):
 
     @asynccontextmanager
     async def streams(self) -> AsyncIterator[Streams]:
-        """Starts it, and ends it behind the block. Raises OSError."""
+        """Start the server, and end it after the block. Raises OSError."""
         loop = asyncio.get_running_loop()
         child = await _started()
         child.send(encode(self._start))
@@ -88,7 +88,7 @@ class LocalServer(Inbound):
             yield line
 
     def _message(self, line: bytes) -> SessionMessage | None:
-        """None for what is no message."""
+        """None if it is no valid message."""
         if (message := parsed(line)) is None:
             return None
         self._look(message)
@@ -96,8 +96,8 @@ class LocalServer(Inbound):
 
 
 def _close(child: Child, reader: threading.Thread) -> None:
-    """Close its input, upon which it ends; kill it where it does not. The thread that reads it ends first: it waits for
-    the end of the output, which `Child.close` would take from it.
+    """Close its input, and kill it if it does not end then. The reading thread ends first: it waits for the end of the
+    output, which `Child.close` would read instead.
     """
     child.send(b"")
     reader.join(_CLOSING_S)
@@ -107,7 +107,7 @@ def _close(child: Child, reader: threading.Thread) -> None:
 
 
 async def _started() -> Child:
-    """The process between. One that is not wanted any more when it has started is ended. Raises OSError."""
+    """The process between kvdesk and the server, ended if nobody waits for it any more. Raises OSError."""
     start = asyncio.create_task(asyncio.to_thread(lambda: Child(child_command(FLAG), max_message_bytes=MOST_LINE + 1)))
     try:
         return await asyncio.shield(start)

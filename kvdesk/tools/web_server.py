@@ -1,4 +1,4 @@
-"""A server with an address as the streams that `mcp` reads and writes. Imports `mcp`: half a second."""
+"""A server with an address as streams for `mcp`. Imports `mcp`, which takes half a second."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from kvdesk.translation import marked, tr
 
 _CONNECT_S: Final = 30.0
 _NOT_COMPRESSED: Final = {"Accept-Encoding": "identity"}
-"""A compressed body of a kilobyte can be a gigabyte."""
+"""A compressed body of one kilobyte can expand to a gigabyte."""
 _STATUSES: Final = {
-    401: marked("It wants a key, or another one, in a header such as Authorization (401)."),
+    401: marked("It needs a valid key in a header such as Authorization (401)."),
     403: marked("It does not allow that (403)."),
-    404: marked("No server of tools answers at this address (404)."),
-    429: marked("It is asked too often (429)."),
+    404: marked("No tool server answers at this address (404)."),
+    429: marked("It received too many requests (429)."),
 }
 
 
@@ -86,18 +86,18 @@ class WebServer(Inbound):
     async def _on_response(self, response: httpx2.Response) -> None:
         """Before its body is read."""
         status = response.status_code
-        said = _STATUSES.get(status, marked("It answered with an error of HTTP ({status})."))
+        said = _STATUSES.get(status, marked("It answered with HTTP error {status}."))
         if response.request.url == self._url:
             self._refusal = tr(said).format(status=status) if status >= 400 else ""
         if response.headers.get("content-encoding", "identity").lower() != "identity":
-            self.sentence = tr("It compresses what it sends, which kvdesk did not ask for.")
+            self.sentence = tr("It sends compressed data, which kvdesk does not accept.")
             raise httpx2.DecodingError(self.sentence, request=response.request)
         if not response.headers.get("content-type", "").lower().startswith("text/event-stream"):
             response.stream = _Limited(response, self)
 
 
 class _Limited(httpx2.AsyncByteStream):
-    """A body of at most so many bytes: `mcp` limits those of events alone."""
+    """A body with a limit on its bytes; `mcp` limits only events."""
 
     def __init__(self, response: httpx2.Response, server: WebServer) -> None:
         self._response, self._server = response, server

@@ -272,7 +272,7 @@ def test_a_child_inherits_no_files() -> None:
 
 
 def test_nobody_else_starts_processes() -> None:
-    """But for `ldd`, which is no kvdesk, a program that gets the terminal, and a server of tools behind its child."""
+    """But for `ldd`, which is no kvdesk, a program that gets the terminal, and a tool server behind its child."""
     root = Path(kvdesk.__file__).parent
     starts = re.compile(rb"^ *(import subprocess|from PySide6.QtCore import .*QProcess)", re.MULTILINE)
     found = {path.relative_to(root).as_posix() for path in root.rglob("*.py") if starts.search(path.read_bytes())}

@@ -1,4 +1,4 @@
-"""What servers of tools offered last, in a file."""
+"""What tool servers offered last, in a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""More than 200 ways in which a server of tools misbehaves, as a local one and over HTTP. Each ends in a sentence for
+"""More than 200 ways in which a tool server misbehaves, as a local one and over HTTP. Each ends in a sentence for
 the person or the model, another server goes on, nothing is left running, and no call is made that nobody asked for.
 """
 
@@ -30,7 +30,7 @@ STEPS: Final = ("initialize", "tools/list", "tools/call")
 HANGS_S: Final = 4.0
 """Instead of two minutes, in the cases that never begin."""
 CALL_S: Final = 1.0
-PROTOCOL, ENDED = "It does not keep to the protocol.", "It has ended."
+PROTOCOL, ENDED = "It violates the protocol.", "It has ended."
 SENT_BY_US: Final = {"server/discover", "initialize", "notifications/initialized", "tools/list", "tools/call"}
 SENT_BY_US_TOO: Final = {"ping", "notifications/cancelled"}
 
@@ -137,7 +137,7 @@ def test_an_act_behind_an_answer(heard: Heard, tmp_path: Path, step: str, act: s
     state = started(heard, stdio(tmp_path / "log", step, act))
     found = call(heard)
     assert found.text == "hello" or is_sentence(found.text), found.text
-    assert state.state == "failed" or failed(heard).sentence == "It sent messages without end, and was ended."
+    assert state.state == "failed" or failed(heard).sentence == "It sent too many messages and was stopped."
 
 
 @pytest.mark.parametrize("name", [*hostile.LISTS, *hostile.PAGES])

@@ -1,4 +1,4 @@
-"""Servers of tools that nobody here wrote: reference servers of PyPI and npm, with 60 calls that a person could want.
+"""Tool servers that nobody here wrote: reference servers of PyPI and npm, with 60 calls that a person could want.
 
 `KVDESK_TOOL_SERVERS` names the folders, separated as those of PATH, of mcp-server-git, -sqlite (with `mcp<2`), -time,
 -fetch, and npm's mcp-server-filesystem, -memory and -everything. Those that are in none are skipped.

@@ -1,4 +1,4 @@
-"""A server of tools, written by hand, that misbehaves in one way at one step. Run as a child of the tests:
+"""A tool server, written by hand, that misbehaves in one way at one step. Run as a child of the tests:
 
     hostile.py LOG STEP ACT      does ACT of `ACTS` when it is asked STEP: "initialize", "tools/list" or "tools/call"
     hostile.py LOG list NAME     lists the tools NAME of `LISTS`
@@ -217,9 +217,9 @@ HARMLESS: Final[dict[str, Callable[[Json], None]]] = {
 """What a server that goes on may do beside its answer."""
 ACTS: Final = SILENT | ENDING | ERRORS | LATER | HARMLESS
 ASKS: Final = {
-    "ask for an answer": "It asked for an answer of the model, which kvdesk does not give to servers.",
-    "ask the person": "It asked you something, which kvdesk does not pass on.",
-    "ask for folders": "It asked for your folders, which kvdesk does not tell.",
+    "ask for an answer": "It asked the model for an answer. kvdesk does not allow that.",
+    "ask the person": "It asked you a question. kvdesk does not pass questions on.",
+    "ask for folders": "It asked which folders you use. kvdesk does not reveal them.",
 }
 
 

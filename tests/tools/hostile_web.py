@@ -1,4 +1,4 @@
-"""A server of tools over HTTP that misbehaves in one way at one step; on threads of this process."""
+"""A tool server over HTTP that misbehaves in one way at one step; on threads of this process."""
 
 from __future__ import annotations
 

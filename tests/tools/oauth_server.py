@@ -1,4 +1,4 @@
-"""A real server of tools over HTTP where a person signs in. It is its own authorization server, which says yes, or no
+"""A real tool server over HTTP where a person signs in. It is its own authorization server, which says yes, or no
 if its argument is `no`. Says its port, then serves.
 """
 

@@ -1,4 +1,4 @@
-"""A real server of tools, made with `mcp`, that does what its argument says. Run as a child of the tests."""
+"""A real tool server, made with `mcp`, that does what its argument says. Run as a child of the tests."""
 
 from __future__ import annotations
 

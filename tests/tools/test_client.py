@@ -93,7 +93,7 @@ def test_a_server_that_floods_is_ended(heard: Heard) -> None:
     heard.started(old())
     assert heard.call("flood").failed
     state = heard.states[-1] if heard.states[-1].state == "failed" else heard.until("failed")
-    assert state.sentence == "It sent messages without end, and was ended."
+    assert state.sentence == "It sent too many messages and was stopped."
 
 
 @pytest.mark.parametrize(("tool", "sentence"), [("sample", "It asked for an answer"), ("elicit", "It asked you")])
@@ -109,7 +109,7 @@ def test_a_server_of_the_old_protocol_whose_list_is_strange_is_used_as_far_as_it
     assert heard.states[-1].version == "2024-11-05"
     assert [tool.name for tool in listed.tools] == ["echo", "flood", "sample", "elicit", "broken", "liar"]
     assert listed.tools[4].schema == '{"properties":{},"type":"object"}', "no grammar could follow the other"
-    assert heard.call("liar").text == "The tool failed: It does not keep to the protocol."
+    assert heard.call("liar").text == "The tool failed: It violates the protocol."
 
 
 def test_a_tool_that_breaks_the_protocol_spoils_no_other(heard: Heard) -> None:

@@ -45,8 +45,8 @@ def test_a_name_that_is_taken_becomes_another() -> None:
     [
         ("no", "mcp.json is no JSON file."),
         ("[" * 100_000, "mcp.json is no JSON file."),
-        ("[]", "mcp.json lists no servers of tools: it has no “mcpServers”."),
-        ('{"mcpServers": []}', "mcp.json lists no servers of tools: it has no “mcpServers”."),
+        ("[]", "mcp.json lists no tool servers: it has no “mcpServers”."),
+        ('{"mcpServers": []}', "mcp.json lists no tool servers: it has no “mcpServers”."),
         ('{"mcpServers": {"a": {"url": "file:///etc/passwd"}}}', "mcp.json lists no server that kvdesk could use."),
     ],
 )

@@ -59,7 +59,7 @@ def test_a_person_signs_in_once_and_is_known_from_then_on(server: ToolServer) ->
     with running(kept) as heard:
         heard.clients.start(server, {})
         page = asked(heard)
-        assert heard.states[-1].sentence == "It waits for you to sign in, in your browser."
+        assert heard.states[-1].sentence == "It is waiting for you to sign in with your browser."
         assert urlsplit(page).netloc == urlsplit(server.url).netloc
         assert "You can close this page" in httpx.get(page, follow_redirects=True).text
         assert heard.until("on", "failed").state == "on"

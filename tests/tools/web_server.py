@@ -1,4 +1,4 @@
-"""A real server of tools over HTTP that wants a key. Says its port, then serves."""
+"""A real tool server over HTTP that wants a key. Says its port, then serves."""
 
 from __future__ import annotations
 

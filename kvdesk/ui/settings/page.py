@@ -271,7 +271,7 @@ class SettingsPage(QWidget):
         self._parts[table].focus_first()
 
     def show_tools(self) -> None:
-        """The part about servers of tools."""
+        """The part about tool servers."""
         self._show_section(self._rows.section_of("tools"))
         self.tools.importing.setFocus()
 

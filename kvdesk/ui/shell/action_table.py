@@ -333,7 +333,7 @@ def _program(window: Window, verbs: Verbs, helps: WindowHelp, why_not: Refusals)
         ),
         Action(
             "app.tools",
-            tr("Servers of tools…"),
+            tr("Tool servers…"),
             lambda: rooms.show_settings().show_tools(),
             tip=tr("Programs and addresses whose tools a chat may call (MCP), and what they cost in the cache"),
         ),

@@ -53,7 +53,7 @@ class ConsentDialog(_Question):
         rows = []
         if server.command:
             rows.append((tr("Folder"), server.folder or tr("Your home folder")))
-            rows.append((tr("Variables"), ", ".join(server.env) or tr("None beside those that every program needs")))
+            rows.append((tr("Variables"), ", ".join(server.env) or tr("Only those that every program needs")))
         else:
             rows.append((tr("Headers"), ", ".join(server.headers) or tr("None")))
         self.column.addLayout(facts(rows))
@@ -68,7 +68,7 @@ class ConsentDialog(_Question):
             )
         )
         self.column.addWidget(sentence(may))
-        self.column.addWidget(sentence(tr("You are asked again before each call of one of its tools.")))
+        self.column.addWidget(sentence(tr("kvdesk asks again before each call of one of its tools.")))
         self.for_good = QCheckBox(
             tr("Do not ask again for this command") if server.command else tr("Do not ask again for this address")
         )

@@ -1,4 +1,4 @@
-"""Servers of tools, a section of the settings: what there is and what it costs, starting, ending, adding, importing,
+"""Tool servers, a section of the settings: what there is and what it costs, starting, ending, adding, importing,
 and what was allowed for good.
 """
 
@@ -64,7 +64,7 @@ class ServersSection(QWidget):
         self.importing = QPushButton(tr("Import a list of servers…"))
         self.importing.setToolTip(tr("mcp.json of Cursor or VS Code, or Claude's configuration; nothing is started"))
         self.importing.clicked.connect(self._on_import)
-        self._allowed = label(tr("Allowed for good"), weight="strong")
+        self._allowed = label(tr("Always allowed"), weight="strong")
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 8)
         column.setSpacing(12)
@@ -83,7 +83,7 @@ class ServersSection(QWidget):
     @property
     def words(self) -> str:
         """By which a search finds it."""
-        return " ".join((tr("Tools"), "MCP", self._about.text(), tr("Add a server"), tr("Allowed for good")))
+        return " ".join((tr("Tools"), "MCP", self._about.text(), tr("Add a server"), tr("Always allowed")))
 
     def _make_form(self) -> QWidget:
         self.name, self.place = QLineEdit(), QLineEdit()
@@ -92,7 +92,7 @@ class ServersSection(QWidget):
         self.values = QPlainTextEdit()
         self.values.setProperty("boxed", True)
         self.values.setTabChangesFocus(True)
-        self.values.setPlaceholderText(tr("NAME=value, one in a line"))
+        self.values.setPlaceholderText(tr("NAME=value, one per line"))
         composes(self.values)
         self.values.setFixedHeight(self._kit.theme.text.pixelSize() * 4)
         box = QWidget()
@@ -152,7 +152,7 @@ class ServersSection(QWidget):
         now = self._store.settings.current
         names = {bound_to(server): server.name for server in now.tool_servers}
         for grant in now.tool_grants:
-            self._grants.addWidget(_GrantRow(self._kit, grant, names.get(grant.bound, tr("a server that is gone"))))
+            self._grants.addWidget(_GrantRow(self._kit, grant, names.get(grant.bound, tr("a removed server"))))
         self._allowed.setVisible(bool(now.tool_grants))
 
     # --- adding -------------------------------------------------------------------------------------------------------

@@ -72,7 +72,7 @@ class ToolsChoice(QFrame):
         if missing := store.missing(Feature.TOOLS):
             self._add_sentence(missing)
         if not servers:
-            self._add_sentence(tr("No server of tools is set up."))
+            self._add_sentence(tr("No tool server is set up."))
         chosen = store.shown.tools if store.shown is not None else ()
         n_tokens = 0
         for server in servers:
@@ -101,7 +101,8 @@ class ToolsChoice(QFrame):
         tools = store.tool_lists.get(name)
         if tools is None:
             state = store.tool_states.get(name)
-            return state_text(state) if state is not None else tr("Not known yet: it is asked when it is switched on.")
+            unknown = tr("Not known yet: the server lists them when you switch it on.")
+            return state_text(state) if state is not None else unknown
         prices = store.chat_prices if is_on else store.tool_prices
         price = prices.get(name)
         n = sum(tool.name not in left_out for tool in tools)
