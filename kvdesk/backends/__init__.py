@@ -1,1 +1,1 @@
-"""Programs that run a model: `local` is llama.cpp in this process."""
+"""Back ends, the programs that run a model: `local` is llama.cpp in this process."""

@@ -1,4 +1,4 @@
-"""What a back end is: whatever answers commands with events, one small step at a time. `kvdesk.host` runs it."""
+"""The interface of a back end: it answers commands with events, one small step at a time. `kvdesk.host` runs it."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ Emit = Callable[[Event], None]
 
 
 class Backend(Protocol):
-    """Runs on one thread; only the three requests may be called from others.
+    """Runs on one thread. Only the three `request_` methods may be called from others.
 
-    One that has no more than `Feature.CHAT` speaks `kvdesk.protocol.chat` alone: it answers `LoadModel` by
-    `ModelLoaded` and `Generate` by `TurnStarted`, `TextDelta` after `TextDelta`, and `TurnEnded`.
+    A back end with `Feature.CHAT` alone uses `kvdesk.protocol.chat` only: it answers `LoadModel` with `ModelLoaded`,
+    and `Generate` with `TurnStarted`, any number of `TextDelta` and `TurnEnded`.
     """
 
     @property
     def features(self) -> frozenset[Feature]:
-        """What it has: it gets the commands of these, and of no other."""
+        """Its features. It gets the commands of these features and no others."""
 
     @property
     def busy(self) -> bool:
@@ -35,44 +35,44 @@ class Backend(Protocol):
         """Whether `idle` may find something to do."""
 
     def handle(self, command: Command, at_s: float | None = None) -> None:
-        """Take a command that was given at `at_s` (time.perf_counter; None: now). One that fails is answered by
-        `CommandFailed`; what is raised here ends this back end (`give_up`).
+        """Carry out a command given at `at_s` (time.perf_counter; None: now). A failed command is answered with
+        `CommandFailed`; an exception raised here ends this back end (`give_up`).
         """
 
     def step(self) -> None:
-        """Do one small piece of work, of at most some 100 ms: commands wait for its end."""
+        """Do one small piece of work, of at most about 100 ms, because commands wait for its end."""
 
     def idle(self) -> None:
-        """Nobody has asked for anything for a second: do what pays back later."""
+        """Called when nothing was requested for a second: do work that pays off later."""
 
     def request_stop(self, answer: MessageId) -> None:
-        """Stop the answer, whether it waits or is written; nothing where it has ended, or was not handed over yet (the
-        host asks again then). May be called from other threads.
+        """Stop the answer, whether it is waiting or being written. Does nothing if it has ended or was not handed over
+        yet; the host then asks again. May be called from other threads.
         """
 
     def request_cancel(self) -> None:
-        """End the work that `Working` tells of. May be called from other threads."""
+        """Cancel the work that `Working` reports. May be called from other threads."""
 
     def request_close(self) -> None:
-        """End what runs now, as `close` follows. May be called from other threads."""
+        """Stop what is running now; `close` follows. May be called from other threads."""
 
     def close(self, note: str = "") -> None:
-        """End all answers (`TurnEnded`, which says `note`; "": that kvdesk was closed) and free everything."""
+        """End all answers (`TurnEnded` with `note`; "" means that kvdesk was closed) and free everything."""
 
     def give_up(self, note: str) -> tuple[Command, ...]:
-        """After an error nobody expected: end the answers under way with their text and `note`, free what can be
-        freed. Returns the commands with which another back end of this kind goes on. Never raises.
+        """After an unexpected error: end running answers with their text and `note`, and free what can be freed.
+        Returns the commands with which another back end of this kind continues. Never raises.
         """
 
 
 @runtime_checkable
 class Elsewhere(Protocol):
-    """What a back end has besides whose work is done elsewhere: by another thread, process or machine. Its `step` takes
-    over what came from there, and never waits for it.
+    """What a back end adds if another thread, process or machine does its work. Its `step` takes over results that have
+    arrived, and never waits for them.
     """
 
     wake: Callable[[], None]
-    """Set by the host: to be called, from any thread, when `step` has something to do."""
+    """Set by the host: call it, from any thread, when `step` has something to do."""
 
     @property
     def waits(self) -> bool:

@@ -1,8 +1,8 @@
-"""One door for every model: the back end that a model needs is made when it is opened, in the place of the one before.
+"""Runs the back end that the open model needs, and replaces it when another model needs another one.
 
-A local file may need the engine in this process or the one in a child process, a server needs its connection. What is
-open stays until the new model is loaded, as with two files in one engine. Owns which back end there is; knows of none
-of them more than `base` says.
+A local file needs the engine in this process or in a child process, a server needs a connection. The open model stays
+until the new one is loaded, just as with two files in one engine. Owns the current back end; knows each only through
+`base`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(slots=True, eq=False)
 class _Part:
-    """A back end. `load`: the command that is to open its first model, until that has happened; None afterwards."""
+    """A back end. `load`: the command that opens its first model; None once that has happened."""
 
     maker: Maker
     load: LoadModel | None
@@ -40,7 +40,7 @@ class _Part:
 
 
 class Switch:
-    """`maker_of` says which back end a model needs: the same function where it is the same one."""
+    """`maker_of` returns the maker of the back end that a model needs; equal makers mean the same back end."""
 
     def __init__(self, emit: Emit, maker_of: Callable[[ModelSource | None], Maker]) -> None:
         self.wake: Callable[[], None] = lambda: None
@@ -52,7 +52,7 @@ class Switch:
 
     @property
     def features(self) -> frozenset[Feature]:
-        """Those of the back end that takes the commands; all of the engine's, while there is none yet."""
+        """Features of the back end that takes commands; all of the engine's before there is one."""
         part = self._current or self._next
         return OF_ENGINE if part is None else part.made.features
 
@@ -82,17 +82,17 @@ class Switch:
         part = self._current or self._next
         if part is None:
             if isinstance(command, UsePolicy | Watch):
-                return  # told when there is one
+                return  # reported once a back end exists
             part = self._current = self._make(self._maker_of(None), None)
         part.made.handle(command, at_s)
 
     def step(self) -> None:
-        """A step of each. What ends a back end that has no model yet costs that model, and nothing else."""
+        """A step of each. If a back end fails before it has a model, only that model is lost."""
         if (part := self._next) is not None:
             try:
                 part.made.step()
-            except Exception as error:  # noqa: BLE001 - whatever it is: what is open stays
-                _log.exception("a back end ended while it opened its first model")
+            except Exception as error:  # noqa: BLE001 - whatever it is, the open model stays
+                _log.exception("a back end failed while it opened its first model")
                 waiting = part.made.give_up("")
                 self._failed(part, str(error), getattr(error, "detail", ""))
                 for command in waiting:
@@ -124,7 +124,7 @@ class Switch:
             part.made.close(note)
 
     def give_up(self, note: str) -> tuple[Command, ...]:
-        """The commands of the one that had a model, and of the one that was to have one."""
+        """Returns the commands of the back end that had a model, and of the one that was to open one."""
         again: list[Command] = [c for c in (self._policy, *self._watch.values()) if c is not None]
         for part in self._parts():
             again += (c for c in part.made.give_up(note) if not isinstance(c, UsePolicy | Watch))
@@ -133,7 +133,7 @@ class Switch:
     # --- inside -------------------------------------------------------------------------------------------------------
 
     def _parts(self) -> list[_Part]:
-        """Those that are made, in the order in which they came."""
+        """The existing back ends, in the order of their creation."""
         parts = (self._current, self._next)
         return [part for part in parts if part is not None and part.backend is not None and not part.over]
 
@@ -164,7 +164,7 @@ class Switch:
         self._drop_failed()
 
     def _say(self, part: _Part, event: Event) -> None:
-        """What a back end says; the first model of one makes it the one that is open."""
+        """Pass on an event of a back end; its first model makes it the open one."""
         if part.load is not None:
             if isinstance(event, ModelLoaded):
                 self._take_over(part)
@@ -174,7 +174,7 @@ class Switch:
         self._emit(event)
 
     def _take_over(self, part: _Part) -> None:
-        """It has a model: the one before is closed. What that one still says comes before its features change."""
+        """It has a model, so the previous one is closed. Its last events come before the features change."""
         part.load, before = None, self._current
         if before is not None:
             before.made.close(tr("Another model was opened."))
@@ -182,7 +182,7 @@ class Switch:
         self._current, self._next = part, None
 
     def _failed(self, part: _Part, sentence: str, detail: str) -> None:
-        """Its first model cannot be opened. Said once."""
+        """Its first model cannot be opened. Reported once."""
         load, part.load, part.over = part.load, None, True
         if load is not None:
             self._emit(CommandFailed(load, sentence, detail))

@@ -1,1 +1,1 @@
-"""Driving llama.cpp: model, context, sequences, turns. No Qt. `binding` is the only importer of llama_cpp."""
+"""Drives llama.cpp: model, context, sequences, turns. No Qt. `binding` is the only importer of llama_cpp."""

@@ -1,6 +1,6 @@
-"""All that exists for one context of a loaded model: the context, its journal, its sequences, its measurements.
+"""Everything that exists for one context of a loaded model: the context, its journal, its sequences, its measurements.
 
-Made anew with every context, so that nothing of the last one is left by accident. Runs on the engine's thread. Knows
+Created with each context, so that nothing of the previous one survives by accident. Runs on the engine's thread. Knows
 nothing of requests and queues.
 """
 
@@ -51,13 +51,13 @@ class ContextRuntime:
     estimate          what the context was expected to take
     context           llama.cpp's context with its mirror
     operation_journal every operation on the cache from now on
-    cache_manager     which conversation has which sequence
-    overflow_manager  what leaves a full context; None where the model has no text tokenizer
+    cache_manager     which sequence each conversation has
+    overflow_manager  what leaves a full context; None if the model has no text tokenizer
     speed_model       how long decodes take with these settings
     threads           how many threads the next decode gets
     idle_requests     requests of other programs that leave the cache for memory
     previews          what commands would do
-    spans             tells where messages lie in the cache
+    spans             reports where messages lie in the cache
     why_no_drafts     see `Running`
     """
 
@@ -94,7 +94,7 @@ class ContextRuntime:
         self.cache_manager.listen(self._on_decoded)
 
     def use(self, policy: CachePolicy) -> None:
-        """Do by itself from now on what the policy says."""
+        """Apply this policy from now on."""
         self.threads.follow = policy.follow_load
         self.idle_requests.enabled = policy.save_idle_requests
         self.why_no_drafts = self._why_no_drafts() if policy.drafts else ""
@@ -106,7 +106,7 @@ class ContextRuntime:
 
     @property
     def chats(self) -> OverflowManager:
-        """What makes prompts that fit. Raises PromptError where the model has no text tokenizer."""
+        """What makes prompts that fit. Raises PromptError if the model has no text tokenizer."""
         if self.overflow_manager is None:
             raise PromptError(tr(NO_TOKENIZER))
         return self.overflow_manager
@@ -209,7 +209,7 @@ class ContextRuntime:
         )
 
     def _on_decoded(self, decodes: Sequence[MirroredDecode]) -> None:
-        """Write down, then measure: each for all, which is quicker right after a decode than both for each."""
+        """Write down all, then measure all: right after a decode that is faster than alternating."""
         for decode in decodes:
             self.operation_journal.decoded(decode)
         for decode in decodes:

@@ -1,6 +1,6 @@
-"""The child of a server that makes embeddings: opens a model and answers until the parent ends.
+"""The child process of a server that makes embeddings: opens a model and answers until its parent ends.
 
-Owns nothing that outlives it; may be killed at any moment. `kvdesk.server.embedding_process` starts it.
+Owns nothing that outlives it, so it may be killed at any moment. `kvdesk.server.embedding_process` starts it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def child_main(parent: Parent, argv: Sequence[str]) -> int:
-    """`argv`: file, pooling or "", threads, and "lean" where another process has the file loaded too."""
+    """`argv`: file, pooling or "", threads, and "lean" if another process also has the file loaded."""
     from kvdesk.backends.local.llama.embedder import Embedder
 
     file, pooling, threads, *lean = argv
@@ -46,7 +46,7 @@ def _answer(embedder: Embedder, asked: EmbeddingRequest) -> Embedded:
 
 
 def _tokens(embedder: Embedder, parts: Sequence[str | tuple[int, ...]]) -> list[int]:
-    """The tokens that a text begins and ends with belong to one that is first."""
+    """Tokens of the parts. Only the first part gets the tokens with which a text begins and ends."""
     tokens: list[int] = []
     for i, part in enumerate(parts):
         if isinstance(part, str):

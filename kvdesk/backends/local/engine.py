@@ -1,9 +1,9 @@
 """The engine: commands in, events out, one small step at a time. Owns the session.
 
 Runs on one thread, the only one that touches llama.cpp; only `request_stop`, `request_cancel` and `request_close` may
-be called from others. Knows no Qt and no database. The way of a text: `handle(Generate)` -> `Scheduler.add`
--> `Admission.admit` (template, tokens, common prefix) -> `Running.step` after step (prefill in chunks, then a token
-each) -> `finish`.
+be called from others. Knows no Qt and no database. A text passes through `handle(Generate)` -> `Scheduler.add`
+-> `Admission.admit` (template, tokens, common prefix) -> `Running.step` repeatedly (prefill in chunks, then one token
+at a time) -> `finish`.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ from kvdesk.translation import marked, tr
 from kvdesk.values import replace
 
 VIEW_INTERVAL_S = 0.04
-"""At most so often; one token after another is told of, and shown, every `answer_events.TELL_S`."""
+"""Least time between two views; single tokens are reported and shown every `answer_events.TELL_S`."""
 _ANEW = marked("The context was made anew.")
 _NO_COPY = marked("There is no memory for a copy of the cache.")
 _log = logging.getLogger(__name__)
@@ -117,7 +117,7 @@ class Engine:
         self._scheduler.stops.request(answer)
 
     def request_cancel(self) -> None:
-        """End what `Working` tells of. May be called from other threads."""
+        """Cancel the work that `Working` reports. May be called from other threads."""
         self._scheduler.jobs.cancel()
 
     def request_close(self) -> None:
@@ -133,11 +133,11 @@ class Engine:
         """Carry out a command given at `at_s` (time.perf_counter). What fails becomes `CommandFailed`."""
         try:
             self._handle(command, time.perf_counter() if at_s is None else at_s)
-        except Exception as error:  # noqa: BLE001 - it costs this command, never the engine
+        except Exception as error:  # noqa: BLE001 - it fails this command, never the engine
             self._fail(command, error)
 
     def step(self) -> None:
-        """Do one small piece of work: start a turn, go on with a job, or decode the next batch of all turns."""
+        """Do one small piece of work: start a turn, continue a job, or decode the next batch of all turns."""
         ended = self._scheduler.step()
         if ended:
             self._tell_ledger()
@@ -149,7 +149,7 @@ class Engine:
         return not self.busy and self._idle is not None and self._idle.due
 
     def idle(self) -> None:
-        """Nobody has asked for anything for a while: do what pays back later. Takes up to some 100 ms."""
+        """Called after a while without requests: do work that pays off later. Takes up to about 100 ms."""
         if self.idle_work_due and self._idle is not None:
             if (job := self._idle.read_ahead(self._own.policy)) is not None:
                 self._scheduler.jobs.add(job)
@@ -171,8 +171,8 @@ class Engine:
                 session.close()
 
     def give_up(self, note: str) -> tuple[Command, ...]:
-        """After an error nobody expected in `step`, of which nothing may be believed but what was told: end all answers
-        with their text, free what can be freed. Returns the commands with which another engine goes on. Never raises.
+        """After an unexpected error in `step`, only events sent before can be trusted: end all answers with their text
+        and free what can be freed. Returns the commands with which another engine continues. Never raises.
         """
         engine_log().listener = None
         session = self.session
@@ -185,7 +185,7 @@ class Engine:
         ):
             try:
                 step()
-            except Exception:  # noqa: BLE001 - whatever it is, the rest is still freed
+            except Exception:  # noqa: BLE001 - whatever it is, free the rest
                 _log.exception("while the engine was given up")
         if session is not None:
             again.append(LoadModel(LocalFile(session.loaded.header.path), session.runtime.context.settings))
@@ -227,7 +227,7 @@ class Engine:
         self._show(now=True)
 
     def _answer(self, command: Question) -> None:
-        """Commands that change nothing; a view of the cache would tell nothing new."""
+        """Commands that change nothing, so that no new view of the cache is needed."""
         match command:
             case PreviewCompaction():
                 self._emit(self._require().runtime.previews.compaction(command))
@@ -252,7 +252,7 @@ class Engine:
                 self._attention(command)
 
     def _load(self, command: LoadModel) -> None:
-        """The old model stays until the new one is ready: a file that cannot be used costs nothing."""
+        """The old model stays until the new one is ready, so an unusable file loses nothing."""
         source = command.source
         if isinstance(source, Endpoint):
             raise UserError(
@@ -263,7 +263,7 @@ class Engine:
 
         def on_progress(progress: float) -> bool:
             self._emit(ModelLoading(source, progress))
-            self._scheduler.end_stopped()  # requests wait for the load, but not to be stopped
+            self._scheduler.end_stopped()  # waiting requests can be stopped during a load
             return not self._scheduler.stops.closing
 
         old = self.session
@@ -334,8 +334,8 @@ class Engine:
         return lost
 
     def _undo_conversion(self, copy: CacheCopy) -> None:
-        """The context and the cache as before K and V were converted. Raises ContextError, UserError; all is as it was
-        then.
+        """Restore the context and the cache from before a conversion of K and V. Raises ContextError, UserError; then
+        nothing has changed.
         """
         session, wanted = self._require(), copy.made_with
         assert self._cache_operations is not None
@@ -356,7 +356,7 @@ class Engine:
             raise UserError(lost)
 
     def _after_new_context(self, *, undoes: bool = False) -> None:
-        """Say which context there is now: the new one, the old one made again, or none at all."""
+        """Report the context that now exists: the new one, the restored old one, or none."""
         if self._require().runtime.context.is_open:
             self._ready(rebuilt=True, undoes=undoes)
         else:
@@ -420,7 +420,7 @@ class Engine:
         try:
             self._cache_operations.do(command.operation, measured=command.measured)
         except Exception:
-            self._show(now=True)  # what could not be done may have changed the cache all the same
+            self._show(now=True)  # a failed operation may have changed the cache too
             raise
 
     def _transfer(self, command: TransferSequence) -> None:
@@ -430,8 +430,8 @@ class Engine:
         self._emit(transferred(runtime.context, runtime.cache_manager, runtime.operation_journal, command))
 
     def _fail(self, command: Command, error: Exception) -> None:
-        """A command did not do its work. What was not raised on purpose is written to the log, and may have left the
-        sequences other than they were.
+        """Report that a command failed. An unexpected exception is also logged, and may have left sequences in another
+        state.
         """
         if isinstance(error, KvdeskError):
             self._emit(CommandFailed(command, str(error), error.detail))
@@ -457,10 +457,10 @@ class Engine:
         try:
             self._emit(previews.measure(command) if isinstance(command, MeasureContext) else previews.turn(command))
         except UserError:
-            pass  # what cannot be sent is said when it is sent, not while it is typed
+            pass  # reported when it is sent, not while it is being typed
 
     def _preview_prompt(self, command: PreviewPrompt) -> None:
-        """What is wrong with the prompt is said in its preview: it is being edited."""
+        """Problems of the prompt are part of its preview, because it is being edited."""
         conversation, number = command.turn.conversation, command.number
         prompts = self.session.loaded.prompts if self.session is not None else None
         template = prompts.model_template if prompts is not None else ""
@@ -469,11 +469,11 @@ class Engine:
         except UserError as error:
             preview = PromptPreview(conversation, number, template, problem=str(error))
         if prompts is not None:
-            prompts.begin()  # a template of the chat's own comes next, as a rule
+            prompts.begin()  # the chat's own template usually comes next
         self._emit(preview)
 
     def _price_tools(self, command: PriceTools) -> None:
-        """What is wrong is said in the answer: nobody has sent anything yet."""
+        """Problems are part of the answer, because nothing has been sent yet."""
         try:
             self._emit(self._require().runtime.previews.tools(command))
         except UserError as error:
@@ -491,7 +491,7 @@ class Engine:
     # --- what is shown ------------------------------------------------------------------------------------------------
 
     def _tell_ledger(self) -> None:
-        """Say what memory is taken, where that has changed."""
+        """Report the memory in use, if it has changed."""
         if self.session is None or self._cache_operations is None or not self.session.runtime.context.is_open:
             return
         blobs = self._cache_operations.blobs
@@ -505,7 +505,7 @@ class Engine:
             self._idle.ended(request)
 
     def _show(self, *, now: bool = False) -> None:
-        """Send a view of the cache when somebody looks and something changed."""
+        """Send a view of the cache if someone is looking and something has changed."""
         if not self._watchers or self.session is None:
             return
         at = time.monotonic()

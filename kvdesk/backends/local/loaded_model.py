@@ -1,6 +1,6 @@
-"""A model that is loaded: what stays the same whatever contexts are made of it.
+"""A loaded model: everything that stays the same for all contexts made from it.
 
-Owns the engine's model, its file's header and the processes that render its prompts. Must never know a context.
+Owns the engine's model, the header of its file and the processes that render its prompts. Must never know a context.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _REASONS: Final = re.compile(r"reason|think|thought")
 class LoadedModel:
     """A model that was opened.
 
-    prompts           renders conversations; None where the model has no text tokenizer
-    template_problem  why the file's own chat template is not used, "" where it is
-    fingerprint       of the file: saved states of another one mean nothing here
-    costs             measured so far, by the settings that they depend on
+    prompts           renders conversations; None if the model has no text tokenizer
+    template_problem  why the file's own chat template is not used, "" if it is
+    fingerprint       of the file: saved states of another file are useless here
+    costs             measured so far, by the settings they depend on
     """
 
     def __init__(self, opened: OpenedModel) -> None:
@@ -45,8 +45,8 @@ class LoadedModel:
 
     @property
     def remark(self) -> str:
-        """What a person should know about the model's chat template; "" for nothing. Waits until that is compiled if
-        it speaks of reasoning.
+        """What the user should know about the model's chat template; "" for nothing. A remark about reasoning waits
+        until the template is compiled.
         """
         if self.template_problem or self.prompts is None or not _REASONS.search(self.model.chat_template):
             return self.template_problem
@@ -56,25 +56,26 @@ class LoadedModel:
 
     @property
     def noise(self) -> tuple[float, float]:
-        """What of a difference of logits is rounding with this model: relative to the largest logit, and KL in nats.
+        """How much of a difference between logits is rounding in this model: relative to the largest logit, and KL in
+        nats.
 
         Quantized weights round the numbers they are multiplied with to 8 bits, so the last bit of a sum either vanishes
         or becomes a step. Measured with the embedded Q4_1 model on three texts of 2,000 tokens, each token's logits in
         ubatches of 512 against ubatches of 32 and against a chat in small pieces, all of them right: KL 0.004 nats in
         the median, 0.03 in the 99th percentile, 0.081 at most; logits up to 0.15 of the largest. (`compare.ROUNDING`
-        tells of float weights.)
+        is for float weights.)
         """
         quantized = any(tensor.kind.block > 1 for tensor in self.header.tensors)
         return (0.2, 0.1) if quantized else (ROUNDING, ROUNDING_KL)
 
     def check(self, settings: ContextSettings, freed: int) -> Estimate:
-        """What a context with these settings takes, in place of one of `freed` bytes. Raises ContextError when it does
-        not fit into memory.
+        """What a context with these settings takes, replacing one of `freed` bytes. Raises ContextError if it does not
+        fit into memory.
         """
         return check_fits(self.header, settings, available_bytes() + freed, loaded=True)
 
     def state_kind(self, settings: ContextSettings) -> StateKind:
-        """All that decides whether a saved state means the same in a context with these settings."""
+        """Everything that decides whether a saved state is valid in a context with these settings."""
         s = settings
         version = engine_version()
         rope = (self.model.rope_freq_base, self.model.rope_freq_scale)
@@ -83,7 +84,7 @@ class LoadedModel:
         return StateKind(self.fingerprint, made_by, s.type_k, s.type_v, s.flash_attn, rope)
 
     def close(self) -> None:
-        """Free the model, and end what renders its prompts. Its context must be closed before."""
+        """Free the model, and end the processes that render its prompts. Close its context first."""
         if self.prompts is not None:
             self.prompts.close()
         self.model.close()

@@ -1,7 +1,7 @@
-"""The child of a preflight: loads the model and does with it, small, what kvdesk will do with it.
+"""The child process of a preflight: loads the model and does with it, on a small scale, what kvdesk will do.
 
-Owns nothing that outlives it; may die of anything. `kvdesk.library.preflight` starts it and judges by the last
-thing that it said.
+Owns nothing that outlives it, and may crash at any point. `kvdesk.library.preflight` starts it and judges by its last
+message.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
     from kvdesk.backends.local.llama.vocab import Vocab
 
 LONG_OF = "A\u4e2d. 1"
-"""A line of each of these is tried: letters with and without case, signs, blanks, digits."""
+"""One line of each is tried: letters with and without case, signs, blanks, digits."""
 
 
 def child_main(parent: Parent, argv: Sequence[str]) -> int:
-    """`argv`: file, bytes of address space, settings as JSON. Returns 0 when the model works, 2 when it does not."""
+    """`argv`: file, bytes of address space, settings as JSON. Returns 0 if the model works, 2 if it does not."""
     try:
         file, memory_bytes, settings = argv
         limit(int(memory_bytes))
         wanted = ContextSettings.model_validate_json(settings)
-    except ValueError as error:  # pydantic's error is one
+    except ValueError as error:  # includes pydantic's errors
         sys.stderr.write(f"usage: kvdesk --preflight FILE BYTES SETTINGS ({error})\n")
         return 2
     ok = True
@@ -52,7 +52,7 @@ def child_main(parent: Parent, argv: Sequence[str]) -> int:
 
 
 def _try(file: Path, settings: ContextSettings) -> Iterator[Answer]:
-    """Try one thing after another, and yield after each what is known to work. Raises KvdeskError where one fails."""
+    """Try one thing after another, and yield after each what is known to work. Raises KvdeskError if one fails."""
     from kvdesk.backends.local.llama.model import Model
     from kvdesk.backends.local.llama.self_check import checked_context
 
@@ -72,7 +72,7 @@ def _try(file: Path, settings: ContextSettings) -> Iterator[Answer]:
 
 
 def _decode(model: Model, context: Context) -> None:
-    """A prompt and one token more give numbers."""
+    """A prompt and one more token must give numbers."""
     import numpy as np
 
     from kvdesk.cache.batch import Batch

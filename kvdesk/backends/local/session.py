@@ -1,4 +1,4 @@
-"""The model that is loaded with its one context, and how the one replaces the other.
+"""The loaded model with its one context, and how each is replaced.
 
 Runs on the engine's thread. Knows nothing of requests and queues.
 """
@@ -26,7 +26,7 @@ from kvdesk.values import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class EnginePolicy:
-    """What kvdesk does by itself, and where saved states go; None: they stay in memory."""
+    """What kvdesk does automatically, and where saved states go; None: they stay in memory."""
 
     policy: CachePolicy = field(default_factory=CachePolicy)
     folder: Path | None = None
@@ -48,11 +48,11 @@ def open_session(
 ) -> Session:
     """Load `path` and make its context, in place of `old`.
 
-    `old` lives until the new model is loaded; only its context leaves first, so that both caches need not fit into
-    memory at once, and comes back (empty) when the new one cannot be made. `on_progress` gets 0.0 to 1.0 and
-    ends the load by returning False; `on_replace` is called just before the old context goes.
+    `old` lives until the new model is loaded. Only its context is freed first, so that memory need not hold both
+    caches, and is created again (empty) if the new one cannot be made. `on_progress` gets 0.0 to 1.0 and cancels the
+    load by returning False; `on_replace` is called just before the old context is freed.
 
-    A model never seen before is tried in a child process first: a file that makes llama.cpp crash costs nothing.
+    A model never opened before is tried in a child process first, so a file that crashes llama.cpp does no harm.
 
     Raises ModelFileError, ContextError: the file cannot be used, or its context does not fit into memory.
     """
@@ -79,11 +79,11 @@ class Session:
     """A loaded model and what works on its one context.
 
     loaded    lives as long as the session
-    runtime   made anew with every context
-    own       what kvdesk does by itself
+    runtime   created with every context
+    own       what kvdesk does automatically
     estimate  of the memory that a context with `settings` takes
 
-    Raises ContextError where no context can be made.
+    Raises ContextError if no context can be made.
     """
 
     def __init__(
@@ -96,13 +96,13 @@ class Session:
         self.runtime = self._new_runtime(settings, estimate)
 
     def check(self, settings: ContextSettings) -> Estimate:
-        """What a context with these settings would take in place of the one there is. Raises ContextError when it does
-        not fit into memory.
+        """What a context with these settings would take, replacing the current one. Raises ContextError if it does not
+        fit into memory.
         """
         return self.loaded.check(settings, freed=self.runtime.estimate.context)
 
     def use(self, own: EnginePolicy) -> None:
-        """Another policy, or another place for saved states."""
+        """Use another policy, or another place for saved states."""
         swapper = self.runtime.cache_manager.swapper
         if own.folder != self.own.folder:
             swapper.saved_states.close()
@@ -113,10 +113,10 @@ class Session:
         self.runtime.use(own.policy)
 
     def rebuild(self, settings: ContextSettings, *, goes_on: bool = False) -> None:
-        """Free the context and make a new one. Every sequence is empty afterwards, and no state of those that held
-        something is kept. `goes_on`: they get their cells back, so their states are kept.
+        """Free the context and make a new one. Every sequence is empty afterwards, and states of those that held
+        something are dropped. `goes_on`: the sequences get their cells back, so their states are kept.
 
-        Raises ContextError; the session then goes on with a context of the old settings.
+        Raises ContextError; the session then continues with a context of the old settings.
         """
         old, wanted = self.runtime, self.check(settings)
         start = time.perf_counter()
@@ -134,11 +134,11 @@ class Session:
             operation.emptied = True
 
     def reopen(self) -> None:
-        """Make the context anew with its old settings, after it was closed for a session that came to nothing."""
+        """Make the context again with its old settings, after it was closed for a session that was not opened."""
         self.runtime = self._new_runtime(self.runtime.context.settings, self.runtime.estimate)
 
     def recover(self) -> None:
-        """After an unexpected error: every sequence has what the map shows."""
+        """After an unexpected error, make every sequence match the map."""
         if self.runtime.context.is_open:
             self.runtime.cache_manager.follow_map()
 
@@ -151,7 +151,7 @@ class Session:
             self.discard()
 
     def discard(self) -> None:
-        """Free the context, then the model. What was saved before stays saved; nothing more is."""
+        """Free the context, then the model. Saved states stay saved; no others are added."""
         try:
             self.runtime.context.close()
             self.loaded.close()
@@ -166,9 +166,9 @@ class Session:
         estimate: Estimate,
         lost: Mapping[ConversationId, str] | None = None,
     ) -> ContextRuntime:
-        """A context with `settings`, and what works on it. Saved states are kept where they fit into it.
+        """A context with `settings` and everything that works on it. Saved states are kept if they fit into it.
 
-        lost  why conversations have no cells in it that had some in the last one
+        lost  why conversations that had cells in the previous context have none in it
         """
         context = checked_context(self.loaded.model, settings)
         kind = self.loaded.state_kind(settings)

@@ -29,7 +29,7 @@ class Answer:
     """What came of one answer. Times by time.perf_counter, in seconds.
 
     asked_at     when a person asked
-    continued    the text that is continued: a server that begins anew and repeats it is not told twice
+    continued    the text that is continued: a server that begins again and repeats it is not told twice
     """
 
     asked_at: float
@@ -66,7 +66,7 @@ class Answer:
         return self._counted(self._text_of(chunk, data))
 
     def end(self) -> str:
-        """The stream is over; what was held back of its text. Raises Broken where it ended in its middle."""
+        """The stream is over; what was held back of its text. Raises Broken if it ended in its middle."""
         if not self.finish:
             raise Broken("the stream ended without a finish_reason")
         return self._released(force=True) + (END if self._thinks else "")
@@ -89,7 +89,7 @@ class Answer:
         return self._marked(text or "", thought or "")
 
     def _marked(self, text: str, thought: str) -> str:
-        """Reasoning that comes in a field of its own stands between the marks that models write."""
+        """Reasoning that comes in a separate field stands between the marks that models write."""
         marked = ""
         if thought:
             marked = thought if self._thinks else BEGINNING + thought
@@ -179,7 +179,7 @@ class Answer:
 
 
 def _number(value: object, name: str) -> int:
-    """A count of an object, 0 where there is none."""
+    """A count of an object, 0 if there is none."""
     found = value.get(name) if isinstance(value, dict) else None
     return int(found) if isinstance(found, int | float) and 0 < found < 1 << 40 else 0
 

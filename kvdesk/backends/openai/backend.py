@@ -1,6 +1,6 @@
 """A server as a back end: a model of it is opened by asking what it is, and answers stream from it.
 
-The network has a thread of its own (`Network`), whose tasks leave events in a queue; `step` passes them on.
+The network has a separate thread (`Network`), whose tasks leave events in a queue; `step` passes them on.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class _Seen:
 
 
 class OpenAIBackend:
-    """`key_of`: the key for the server at an address, "" where it needs none; called on the network's thread."""
+    """`key_of`: the key for the server at an address, "" if it needs none; called on the network's thread."""
 
     idle_work_due = False
 

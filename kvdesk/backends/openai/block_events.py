@@ -1,4 +1,4 @@
-"""KV events of vLLM and SGLang over ZMQ, heard on a thread of its own that keeps the tree of blocks.
+"""KV events of vLLM and SGLang over ZMQ, heard on a separate thread that keeps the tree of blocks.
 
 Live messages come from a PUB socket: topic, number (8 bytes, big-endian), msgpack. Missed ones are asked for at the
 ROUTER socket beside it, by the number of the first; it answers with as many as it has kept and ends with -1. Replies
@@ -37,7 +37,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class EventsAddress:
-    """Where a server publishes: `tcp://host:port` each; replay "" where missed messages cannot be had."""
+    """Where a server publishes: `tcp://host:port` each; replay "" if missed messages cannot be had."""
 
     live: str
     replay: str = ""
@@ -68,7 +68,7 @@ class BlockEventReader:
         self._changed = True
 
     def start(self) -> None:
-        """Begin to listen. Raises UserError where pyzmq is not installed or the address is none."""
+        """Begin to listen. Raises UserError if pyzmq is not installed or the address is none."""
         try:
             import zmq
         except ImportError as error:

@@ -28,7 +28,7 @@ _TCP: Final = re.compile(r"tcp://(.{1,255}):(\d{1,5})")
 
 
 async def events_address(client: httpx2.AsyncClient, kind: ServerKind) -> EventsAddress | None:
-    """Where a server publishes its KV events; None where it says that it does not, or is of another kind.
+    """Where a server publishes its KV events; None if it says that it does not, or is of another kind.
 
     vLLM 0.32 tells in /kv_event_sources, by the rank of each engine: the first is followed. The ports of the example
     are tried with an older one. SGLang tells in /server_info. Raises UserError for an address that is not TCP's.

@@ -45,7 +45,7 @@ async def get_text(client: httpx2.AsyncClient, path: str, silent_s: float = 15.0
 
 
 async def read_ok(response: httpx2.Response) -> bytes:
-    """The body of an answer. Raises ServerError where its status is not 200."""
+    """The body of an answer. Raises ServerError if its status is not 200."""
     body = await read_some(response)
     if response.status_code != 200:
         has_key = "Authorization" in response.request.headers
@@ -54,7 +54,7 @@ async def read_ok(response: httpx2.Response) -> bytes:
 
 
 async def read_some(response: httpx2.Response) -> bytes:
-    """The body. Raises Nonsense where it is too large."""
+    """The body. Raises Nonsense if it is too large."""
     parts: list[bytes] = []
     n_bytes = 0
     async for part in response.aiter_bytes():

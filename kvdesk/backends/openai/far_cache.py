@@ -1,7 +1,7 @@
 """The cache of another kvdesk: its events are taken over as they come, and a recording of its cells is made of them.
 
 What comes is not trusted: a view whose arrays do not fit together is refused as a message that cannot be read. Events
-of the other kvdesk's own chats are passed over; a message of a newer one is passed over and said once.
+of the other kvdesk's own chats are skipped; a message of a newer one is skipped and said once.
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ class FarCache:
 
 
 def check(snapshot: CacheSnapshot) -> None:
-    """Raises CodecError where its arrays do not fit together."""
+    """Raises CodecError if its arrays do not fit together."""
     streams = [stream for cache in snapshot.maps for stream in cache.streams]
     words = {stream.seq_bits.shape[1] if stream.seq_bits.ndim == 2 else 0 for stream in streams}
     same = all(len({stream.size for stream in cache.streams}) == 1 for cache in snapshot.maps)

@@ -28,7 +28,7 @@ Json = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A server that was asked. `entries`: of its models, by name; `n_ctx`: tokens of a context, 0 where not known."""
+    """A server that was asked. `entries`: of its models, by name; `n_ctx`: tokens of a context, 0 if not known."""
 
     found: ServerFound
     entries: Mapping[str, Json]
@@ -154,7 +154,7 @@ async def _optional(client: httpx2.AsyncClient, path: str) -> Json:
 
 
 def _metric(text: str, name: str) -> int:
-    """A counter of Prometheus's text format, 0 where it is not there."""
+    """A counter of Prometheus's text format, 0 if it is not there."""
     for line in text.splitlines():
         if line.startswith((f"{name} ", f"{name}{{")):
             try:

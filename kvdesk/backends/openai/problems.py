@@ -64,7 +64,7 @@ def _detail(body: bytes) -> str:
 
 
 def said_by(body: bytes) -> str:
-    """The sentence of an error in the protocol's form, in one line; "" where there is none."""
+    """The sentence of an error in the protocol's form, in one line; "" if there is none."""
     try:
         value = json.loads(body)
     except (ValueError, RecursionError):

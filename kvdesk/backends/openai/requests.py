@@ -30,7 +30,7 @@ PARAMETERS: Final[Mapping[ServerKind, tuple[str, ...]]] = {
 
 
 def body_of(command: Generate, model: str, kind: ServerKind) -> dict[str, Any]:
-    """The body of POST /v1/chat/completions. Raises ValueError where the JSON schema of the settings is none."""
+    """The body of POST /v1/chat/completions. Raises ValueError if the JSON schema of the settings is none."""
     sampling = command.sampling
     body: dict[str, Any] = {
         "model": model,

@@ -71,7 +71,7 @@ class ProcessBackend:
 
     @property
     def pid(self) -> int:
-        """Of the child; 0 where it could not be started."""
+        """Of the child; 0 if it could not be started."""
         return 0 if self._child is None else self._child.pid
 
     # --- what the host asks -------------------------------------------------------------------------------------------
@@ -101,7 +101,7 @@ class ProcessBackend:
         self._request(Submit(command, age_s, translation.installed()))
 
     def step(self) -> None:
-        """Pass on what the child has said. Raises EngineError where it has ended."""
+        """Pass on what the child has said. Raises EngineError if it has ended."""
         while self._has_message:
             try:
                 self._take(self._report())
@@ -238,7 +238,7 @@ class ProcessBackend:
             self._child.send(frame(Request, request))
 
     def _report(self, seconds: float = math.inf) -> Report:
-        """The next one. Raises ChildStopped where there will be none."""
+        """The next one. Raises ChildStopped if there will be none."""
         if self._child is None:
             raise ChildStopped("ended", self._why_not)
         message = self._child.receive(seconds)

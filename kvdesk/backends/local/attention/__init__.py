@@ -1,1 +1,1 @@
-"""What tokens of the cache look at, computed in a second context."""
+"""Computes what tokens of the cache look at, in a second context."""

@@ -1,4 +1,4 @@
-"""The weights of a plan, decode by decode: those of the second context's cells become those of columns."""
+"""Collects the weights of a plan decode by decode, and maps the second context's cells to columns."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from kvdesk.library.hyper import Hyper
 def columns_of(
     second: SecondContext, plan: AttentionPlan, copied: list[NDArray[np.int64]], p0: int
 ) -> list[NDArray[np.int64]]:
-    """The column that each cell of the second context is, by cache, after a decode; -1: none. `copied`: of those in
-    front of position `p0`, [] where they were read again.
+    """The column of each cell of the second context after a decode, by cache; -1: none. `copied`: columns of the cells
+    in front of position `p0`, [] if they were read again.
     """
     found = []
     for cache, pos in enumerate(second.positions()):
@@ -30,7 +30,7 @@ def columns_of(
 
 
 class Collected:
-    """The weights of a plan's rows and columns, filled decode by decode."""
+    """The weights for a plan's rows and columns, filled decode by decode."""
 
     def __init__(self, plan: AttentionPlan, hyper: Hyper) -> None:
         self._plan = plan
@@ -39,7 +39,7 @@ class Collected:
         self._n_done = 0
 
     def add(self, found: dict[int, HeadWeights], part: Run, columns: list[NDArray[np.int64]]) -> None:
-        """Of the tokens `part`. `columns`: by cache, what each cell of the context is."""
+        """Add the weights of the tokens `part`. `columns`: by cache, the column of each cell of the context."""
         each, n = self._plan.queries.each, len(part.tokens)
         rows = slice(self._n_done, self._n_done + n) if each else slice(0, 1)
         for layer, (weights, sink) in sorted(found.items()):
@@ -52,7 +52,7 @@ class Collected:
         self._n_done += n
 
     def layers(self) -> tuple[LayerAttention, ...]:
-        """All that was added, by layer."""
+        """Everything that was added, by layer."""
         return tuple(self._layers[layer] for layer in sorted(self._layers))
 
     def _of(self, layer: int, n_heads: int) -> LayerAttention:

@@ -1,7 +1,7 @@
-"""The job that computes what tokens look at, a piece of it between two batches of the answers.
+"""The job that computes what tokens look at, one piece between two batches of the answers.
 
-Whatever fails costs this job, and no token of an answer: all but the copying happens in the second context. Runs on the
-engine's thread.
+A failure ends this job and affects no answer, because everything but the copying happens in the second context. Runs on
+the engine's thread.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from kvdesk.translation import tr
 def attend(context: Context, cache: Cache, header: GgufHeader, command: Attend, emit: Emit) -> Readings:
     """Compute the attention of the tokens that `command` asks for. Ends with `Attended`.
 
-    Raises UserError, RefusedCall, ContextError where it cannot be done, EngineError where llama.cpp fails.
+    Raises UserError, RefusedCall, ContextError if it cannot be done, EngineError if llama.cpp fails.
     """
     began = time.perf_counter()
     plan, how = planned(context, cache, header, command.queries)
@@ -74,7 +74,7 @@ def attend(context: Context, cache: Cache, header: GgufHeader, command: Attend, 
 def _load(
     second: SecondContext, plan: AttentionPlan, run: Run, context: Context, blob: memoryview
 ) -> list[NDArray[np.int64]]:
-    """Copy what is in front of the run. Of each cache the columns that the copied cells are, in their order."""
+    """Copy the cells in front of the run. Returns the columns of the copied cells of each cache, in their order."""
     geometry = context.traits.geometry
     choices = plan.choices(run, jumps=geometry.facts.n_pos_per_embd > 1)
     if not any(len(rank) for rank, _ in choices):

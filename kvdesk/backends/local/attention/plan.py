@@ -1,7 +1,7 @@
-"""Which cells of a live sequence a second context gets, and which tokens it decodes once more. Pure: maps in, plan out.
+"""Which cells of a live sequence a second context gets, and which tokens it decodes again. Pure: maps in, plan out.
 
-A token sees the cells before it. Those are copied as they are; where the state of a sequence does not have all of them
-(a window that has moved on, a recurrent part) the text in front is read again.
+A token sees the cells before it. Those are copied. If the state of a sequence lacks some of them (a window that has
+moved on, a recurrent part), the text in front is read again.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class Run(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SavedCells:
-    """The sequence's cells in one cache that a saved state has, in the order of their indices. rank: of each, among all
-    cells of its stream that the state has.
+    """The sequence's cells of one cache that a saved state contains, by index. rank: of each, among all cells of its
+    stream in the state.
     """
 
     cache: CacheMap
@@ -45,19 +45,19 @@ class SavedCells:
     rank: _Index
 
     def hidden(self, pos: NDArray[np.int32], at: int) -> NDArray[np.bool_]:
-        """Which positions a token at position `at` cannot see any more, since they have left the window."""
+        """Which positions have left the window of a token at position `at`."""
         return masked_swa(self.cache.n_swa, self.cache.swa_type if self.cache.n_swa else "none", pos, at)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AttentionPlan:
-    """What is done for `queries`.
+    """How `queries` are answered.
 
     runs     the tokens asked for
     columns  the cells that they may look at
-    copied   the cells of each cache that the state has which is copied; (): the text is read again instead
-    whole    that state is of the whole context, else of the sequence alone
-    before   that text in front of the first run, from position `start` on
+    copied   the cells of each cache that are copied from the state; (): the text is read again instead
+    whole    the state is of the whole context, else of the sequence alone
+    before   text in front of the first run that is read again, from position `start` on
     """
 
     queries: Queries
@@ -78,26 +78,27 @@ class AttentionPlan:
 
     @property
     def pos(self) -> NDArray[np.int32]:
-        """Of the tokens asked for."""
+        """Positions of the tokens asked for."""
         return np.concatenate([np.arange(run.p0, run.p0 + len(run.tokens), dtype=np.int32) for run in self.runs])
 
     @property
     def n_cells(self) -> int:
-        """That the second context needs."""
+        """Cells that the second context needs."""
         if not self.copied:
             return len(self.before) + self.n_queries
         last = self.runs[-1]
         return max(int((cells.pos < last.p0).sum()) for cells in self.copied) + len(last.tokens)
 
     def choices(self, run: Run, *, jumps: bool) -> list[Choice]:
-        """What is copied of each cache before the run. `jumps`: llama.cpp lets a token come behind a gap (M-RoPE); it
-        refuses others (llama-batch.cpp:331), so the last cell in front of a gap is said to be at the end of it. K is
-        rotated for where it was, and the mask is the same, so nothing else changes. Raises UserError where it does.
+        """The copied cells of each cache before the run. `jumps`: llama.cpp accepts a gap before a token (M-RoPE).
+        Otherwise it refuses one (llama-batch.cpp:331), so the last cell before a gap gets the position at its end. K
+        stays rotated for its own position and the mask stays the same, so the result is not affected. Raises UserError
+        if it is.
         """
         return [_choice(cells, run, jumps=jumps) for cells in self.copied]
 
     def column_of(self, cache: int, cells: _Index) -> _Index:
-        """The columns that these cells of a live cache are, -1 for those in front of the first."""
+        """The columns of these cells of a live cache, -1 for those in front of the first column."""
         known = self.columns.cells[cache]
         order = np.argsort(known, kind="stable")
         at = np.searchsorted(known[order], cells)
@@ -115,7 +116,7 @@ class AttentionPlan:
 def plan_attention(snapshot: CacheSnapshot, geometry: Geometry, queries: Queries) -> AttentionPlan:
     """Plan it for the cache as it is now.
 
-    Raises UserError where there is no such token, or where a memory that has to read the text again does not have it.
+    Raises UserError if no such token exists, or if the text must be read again but is not in the cache.
     """
     every = [_of_sequence(cache, queries.seq_id, geometry) for cache in snapshot.maps]
     base = every[0]
@@ -165,8 +166,8 @@ def _of_sequence(cache: CacheMap, seq_id: int, geometry: Geometry) -> SavedCells
 
 
 def _copied(every: Sequence[SavedCells], runs: Sequence[Run], last: int) -> tuple[SavedCells, ...]:
-    """What llama_state_seq_get_data has: without the cells that the window has left at the sequence's last position
-    (llama-kv-cache.cpp:2084). () where a token of the runs saw more than that.
+    """What llama_state_seq_get_data contains: no cells that have left the window at the sequence's last position
+    (llama-kv-cache.cpp:2084). () if a token of the runs saw more than that.
     """
     kept = []
     for cells in every:
@@ -179,7 +180,7 @@ def _copied(every: Sequence[SavedCells], runs: Sequence[Run], last: int) -> tupl
 def _copied_whole(
     every: Sequence[SavedCells], runs: Sequence[Run], geometry: Geometry, seq_id: int
 ) -> tuple[SavedCells, ...]:
-    """What llama_state_get_data has: every cell. () where the window has been overwritten."""
+    """What llama_state_get_data contains: every cell. () if the window has been overwritten."""
     if not _hold_all(every, every[0].pos, runs):
         return ()
     streams = [cells.cache.streams[_stream(seq_id, geometry)] for cells in every]
@@ -204,7 +205,7 @@ def _runs(pos: NDArray[np.int32], token: NDArray[np.int32], p0: int, p1: int) ->
 
 
 def _hold_all(kept: Sequence[SavedCells], pos: NDArray[np.int32], runs: Sequence[Run]) -> bool:
-    """Whether each cache has what the first token of each run sees; those behind it see less of that."""
+    """Whether each cache has everything that the first token of each run sees; later tokens see less of it."""
     for cells in kept[1:]:
         for run in runs:
             seen = pos[pos < run.p0]
@@ -214,7 +215,7 @@ def _hold_all(kept: Sequence[SavedCells], pos: NDArray[np.int32], runs: Sequence
 
 
 def _all_before(pos: NDArray[np.int32], token: NDArray[np.int32], runs: tuple[Run, ...]) -> list[int]:
-    """The tokens in front of the first run. Raises UserError where any is missing, up to the last run's end."""
+    """The tokens in front of the first run. Raises UserError if any is missing, up to the last run's end."""
     end = runs[-1].p0 + len(runs[-1].tokens)
     pos, token = pos[pos < end], token[pos < end]
     if (np.diff(pos) != 1).any() or (token < 0).any():
@@ -225,8 +226,8 @@ def _all_before(pos: NDArray[np.int32], token: NDArray[np.int32], runs: tuple[Ru
 
 
 def _cells_at(cells: SavedCells, pos: NDArray[np.int32]) -> NDArray[np.int32]:
-    """The cells of a cache at these positions, which ascend: of several at one position in the order of their indices;
-    -1 where it has none.
+    """The cells of a cache at these ascending positions, in index order where a position has several; -1 where it has
+    none.
     """
     order = np.argsort(cells.pos, kind="stable")
     known, index = cells.pos[order], cells.index[order]

@@ -1,4 +1,4 @@
-"""What computing attention takes, before it is done: tokens, memory, time. Changes nothing."""
+"""Forecasts what computing attention takes: tokens, memory, time. Changes nothing."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from kvdesk.translation import tr
 
 _F32: Final = 4
 _LAYER_BYTES: Final = 32 << 20
-"""Of the weights of one layer and one decode: more tokens are cut into several."""
+"""For the weights of one layer in one decode; more tokens take several decodes."""
 _MOST_TOKENS: Final = 256
 _MAKING_MS: Final = 50.0
-"""To make the second context and to free it. Qwen 0.5B and 1.5B, two cores: 100 ms and more beside busy processes."""
+"""To make and free the second context. Qwen 0.5B and 1.5B on two cores: 100 ms and more beside busy processes."""
 _WATCHED: Final = 1.25
-"""Times a decode that nobody watches: 0.9 to 1.3 with one thread (Qwen 0.5B, 1 and 64 tokens)."""
+"""Factor over a plain decode: 0.9 to 1.3 with one thread (Qwen 0.5B, 1 and 64 tokens)."""
 
 
 class Setup(NamedTuple):
-    """How it is done: a context with `settings`, with `n_tokens` asked for in one decode. Bytes of memory meanwhile: of
-    the context as estimated, and of the answer.
+    """How attention is computed: in a context with `settings`, `n_tokens` of those asked for per decode. In bytes: the
+    context's estimate, and the answer.
     """
 
     settings: ContextSettings
@@ -40,8 +40,8 @@ class Setup(NamedTuple):
 
 
 def planned(context: Context, cache: Cache, header: GgufHeader, queries: Queries) -> tuple[AttentionPlan, Setup]:
-    """What is done, and how, as the cache is now. Raises UserError where there is nothing to look at, the answer would
-    be too large, or this memory has no attention; ContextError where the second context does not fit into memory.
+    """The plan and its setup for the cache as it is now. Raises UserError if there is nothing to look at, the answer
+    would be too large, or this memory has no attention; ContextError if the second context does not fit into memory.
     """
     possible = context.capabilities["attention"]
     if not possible.allowed:
@@ -95,7 +95,7 @@ def price(context: Context, cache: Cache, header: GgufHeader, command: PreviewAt
 
 
 def _ms(cache: Cache, plan: AttentionPlan, how: Setup, state_bytes: int) -> float | None:
-    """Expected; None while nothing was measured."""
+    """The expected time; None until something was measured."""
     costs, n_cells = cache.costs, plan.n_cells
     total = _MAKING_MS + len(plan.runs) * costs.state_ms(state_bytes)
     read = costs.reading_ms(len(plan.before), 0, how.settings.n_batch)

@@ -1,4 +1,4 @@
-"""What the tokens of a text look at, without a cache that holds it: it is read in a context of its own."""
+"""Computes what the tokens of a text look at, by reading it in a separate context."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def read_text(
 ) -> tuple[AttentionColumns, tuple[LayerAttention, ...]]:
     """The attention of the last `n_last` tokens of a text, a row each, and the cells of the context that read it.
 
-    Raises UserError where the model has no attention that can be read, or the answer would be too large; ContextError.
+    Raises UserError if the model has no attention that can be read, or the answer would be too large; ContextError.
     """
     plan = _plan(tokens, n_last)
     how = setup_for(settings, header, plan)

@@ -1,1 +1,1 @@
-"""The sequences of one context: who has which, what is reused, what is evicted, what is saved."""
+"""The sequences of one context: which conversation has which, what is reused, evicted and saved."""

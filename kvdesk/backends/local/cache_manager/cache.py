@@ -1,7 +1,7 @@
 """The sequences of one context: leased, shared, kept as branches, and evicted when room is needed.
 
-Alone changes sequences; everybody else sees them read-only (`CacheSequence`). The policies decide from values
-(`kvdesk.policies`); this carries out what they decide, and tells every change of the cache as an operation with its
+Only this changes sequences; everyone else sees them read-only (`CacheSequence`). Policies decide on plain values
+(`kvdesk.policies`); this carries their decisions out, and reports every change of the cache as an operation with its
 reason. States are saved and restored through `swapper`. Knows nothing of requests, prompts and templates. Runs on the
 engine's thread.
 """
@@ -39,7 +39,7 @@ _DAMAGED = marked(
 
 
 class Cache(Leases):
-    """The one door to the cells of a context: whoever decodes, reuses, saves or changes cells calls a verb of it."""
+    """The only access to the cells of a context: decoding, reusing, saving and changing cells are methods of it."""
 
     # --- what the cache holds: read-only ------------------------------------------------------------------------------
 
@@ -60,7 +60,7 @@ class Cache(Leases):
 
     @property
     def has_hole(self) -> bool:
-        """Whether a used cell is behind a free one."""
+        """Whether a free cell lies before a used one."""
         caches = self._memory.mirror.caches
         return bool(caches) and any(cells.used < cells.high_water for cells in caches[0].streams)
 
@@ -70,7 +70,7 @@ class Cache(Leases):
         return self._memory.mirror.operation
 
     def changed_since(self, operation: int) -> bool:
-        """Whether there was an operation after this one."""
+        """Whether another operation followed this one."""
         return self._memory.changed_since(operation)
 
     @property
@@ -83,16 +83,16 @@ class Cache(Leases):
         self._memory.on_decoded = on_decoded
 
     def publish(self) -> None:
-        """Tell whoever listens of all decodes so far."""
+        """Report all decodes so far to the listeners."""
         self._memory.publish()
 
     # --- decode: changes the cache ------------------------------------------------------------------------------------
 
     def decode(self, parts: Sequence[tuple[CacheSequence, Batch]], kind: DecodeKind = "decode") -> PendingDecode:
-        """Decode one batch made of a batch for each sequence, at its end. Changes the cache.
+        """Decode one batch, made of one batch for the end of each sequence. Changes the cache.
 
-        Whatever the return code, each sequence has the tokens that were placed. Raises RefusedCall and DecodeError as
-        `MirroredMemory.decode` does.
+        Each sequence then has the tokens that were placed, whatever the return code. Raises RefusedCall and DecodeError
+        as `MirroredMemory.decode` does.
         """
         try:
             whole = parts[0][1] if len(parts) == 1 else Batch.joined([batch for _, batch in parts])
@@ -110,12 +110,12 @@ class Cache(Leases):
         return decoded
 
     def purpose(self, conversation: ConversationId | None, reason: str) -> AbstractContextManager[None]:
-        """Decodes that are made meanwhile are recorded with this reason."""
+        """Record decodes made inside the block with this reason."""
         return self._operation_journal.purpose(conversation, reason)
 
     @contextmanager
     def spare(self, conversation: ConversationId) -> Iterator[CacheSequence]:
-        """An empty sequence to compute in for a conversation, which nobody finds; its cells are removed at the end.
+        """An empty sequence for computing on behalf of a conversation; its cells are removed after the block.
 
         Raises RefusedCall if no seq_id is free.
         """
@@ -132,8 +132,8 @@ class Cache(Leases):
         return compact(self._context, self.costs, layout, hot)
 
     def close_holes(self, reason: str) -> bool:
-        """Compact in the order that the cells have, as an operation that nobody asked for. False: llama.cpp does not
-        take it, and the cache is as it was.
+        """Compact without changing the order of cells, as an automatic operation. False: llama.cpp does not accept it,
+        and the cache is unchanged.
         """
         try:
             with self._operation_journal.operation("compact", None, reason, call=Compact(Layout.KEEP_ORDER).call()):
@@ -143,10 +143,10 @@ class Cache(Leases):
         return True
 
     def keep_order(self) -> None:
-        """With exact answers: no used cell is behind a hole afterwards, unless llama.cpp does not take the new layout.
+        """For exact answers: leave no hole before a used cell, unless llama.cpp refuses the new layout.
 
-        Attention adds up over cells in their order (ggml-cpu, flash attention), and llama.cpp takes the first free ones
-        (`find_slot`): a token in a hole before the cells of earlier positions gives sums in another order than a fresh
+        Attention sums over cells in their order (ggml-cpu, flash attention), and llama.cpp takes the first free ones
+        (`find_slot`). A token in a hole before cells of earlier positions gives sums in another order than a fresh
         start.
         """
         if self._context.settings.exact and self._context.can("compaction") and self.has_hole:
@@ -155,15 +155,15 @@ class Cache(Leases):
     # --- the beginning of a prompt ------------------------------------------------------------------------------------
 
     def acquire_prefix(self, sequence: CacheSequence, prompt: list[int], *, moved: bool = True) -> Acquired:
-        """Get as much of the prompt's beginning into the sequence as is possible without computing, and remove the
-        rest. At least one token is left to decode, since logits are needed. Changes the cache.
+        """Put as much of the prompt's beginning into the sequence as is possible without computing, and remove the
+        rest. At least one token is left to decode, because logits are needed. Changes the cache.
 
-        From the sequence itself, from an inactive branch of the same conversation, from a saved state, or from another
-        sequence, whose cells are shared (`seq_cp`). What the sequence held beyond is kept as an inactive branch where
-        cells can be shared. A memory that cannot give back a part (recurrent states), or that no longer holds the
-        window before the cut (sliding windows; llama-server's rule, `pos_min_thold` in server-context.cpp), goes back
-        to the longest saved state that the prompt begins with, and without one starts again from nothing. `moved`:
-        tokens of the conversation that were moved when messages were evicted may be reused.
+        The beginning comes from the sequence itself, an inactive branch of the same conversation, a saved state, or
+        another sequence whose cells are shared (`seq_cp`). The sequence's other cells are kept as an inactive branch if
+        cells can be shared. Some memories cannot remove a part (recurrent states) or no longer hold the window before
+        the cut (sliding windows; llama-server's rule, `pos_min_thold` in server-context.cpp). They return to the
+        longest saved state that the prompt begins with, or start again. `moved`: tokens of the conversation that were
+        moved when messages were evicted may be reused.
         """
         sequence = own(sequence)
         source, wanted = "", prompt[:-1]
@@ -234,7 +234,7 @@ class Cache(Leases):
         self.pop_eviction_reason(sequence.conversation)
 
     def _cut(self, sequence: LeasedSequence, n: int, lost: str = "") -> None:
-        """Only the first `n` tokens stay; nothing where the memory cannot give back a part. `lost`: said where the rest
+        """Only the first `n` tokens stay; nothing if the memory cannot give back a part. `lost`: said where the rest
         could not be kept as a branch.
         """
         reason = tr("the prompt diverges at position {n}").format(n=n) if n else tr("nothing of it can be reused")
@@ -277,7 +277,7 @@ class Cache(Leases):
     def swap_out(self, sequence: CacheSequence) -> int:
         """Save the sequence outside the cache, remove its cells, release it. Returns the bytes saved.
 
-        Raises RefusedCall where this memory cannot be saved, UserError where the limit on bytes does not allow it.
+        Raises RefusedCall if this memory cannot be saved, UserError if the limit on bytes does not allow it.
         """
         n_bytes = self.swapper.save(sequence, by_hand=True)
         if not n_bytes:
@@ -336,7 +336,7 @@ class Cache(Leases):
         self.swapper.saved_states.close()
 
     def _restore(self, sequence: LeasedSequence, saved: SavedState, blob: Blob) -> str:
-        """Put a saved state in the place of what the sequence holds. Returns why that failed, "" where it did not."""
+        """Put a saved state in the place of what the sequence holds. Returns why that failed, "" if it did not."""
         self.truncate(sequence, 0, tr("its saved state takes its place"))
         if not self.make_room(sequence, len(saved.tokens)):
             return tr(_NO_ROOM)

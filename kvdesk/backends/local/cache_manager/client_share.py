@@ -1,4 +1,4 @@
-"""How much of the cache the requests of one program keep, and what of them leaves where that is more than its share.
+"""How much of the cache one program's requests keep, and what is evicted if that is more than its share.
 
 Runs on the engine's thread.
 """
@@ -28,8 +28,8 @@ def client_shares(context: Context, cache_manager: Cache) -> tuple[ClientShare, 
 
 
 def keep_to_share(context: Context, cache_manager: Cache, beside: CacheSequence, n_new: int) -> None:
-    """Evict idle requests of the program that asks, the least recently used first, until what they keep and the `n_new`
-    tokens to be read in `beside` are within its share. A request alone is never too much. May change the cache.
+    """Evict idle requests of the asking program, the least recently used first, until they and the `n_new` tokens to be
+    read in `beside` are within its share. A single request is never too much. May change the cache.
     """
     client = beside.client
     if client is None or client.share >= 1.0:

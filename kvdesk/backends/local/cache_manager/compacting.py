@@ -21,7 +21,7 @@ def compact(context: Context, costs: Costs, layout: Layout, hot: Sequence[int] =
     """Move used cells to the front. Changes the cache; audits it. Logits of the last decode are lost.
 
     Returns the bytes of state that were read and written, none where every cell would stay; `costs` learn how long that
-    took. Raises RefusedCall where states cannot be saved; EngineError when llama.cpp does not take the new order: then
+    took. Raises RefusedCall if states cannot be saved; EngineError when llama.cpp does not take the new order: then
     the cache is as it was.
     """
     start = time.perf_counter()

@@ -1,4 +1,4 @@
-"""Operations by hand on cells, and the whole cache put back: after each, every sequence has what the map shows.
+"""Operations by hand on cells, and restoring the whole cache. Afterwards every sequence matches the map.
 
 Knows no reports, measurements and events of operations (`operations.by_hand`). Runs on the engine's thread.
 """
@@ -23,10 +23,10 @@ from kvdesk.values import dataclass
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CacheCopy:
-    """The cache at one moment: its state, the maps (for token ids and ages) and the leases.
+    """The cache at one moment: its state, its maps (for token ids and ages) and its leases.
 
-    made_with  settings of the context that it is of, where that is another one; None: the one that holds the copy
-    saved      states of conversations that were saved in memory then, where the copy is of another context
+    made_with  settings of the copied context, if it is another one; None: the context that holds the copy
+    saved      states of conversations that were saved in memory, if the copy is of another context
     """
 
     blob: memoryview
@@ -40,13 +40,13 @@ class CacheCopy:
         return len(self.blob) + sum(s.n_bytes for s in self.saved)
 
     def has(self, conversation: ConversationId) -> bool:
-        """Whether something of the conversation is in it."""
+        """Whether it contains something of the conversation."""
         owners = (*(s.conversation for s in self.leases), *(s.conversation for s in self.saved))
         return conversation in owners
 
 
 class HandCells:
-    """What a person may do to the cells of one context. Arguments and errors as `MirroredMemory` has them."""
+    """What a user may do to the cells of one context. Arguments and errors are those of `MirroredMemory`."""
 
     def __init__(self, context: Context, cache_manager: Cache) -> None:
         self._context = context
@@ -55,15 +55,15 @@ class HandCells:
 
     @property
     def problem(self) -> BatchProblem | None:
-        """Why llama.cpp refused the last decode, where the mirror knows. Read-only."""
+        """Why llama.cpp refused the last decode, if the mirror knows. Read-only."""
         return self._memory.last_record.problem
 
     def last_position(self, seq_id: int) -> int:
-        """Of the sequence; -1 where it has no cell. Read-only."""
+        """Of the sequence; -1 if it has no cell. Read-only."""
         return self._memory.seq_pos_max(seq_id)
 
     def remove(self, seq_id: int, p0: int, p1: int) -> bool:
-        """`seq_rm`. False: this memory cannot remove a part, and nothing changed. Changes the cache."""
+        """`seq_rm`. False: this memory cannot remove a part, and nothing has changed. Changes the cache."""
         done = self._memory.seq_rm(seq_id, p0, p1)
         self._cache_manager.follow_map()
         return done
@@ -74,16 +74,16 @@ class HandCells:
         self._cache_manager.follow_map()
 
     def copy(self, src: int, target: CacheSequence, p0: int, p1: int) -> None:
-        """`seq_cp` in the place of what `target` holds. Changes the cache."""
+        """`seq_cp`, replacing what `target` holds. Changes the cache."""
         source = self._cache_manager.pool.by_seq(src)
         self._cache_manager.truncate(target, 0, tr("its place was taken by a copy"))
         self._memory.seq_cp(src, target.seq_id, p0, p1)
-        if source is not None:  # a recurrent state cannot tell what it holds; the map follows for the others
+        if source is not None:  # for a recurrent state, which does not show its content; others follow the map
             self._cache_manager.adopt(target, source.tokens, source.exact)
         self._cache_manager.follow_map()
 
     def shift(self, seq_id: int, p0: int, p1: int, shift: int) -> None:
-        """`seq_add`. No other sequence may reuse what was moved. Changes the cache."""
+        """`seq_add`. Other sequences may not reuse the moved cells. Changes the cache."""
         self._memory.seq_add(seq_id, p0, p1, shift)
         self._cache_manager.follow_map(max(0, min(p0, p0 + shift)))
 
@@ -99,7 +99,7 @@ class HandCells:
         return decoded
 
     def save(self, most_bytes: int | None = None) -> CacheCopy | None:
-        """The cache as it is now; None where it cannot be saved or is too large. Applies what is pending."""
+        """The cache as it is now; None if it cannot be saved or is too large. Applies pending operations."""
         states = self._context.states
         if most_bytes is not None and states.size() > most_bytes:
             return None
@@ -110,10 +110,10 @@ class HandCells:
         return CacheCopy(blob, self._memory.snapshot().maps, self._cache_manager.copies())
 
     def restore(self, saved: CacheCopy, most_bytes: int) -> str:
-        """Cells and leases as they were. The state that restores the holes between cells has `most_bytes` at most.
+        """Restore cells and leases. The state that also restores holes between cells takes `most_bytes` at most.
 
-        Returns what is not as it was, in a sentence: "" for nothing. Changes the cache. Raises EngineError when
-        llama.cpp does not take the state.
+        Returns a sentence about what could not be restored, "" if everything was. Changes the cache. Raises EngineError
+        when llama.cpp does not accept the state.
         """
         states, geometry, lost = self._context.states, self._memory.mirror.geometry, ""
         if all(stream.used == stream.high_water for cache in saved.maps for stream in cache.streams):

@@ -1,4 +1,4 @@
-"""What conversations had in a context that was freed, until the next one has it again.
+"""What conversations had in a freed context, until the next one has it again.
 
 Runs on the engine's thread.
 """
@@ -16,9 +16,9 @@ from kvdesk.values import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What a conversation had in a context that was freed: its tokens, and its state where that is carried over.
+    """What a conversation had in a freed context: its tokens, and its state if that is carried over.
 
-    exact   as in `CacheSequence`; client: the program whose request it is, None: a chat
+    exact   as in `CacheSequence`; client: the program that sent the request, None: a chat
     """
 
     conversation: ConversationId

@@ -31,11 +31,12 @@ from kvdesk.translation import tr
 
 
 class Leases:
-    """The sequences of one context. `eviction_reasons`: of conversations that lost their cells with the last one.
+    """The sequences of one context. `eviction_reasons`: of conversations whose cells were lost with the previous
+    context.
 
-    one_buffer  all sequences have cells of the same buffer (no streams)
+    one_buffer  all sequences share one buffer of cells (no streams)
     costs       what batches and states take with these settings
-    to_refill   what conversations had in the last context and get again, the last used first; what is deleted leaves
+    to_refill   what conversations had in the previous context and get back, most recently used first
     """
 
     def __init__(
@@ -58,7 +59,7 @@ class Leases:
         self._eviction_reasons = dict(eviction_reasons or {})
         self.to_refill: dict[ConversationId, Held] = {}
         self.removed: dict[ConversationId, tuple[int, Logits]] = {}
-        """Of the conversation from which a part was removed by hand last: the tokens left, and the next one before."""
+        """The conversation from which a part was last removed by hand: the tokens left, and the logits before."""
         self.one_buffer = context.memory.mirror.geometry.n_stream == 1
         self._can_share = self.one_buffer and context.can("partial seq_cp") and not self.prefixes.has_small_window
 
@@ -75,14 +76,14 @@ class Leases:
     # --- leases -------------------------------------------------------------------------------------------------------
 
     def can_lease(self, conversation: ConversationId) -> bool:
-        """Whether `lease` would give a sequence. Read-only."""
+        """Whether `lease` would succeed. Read-only."""
         return bool(self._pool.get(conversation) or self._pool.free or any(not s.busy for s in self._pool))
 
     def lease(
         self, conversation: ConversationId, *, inactive: bool = False, client: Client | None = None
     ) -> CacheSequence:
-        """The conversation's sequence; `inactive`: a new one for another branch. Where no seq_id is free, the sequence
-        used least recently is evicted: requests of other programs first, then branches. Raises PromptError when every
+        """The conversation's sequence; `inactive`: a new one for another branch. If no seq_id is free, the least
+        recently used sequence is evicted: requests of other programs first, then branches. Raises PromptError if every
         sequence is busy.
         """
         sequence = self._pool.lease(conversation, inactive=inactive, client=client)
@@ -106,7 +107,7 @@ class Leases:
         return sequence
 
     def lease_at(self, seq_id: int, conversation: ConversationId, client: Client | None) -> CacheSequence:
-        """The sequence with this seq_id, empty: what it holds is evicted. Raises PromptError where it is busy."""
+        """The sequence with this seq_id, emptied by eviction. Raises PromptError if it is busy."""
         if (before := self._pool.by_seq(seq_id)) is not None and not before.busy:
             self.evict(before, tr("its seq_id is needed for a state from a file"))
         sequence = self._pool.lease(conversation, client=client, seq_id=seq_id)
@@ -115,9 +116,9 @@ class Leases:
         return sequence
 
     def take_over(self, conversation: ConversationId, client: Client | None, prompt: Sequence[int]) -> None:
-        """Let a request go on in the sequence of an earlier one, where its prompt begins with all that is there (but
-        for a few tokens): those of several turns then lie in one sequence. Where cells cannot be shared, also where the
-        prompt begins with a part of it that can be kept. `client` None: nothing, it is a chat.
+        """Let a request continue the sequence of an earlier one if its prompt begins with all of it (but for a few
+        tokens), so that several turns share one sequence. If cells cannot be shared, a prompt that begins with a
+        keepable part is enough. Does nothing for a chat (`client` None).
         """
         if client is None or not client.reuse or self._pool.get(conversation) is not None:
             return
@@ -126,7 +127,7 @@ class Leases:
             self._pool.rename(earlier.conversation, conversation, client)
 
     def free_a_sequence(self) -> None:
-        """Where no seq_id is free, evict the branch that was used least recently. Nothing where no branch is kept."""
+        """If no seq_id is free, evict the least recently used branch. Does nothing if no branch is kept."""
         branches = [s for s in self._pool if s.inactive and not s.busy]
         if branches and not self._pool.free:
             reason = tr("its seq_id is needed to compute in")
@@ -143,7 +144,7 @@ class Leases:
             self.release(sequence)
 
     def forget(self, conversation: ConversationId, reason: str) -> None:
-        """Remove all cells of the conversation, in every branch, and what is saved of it. Changes the cache."""
+        """Remove all cells of the conversation, in every branch, and its saved states. Changes the cache."""
         for branch in self._pool.inactive_branches(conversation):
             self.truncate(branch, 0, reason)
             self.release(branch)
@@ -160,21 +161,21 @@ class Leases:
         self.pop_eviction_reason(conversation)
 
     def evict(self, sequence: CacheSequence, reason: str, note: str = "") -> None:
-        """Save its state to memory or disk where that pays, then remove its cells and release it. Changes the cache.
+        """Save its state to memory or disk if that pays off, then remove its cells and release it. Changes the cache.
 
-        `note`: a sentence for the person, see `OperationDone`.
+        `note`: a sentence for the user, see `OperationDone`.
         """
         self.swapper.save(sequence)
         self.truncate(sequence, 0, reason, note)
         self.release(sequence)
 
     def pop_eviction_reason(self, conversation: ConversationId) -> str:
-        """Why the cells of the conversation are no longer in the cache, "" where they are; asked once."""
+        """Why the conversation's cells are no longer in the cache, "" if they are; forgets the reason."""
         return self._eviction_reasons.pop(conversation, "")
 
     @property
     def _why_no_sequence(self) -> str:
-        """What a person is told whose branch or conversation is evicted although cells are free."""
+        """What the user reads if a branch or conversation is evicted although cells are free."""
         return tr(
             "was removed from the cache although cells are free: all {n_seq_max} sequences (n_seq_max) are "
             "in use. Its text stays; a larger n_seq_max keeps more branches in the cache."
@@ -183,28 +184,28 @@ class Leases:
     # --- what a sequence is known to hold: changes no cell ------------------------------------------------------------
 
     def adopt(self, sequence: CacheSequence, tokens: Sequence[int], exact: int = ALL_EXACT) -> None:
-        """The sequence holds these tokens now. `exact`: see `CacheSequence`."""
+        """Record that the sequence holds these tokens. `exact`: see `CacheSequence`."""
         sequence = own(sequence)
         sequence.tokens, sequence.exact = list(tokens), exact
 
     def follow_map(self, shifted: int = ALL_EXACT) -> None:
-        """After a verb of `HandCells` or an unexpected error: every sequence has what the map shows, up to the first
-        hole. `shifted`: positions from there on were moved, so no other sequence may reuse them.
+        """After a method of `HandCells` or an unexpected error, make every sequence match the map up to the first hole.
+        `shifted`: positions from there on were moved, so other sequences may not reuse them.
         """
         if shifted < ALL_EXACT and self._context.traits.quantized_k:
             self.round_again()
         for sequence in self._pool:
             held = self._memory.mirror.tokens_of(sequence.seq_id)
-            if held is None:  # recurrent states do not tell; they are whole or empty
+            if held is None:  # a recurrent state does not show its content; it is whole or empty
                 held = sequence.tokens[: self._memory.seq_pos_max(sequence.seq_id) + 1]
             if len(held) < len(sequence.tokens):
                 self._eviction_reasons.setdefault(sequence.conversation, tr("its cells were changed by hand"))
             self.adopt(sequence, held, min(sequence.exact, shifted))
 
     def round_again(self) -> None:
-        """K and V of all cells were rounded once more: nothing in this cache is as a prefill computes it.
+        """K and V of all cells were rounded again, so no cell is as a prefill computes it.
 
-        A K-shift does it: it dequantizes the whole of a quantized K and rounds it again, rows that do not move too
+        A K-shift does that: it dequantizes all of a quantized K and rounds it again, including rows that do not move
         (llama-kv-cache.cpp, `build_graph_shift`).
         """
         for sequence in self._pool:
@@ -212,7 +213,7 @@ class Leases:
                 sequence.exact = 0
 
     def mark_busy(self, sequence: CacheSequence) -> None:
-        """An answer is being written in it: it is not evicted, and its cells are not moved."""
+        """An answer is being written in it, so it is not evicted and its cells are not moved."""
         own(sequence).busy = True
 
     def mark_idle(self, sequence: CacheSequence) -> None:
@@ -220,7 +221,7 @@ class Leases:
         own(sequence).busy = False
 
     def touch(self, sequence: CacheSequence) -> None:
-        """It is used now: others are evicted before it."""
+        """Mark it as just used, so that others are evicted first."""
         self._pool.touch(own(sequence))
 
     def set_texts(self, sequence: CacheSequence, texts: tuple[str, ...]) -> None:
@@ -232,11 +233,11 @@ class Leases:
         own(sequence).spans = spans
 
     def copies(self) -> tuple[CacheSequence, ...]:
-        """All leases as they are now, for `restore_leases`."""
+        """Copies of all leases, for `restore_leases`."""
         return self._pool.copies()
 
     def restore_leases(self, copies: Iterable[CacheSequence]) -> None:
-        """All leases as they were when `copies` were made; the cells must be those of then."""
+        """Restore the leases to when `copies` were made; the cells must be those of that time."""
         self._pool.restore(own(sequence) for sequence in copies)
 
     # --- cells of one sequence ----------------------------------------------------------------------------------------
@@ -244,12 +245,12 @@ class Leases:
     def truncate(self, sequence: CacheSequence, n: int, reason: str, note: str = "") -> bool:
         """Keep the first `n` tokens of the sequence, remove the rest: `seq_rm(seq, n, -1)`. Changes the cache.
 
-        Cells that `sequence.tokens` does not know of, after operations by hand, are removed too. False where this
-        memory cannot remove a part; then nothing changed.
+        Cells that `sequence.tokens` does not cover, after operations by hand, are removed too. False if this memory
+        cannot remove a part; then nothing has changed.
         """
         sequence = own(sequence)
         n_held = len(sequence.tokens)
-        exact = ALL_EXACT if min(n, n_held) <= sequence.exact else sequence.exact  # no token that was moved stays
+        exact = ALL_EXACT if min(n, n_held) <= sequence.exact else sequence.exact  # no moved token stays
         if n >= n_held and self._memory.seq_pos_max(sequence.seq_id) < n:
             sequence.exact = exact
             return True
@@ -266,10 +267,10 @@ class Leases:
         return True
 
     def slide(self, sequence: CacheSequence, held: int, p0: int, p1: int, reason: str) -> bool:
-        """Of its first `held` tokens remove `[p0, p1)` and move the later ones down to p0. Changes the cache.
+        """Remove `[p0, p1)` of its first `held` tokens and move the later ones down to p0. Changes the cache.
 
-        Cells that another sequence shares would move for it too, so idle ones that share cells that move are evicted.
-        False where one of those sequences is busy; then nothing changed.
+        Shared cells would also move for other sequences, so idle ones that share moved cells are evicted. False if one
+        of those sequences is busy; then nothing has changed.
         """
         if not self.shared_cells.can_slide(sequence, p1):
             return False
@@ -288,11 +289,11 @@ class Leases:
     def make_room(self, sequence: CacheSequence, n_tokens: int) -> bool:
         """Free `n_tokens` cells for the sequence by evicting idle ones, in the order of `kvdesk.policies.swap`.
 
-        False when there is not enough even so. May change the cache.
+        False if that is still not enough. May change the cache.
         """
         while not self._memory.has_room(sequence.seq_id, n_tokens):
             if not self.one_buffer:
-                return False  # cells of other streams are of no use
+                return False  # cells of other streams do not help
             missing = n_tokens - self._memory.free_cells(sequence.seq_id)
             idle = [s for s in self._pool if s is not sequence and not s.busy and s.tokens]
             order = eviction_order([self.swapper.resident(s) for s in idle], missing)
@@ -305,7 +306,7 @@ class Leases:
         return True
 
     def has_room(self, sequence: CacheSequence, n_tokens: int) -> bool:
-        """Whether so many more tokens fit with none evicted. Read-only."""
+        """Whether this many more tokens fit without an eviction. Read-only."""
         return self._memory.has_room(sequence.seq_id, n_tokens)
 
     def free_cells(self, sequence: CacheSequence) -> int:
@@ -313,12 +314,12 @@ class Leases:
         return self._memory.free_cells(sequence.seq_id)
 
     def room_at(self, sequences: Sequence[CacheSequence]) -> int:
-        """How many tokens there is room for at the end of each of these sequences, with none evicted. Read-only."""
+        """How many tokens fit at the end of each of these sequences without an eviction. Read-only."""
         free = [self._memory.free_cells(sequence.seq_id) for sequence in sequences]
         return min(free) // len(sequences) if self.one_buffer else min(free)
 
 
 def own(sequence: CacheSequence) -> LeasedSequence:
-    """The sequence as this package changes it."""
+    """The mutable sequence, for this package."""
     assert isinstance(sequence, LeasedSequence)
     return sequence

@@ -1,4 +1,4 @@
-"""The cells and saved states of single messages, removed when the messages are deleted. Runs on the engine's thread."""
+"""Removes cells and saved states of single messages when they are deleted. Runs on the engine's thread."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _DELETED = marked("a message was deleted")
 
 
 def drop_messages(cache_manager: Cache, conversation: ConversationId, messages: Collection[MessageId]) -> None:
-    """Remove the cells of these messages, and of all behind them, which were computed from them: in every branch of the
-    conversation that is not being answered, and in its saved states. What is before stays. Changes the cache.
+    """Remove the cells of these messages and of all later ones, which were computed from them: in every branch of the
+    conversation that is not being answered, and in its saved states. Earlier cells stay. Changes the cache.
     """
     held = cache_manager.to_refill.get(conversation)
     if held is not None and any(span.message in messages for span in held.spans):

@@ -1,4 +1,4 @@
-"""Operations on the cache, written down and told: one entry in the journal and one event for each, with its reason.
+"""Records and reports operations on the cache: one journal entry and one event each, with the reason.
 
 Owns the journal of one context and the events about operations. An operation is one or more calls of llama.cpp that
 belong together: a slide is `seq_rm` and `seq_add`. Runs on the engine's thread.
@@ -26,12 +26,12 @@ Emit = Callable[[Event], None]
 
 @dataclass(slots=True, eq=False)
 class RunningOperation:
-    """An operation while it is made. What is set here is told with it; see `OperationDone` for what it means.
+    """An operation in progress. Values set here are reported with it; `OperationDone` explains them.
 
-    call    llama.cpp's calls as text; "": those that are collected, joined by "; "
-    told    False: there is no event, only the entry of what was called
-    number  `Mirror.operation` after it; ms: wall time in milliseconds. Both are known once it has ended
-    calls   those that were made, as llama.cpp's calls with their answers
+    call    llama.cpp's calls as text; "": the collected calls, joined by "; "
+    told    False: no event is sent, only an entry is written
+    number  `Mirror.operation` afterwards; ms: wall time in milliseconds. Both are known at the end
+    calls   llama.cpp's calls with their answers
     """
 
     name: str
@@ -50,7 +50,7 @@ class RunningOperation:
 
 
 class _Unwritten(NamedTuple):
-    """A call that has no entry yet: its number, llama.cpp's call as text, wall time in ms."""
+    """A call without an entry yet: its number, the call as text, wall time in ms."""
 
     number: int
     call: str
@@ -58,7 +58,7 @@ class _Unwritten(NamedTuple):
 
 
 class OperationJournal:
-    """The journal of `context` from now on. `conversation_of` gives the conversation that has a seq_id."""
+    """The journal of `context` from now on. `conversation_of` returns the conversation that has a seq_id."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class OperationJournal:
         self._conversation_of = conversation_of
         self._running: RunningOperation | None = None
         self._unwritten: list[_Unwritten] = []  # calls of the running operation
-        self._purpose: tuple[str, str] = ("", "")  # conversation and reason of what is no operation
+        self._purpose: tuple[str, str] = ("", "")  # conversation and reason for calls outside of operations
         self.journal = Journal(context.memory.mirror)
         context.memory.on_operation = self._called
 
@@ -85,11 +85,11 @@ class OperationJournal:
         call: str = "",
         started: float | None = None,
     ) -> Iterator[RunningOperation]:
-        """The calls made meanwhile are one operation, written down and told at the end. `started`: time.perf_counter()
-        where it began before.
+        """Record and report the calls made in the block as one operation. `started`: time.perf_counter() of its begin,
+        if earlier.
 
-        Within another operation of the same conversation it is a part of that: its calls are told there, and nothing
-        else of it. An operation that calls nothing and has no `call` is not told; nor is one that raises.
+        Inside another operation of the same conversation, it becomes a part of that one: only its calls are reported.
+        Without a call and without `call`, nothing is reported; nor if the block raises.
         """
         operation = RunningOperation(
             name, conversation, reason, call, time.perf_counter() if started is None else started

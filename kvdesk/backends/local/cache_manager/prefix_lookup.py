@@ -1,4 +1,4 @@
-"""Which beginning of a prompt is in the cache already, and which sequence can lend it.
+"""Finds which beginning of a prompt is already in the cache, and which sequence can lend it.
 
 Looks through all leased sequences, at most 64: with 200 tokens in common that takes 1 ms, with 4,000 8 ms. Reads
 sequences and cells, changes neither. Runs on the engine's thread.
@@ -32,9 +32,9 @@ class PrefixLookup:
         """Whether the cells of a sliding window are fewer than the context has positions."""
 
     def reusable_prefix(self, sequence: CacheSequence, tokens: list[int], *, exact: bool = False) -> int:
-        """How many of its tokens can stay when the sequence is to hold `tokens`.
+        """How many of its tokens can stay if the sequence is to hold `tokens`.
 
-        0 where the sliding window before the cut is lost, or where this memory cannot give back that part. `exact`:
+        0 if the sliding window before the cut is lost, or if this memory cannot give back that part. `exact`:
         none that were moved (`exact_part`).
         """
         n = common_prefix(sequence.tokens, tokens)
@@ -44,7 +44,7 @@ class PrefixLookup:
         return n if not cut or self._can_cut(sequence.seq_id, n) else 0
 
     def exact_part(self, sequence: CacheSequence, n: int) -> int:
-        """Of its first `n` tokens those that were not moved; for exact answers whole blocks only (`Context.block`)."""
+        """How many of its first `n` tokens were not moved; whole blocks only for exact answers (`Context.block`)."""
         return min(n, sequence.exact) // self._block * self._block
 
     def best_branch(
@@ -56,10 +56,10 @@ class PrefixLookup:
         return max(found, key=lambda pair: pair[1], default=(None, 0))
 
     def lender(self, sequence: CacheSequence | None, prompt: list[int]) -> tuple[LeasedSequence | None, int]:
-        """The other sequence that holds the longest prefix of the prompt, and how many of its tokens can be copied.
+        """The other sequence with the longest prefix of the prompt, and how many of its tokens can be copied.
 
-        Only a sequence that shares with it (`Client.sharing`), up to its first token that was moved. Of several one
-        that holds nothing else, then the last used. From a stream only a whole sequence can be copied.
+        Only sequences that share with it count (`Client.sharing`), up to their first moved token. Among equals, one
+        that holds nothing else wins, then the last used. From a stream only a whole sequence can be copied.
         """
         whole = not self._one_buffer or not self._context.can("partial seq_cp")
         borrower, sharing = (sequence.seq_id, sequence.sharing) if sequence else (-1, "")
@@ -67,7 +67,7 @@ class PrefixLookup:
         for other in self._pool:
             n = self.exact_part(other, common_prefix(other.tokens, prompt))
             ends = n == len(other.tokens)
-            waits = self._context.memory.mirror.gone_back(other.seq_id)  # a copy would have the later state
+            waits = self._context.memory.mirror.gone_back(other.seq_id)  # a copy would get the later state
             if n and other.seq_id != borrower and other.sharing == sharing and (ends or not whole) and not waits:
                 found.append((n, ends, other.last_used, other))
         n, _, _, lender = max(found, key=lambda one: one[:3], default=(0, False, 0, None))
@@ -78,7 +78,7 @@ class PrefixLookup:
         return lender, n
 
     def earlier_request(self, client: Client, prompt: list[int], *, whole: bool) -> LeasedSequence | None:
-        """The idle request of another program, that shares with `client`, with the longest reusable prefix of the
+        """The idle request of another program, sharing with `client`, that has the longest reusable prefix of the
         prompt; `whole`: only one that holds nothing else, but for a few tokens.
         """
         best, most = None, MIN_REUSE_TOKENS - 1
@@ -91,14 +91,14 @@ class PrefixLookup:
         return best
 
     def cached(self, conversation: ConversationId, tokens: list[int]) -> int:
-        """How many of these first tokens the conversation has in the cache now, in any of its branches."""
+        """How many of these first tokens the conversation has in the cache, in any of its branches."""
         mine = [s for s in self._pool if s.conversation == conversation]
         return max((common_prefix(s.tokens, tokens) for s in mine), default=0)
 
     # --- private ------------------------------------------------------------------------------------------------------
 
     def _can_cut(self, seq_id: int, n: int) -> bool:
-        """Whether what the sequence holds behind its first `n` tokens can be removed."""
+        """Whether everything after the sequence's first `n` tokens can be removed."""
         memory = self._context.memory
         if self._context.can("partial seq_rm"):
             return self._window_holds(seq_id, n)
@@ -112,8 +112,8 @@ class PrefixLookup:
         """Whether the window before position `n` is in the cache and may be shared with the sequence `borrower`.
 
         In a window smaller than the context llama.cpp never overwrites a cell that two sequences hold
-        (llama-kv-cache.cpp, `find_slot`): such cells are lost to everybody. So at most one window of them is shared at
-        once, and only while as many cells are left as every sequence needs for a window of its own, and an ubatch.
+        (llama-kv-cache.cpp, `find_slot`), so such cells are lost to everyone. Therefore at most one window is shared at
+        a time, and only while every sequence still finds enough cells for its own window and an ubatch.
         """
         if not self.has_small_window or not self._one_buffer or not self._window_holds(seq_id, n):
             return self._window_holds(seq_id, n)

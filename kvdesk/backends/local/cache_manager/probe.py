@@ -1,6 +1,6 @@
-"""Next-token logits of a sequence as it is in the cache, without touching it: they are read from a copy.
+"""Reads the next-token logits of a sequence from a copy, without changing it.
 
-Owns how they are read. The copy has a reserved seq_id. The map is afterwards as it was, but for the head. Runs on the
+Owns how they are read. The copy has a reserved seq_id. Only the head of the map may differ afterwards. Runs on the
 engine's thread.
 """
 
@@ -32,10 +32,10 @@ class Probe:
         return bool(free) and self._context.memory.has_room(free[0], 1)
 
     def next_logits(self, sequence: CacheSequence) -> Logits:
-        """Logits after the last token of the sequence: on a copy that token is decoded once more.
+        """Logits after the last token of the sequence, which is decoded again on a copy.
 
-        Where no part of a sequence can be removed (recurrent states) it is decoded behind itself: other logits, but the
-        same ones for the same state. Changes nothing but the head. Raises RefusedCall, DecodeError.
+        If no part of a sequence can be removed (recurrent states), the token is decoded after itself: other logits, but
+        equal ones for equal states. Changes nothing but the head. Raises RefusedCall, DecodeError.
         """
         context, memory = self._context, self._context.memory
         last = memory.seq_pos_max(sequence.seq_id)
@@ -54,5 +54,5 @@ class Probe:
                 memory.seq_rm(spare, -1, -1)
 
     def asked(self, sequence: CacheSequence) -> list[int]:
-        """Tokens whose last one gives the logits that `next_logits` reads, in an empty sequence."""
+        """The tokens whose last one gives the logits of `next_logits` in an empty sequence."""
         return [*sequence.tokens, *([] if self._context.can("partial seq_rm") else sequence.tokens[-1:])]

@@ -1,4 +1,4 @@
-"""A saved state, and the row that the index in its folder has of it; a file is loaded only where both agree.
+"""A saved state and its row in the folder's index; a file is loaded only if both agree.
 
 Knows nothing of limits, memory and threads (`saved_states`).
 """
@@ -29,15 +29,15 @@ _KEY = re.compile("[0-9a-f]{64}")
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """What the index keeps of a saved state.
+    """What the index stores of a saved state.
 
-    key, n_bytes   of the state; prefill_ms: what it spares
-    used           number of its last use, of all uses in this folder: a clock may be set back
-    checkpoint     kept on the way, to go back to; not the conversation as it was when it was evicted
-    exact          so many leading tokens have K and V as a prefill makes them; those behind were moved there, so the
-                   state is of use to its own conversation only
-    client         name of the program whose request it was; "": a chat
-    sharing        as `Client.sharing`: of use to requests of the same value only, and never written to disk
+    key, n_bytes   of the state; prefill_ms: the time it saves
+    used           number of its last use, counted over the folder because a clock may be set back
+    checkpoint     kept to return to, unlike the state of a conversation when it was evicted
+    exact          leading tokens whose K and V are as a prefill makes them; later ones were moved, so only its own
+                   conversation can use the state
+    client         name of the program that sent the request; "": a chat
+    sharing        as `Client.sharing`: used only by requests of the same value, and never written to disk
     """
 
     key: str
@@ -58,21 +58,21 @@ class _Entry:
 
 @dataclass(frozen=True, slots=True)
 class SavedState(_Entry):
-    """A conversation outside the cache: its tokens, the state of its sequence (None: on disk), and what belongs to it.
+    """A conversation outside the cache: its tokens, the state of its sequence (None: on disk), and their facts.
 
-    used_s   time.monotonic() of its last use; -inf: before this start
+    used_s   time.monotonic() of its last use; -inf: before this start of kvdesk
     """
 
     blob: Blob | None = None
     used_s: float = -math.inf
 
     def may_go_to(self, conversation: ConversationId | None, sharing: str) -> bool:
-        """Whether the state is what a prefill makes, or the conversation's own, and not kept from those who ask."""
+        """Whether the conversation may use the state: it is as a prefill makes it or its own, and sharing allows it."""
         return self.sharing == sharing and (self.exact >= len(self.tokens) or self.conversation == conversation)
 
 
 class Indexed(NamedTuple):
-    """What the index beside a file says of it. `kind`: as `StateKind`, in plain values; `intact`: it is as written."""
+    """What the index says of a file. `kind`: as `StateKind`, in plain values; `intact`: the file is as written."""
 
     saved: SavedState
     kind: dict[str, Any]
@@ -80,7 +80,7 @@ class Indexed(NamedTuple):
 
 
 def read_indexed(file: Path, data: Blob) -> Indexed | None:
-    """The entry of a file that holds `data`; None where the index beside it has none. Changes nothing."""
+    """The entry of a file that holds `data`; None if the index beside it has none. Changes nothing."""
     try:
         rows = decode(list[Any], (file.parent / INDEX).read_bytes())
         row = next(row for row in rows if isinstance(row, dict) and row.get("key") == file.stem)
@@ -91,7 +91,7 @@ def read_indexed(file: Path, data: Blob) -> Indexed | None:
 
 
 def read_state(folder: Path, saved: SavedState) -> Blob | None:
-    """The bytes of a state in the folder; None when the file is gone or not what was written."""
+    """The bytes of a state in the folder; None if the file is missing or has changed."""
     try:
         data = (folder / f"{saved.key}{SUFFIX}").read_bytes()
         if digest_of(saved.key, data) != saved.digest:
@@ -106,7 +106,7 @@ def read_state(folder: Path, saved: SavedState) -> Blob | None:
 
 
 def counted(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The rows of an index, with numbers in place of the times that earlier versions wrote."""
+    """The rows of an index, with counters instead of the times that earlier versions wrote."""
     timed = [(at_s, i) for i, row in enumerate(rows) if "used" not in row and _is_time(at_s := row.get("at_s"))]
     found = [{name: value for name, value in row.items() if name != "at_s"} for row in rows]
     for number, (_, i) in enumerate(sorted(timed, key=lambda pair: pair[0]), 1):  # type: ignore[arg-type,return-value]
@@ -119,7 +119,7 @@ def _is_time(value: object) -> bool:
 
 
 def saved_of(row: dict[str, Any]) -> SavedState:
-    """One row of the index. Raises ValueError for what was never written by us."""
+    """One row of the index. Raises ValueError if kvdesk cannot have written it."""
     entry = from_builtins(_Entry, row)
     if not _KEY.fullmatch(entry.key):
         raise ValueError("a strange key")
@@ -131,20 +131,20 @@ def saved_of(row: dict[str, Any]) -> SavedState:
 
 
 def fields(entry: _Entry) -> dict[str, Any]:
-    """What the index keeps of a state, by name."""
+    """The fields that the index stores of a state."""
     return {name: getattr(entry, name) for name in _Entry.__slots__}
 
 
 def key_of(kind: StateKind, tokens: Sequence[int], conversation: ConversationId, exact: int) -> str:
-    """The key of a state: by conversation, since it is deleted with it, and by `exact` where tokens were moved, since
-    their K and V are not those of a prefill.
+    """The key of a state. It depends on the conversation, with which it is deleted, and on `exact`, because moved
+    tokens do not have the K and V of a prefill.
     """
     moved = (exact,) if exact < len(tokens) else ()
     return state_key(kind, (*tokens, -1, *moved, *conversation.encode()))
 
 
 def digest_of(key: str, data: Blob) -> str:
-    """Of the file and of what it is said to be: the key covers model, settings, tokens and conversation."""
+    """The digest of the file and its key, which covers model, settings, tokens and conversation."""
     digest = hashlib.sha256(key.encode())
     digest.update(data)
     return digest.hexdigest()

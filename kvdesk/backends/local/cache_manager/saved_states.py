@@ -1,7 +1,7 @@
-"""Saved states of conversations, in memory and on disk: a cache, never the truth. Whatever fails here costs a prefill.
+"""Saved states of conversations, in memory and on disk. They are only a cache: losing one costs a prefill.
 
 Owns the files and their index. A file is loaded only when the index has its digest, and written as `.part`, flushed,
-then renamed. Files are written and removed in a thread of its own; everything else runs on the engine's thread.
+then renamed. Files are written and removed in a separate thread; everything else runs on the engine's thread.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _PAYS = 0.8
 
 
 class SavedStateStore:
-    """All saved states that fit the present model and context. `folder` None: memory only.
+    """All saved states that fit the current model and context. `folder` None: memory only.
 
     Raises nothing: a file that cannot be written or read is forgotten and noted in the log.
     """
@@ -57,7 +57,7 @@ class SavedStateStore:
         self.kind = kind
         self.limits = limits
         self._saved: dict[str, SavedState] = {}
-        self._n_uses = 0  # of all states, ever: the highest number in the folder, and on from there
+        self._n_uses = 0  # uses of all states ever, continued from the highest number in the folder
         self._foreign: dict[str, _Foreign] = {}  # of other models and settings, by key
         self._writing: dict[str, Blob] = {}  # states on their way to disk, by key
         self._lock = threading.RLock()  # of `_saved` and `_writing`
@@ -69,7 +69,7 @@ class SavedStateStore:
     # --- read-only ----------------------------------------------------------------------------------------------------
 
     def values(self, client: Client | None = None) -> list[StateInfo]:
-        """What the policies judge: all states, or those of earlier requests of this program."""
+        """What the policies judge: all states, or those of this program's earlier requests."""
         now_s = time.monotonic()
         return [
             StateInfo(
@@ -81,38 +81,38 @@ class SavedStateStore:
         ]
 
     def all_of(self, conversation: ConversationId) -> list[SavedState]:
-        """All states of the conversation, checkpoints too."""
+        """All states of the conversation, including checkpoints."""
         return [s for s in self._all() if s.conversation == conversation]
 
     def of(self, conversation: ConversationId) -> SavedState | None:
-        """The newest state of the conversation; no checkpoint."""
+        """The newest state of the conversation that is no checkpoint."""
         mine = [s for s in self.all_of(conversation) if not s.checkpoint]
         return max(mine, key=lambda s: s.used, default=None)
 
     def of_client(self, client: Client) -> list[SavedState]:
-        """Earlier requests of this program."""
+        """States of this program's earlier requests."""
         return [s for s in self._all() if (s.client, s.sharing) == client.program]
 
     def has(self, tokens: Sequence[int], conversation: ConversationId, exact: int) -> bool:
-        """Whether the state of exactly these tokens is saved, other than as a checkpoint."""
+        """Whether exactly these tokens are saved, other than as a checkpoint."""
         saved = self._saved.get(key_of(self.kind, tokens, conversation, exact))
         return saved is not None and not saved.checkpoint
 
     def in_memory(self) -> list[SavedState]:
-        """The states whose bytes are in memory, checkpoints too."""
+        """The states whose bytes are in memory, including checkpoints."""
         return [s for s in self._all() if s.blob is not None]
 
     def of_kind(self, kind: StateKind) -> list[SavedState]:
-        """The states in the folder that are of another kind: for `read`."""
+        """The states in the folder that are of another kind, for `read`."""
         wanted = decode(dict[str, Any], encode(kind))
         return [foreign.saved for foreign in self._foreign.values() if foreign.row["kind"] == wanted]
 
     def read(self, saved: SavedState) -> Blob | None:
-        """The bytes of a state in the folder; None when the file is gone or not what was written."""
+        """The bytes of a state in the folder; None if the file is missing or has changed."""
         return None if self._folder is None else read_state(self._folder, saved)
 
     def checkpoints(self) -> list[Checkpoint]:
-        """What the policy of checkpoints judges."""
+        """What the policy for checkpoints judges."""
         return [
             Checkpoint(s.key, s.conversation, len(s.tokens) - self._kept_before(s), s.n_bytes, self._age(s))
             for s in self._all()
@@ -122,7 +122,7 @@ class SavedStateStore:
     def longest_whole(
         self, prompt: Sequence[int], whose: ConversationId | None = None, sharing: str = "", block: int = 1
     ) -> SavedState | None:
-        """The longest saved state all of whose tokens `prompt` begins with. The rest as in `longest_prefix`."""
+        """The longest saved state whose tokens are all at the beginning of `prompt`. Arguments as in `longest_prefix`."""
         wanted = tuple(prompt)
         whose = whose if block == 1 else None  # nothing that is not exact
         fitting = [s for s in self._all() if len(s.tokens) <= len(wanted) and s.may_go_to(whose, sharing)]
@@ -135,9 +135,9 @@ class SavedStateStore:
     ) -> tuple[SavedState | None, int]:
         """The saved state that has the most leading tokens in common with `prompt`, and how many.
 
-        whose: the conversation whose moved tokens may be among them; None: only what a prefill makes. sharing: as
-               `Client.sharing` of who asks. block: as `Context.block`; above 1 only whole ones that are exact count, of
-               any conversation
+        whose: the conversation whose moved tokens may be used; None: only states as a prefill makes them. sharing: the
+               `Client.sharing` of the request. block: as `Context.block`; above 1 only whole exact states count, of any
+               conversation
         """
         best, most = None, 0
         wanted = array("i", prompt)
@@ -153,21 +153,21 @@ class SavedStateStore:
         return best, most
 
     def conversations(self) -> tuple[tuple[ConversationId, int], ...]:
-        """The chats whose states are saved, and the bytes of each; no checkpoints."""
+        """The chats with saved states and the bytes of each, without checkpoints."""
         return tuple((s.conversation, s.n_bytes) for s in self._all() if not (s.checkpoint or s.client))
 
     def clients(self) -> list[tuple[str, int]]:
-        """The program of each state of an earlier request, and its bytes."""
+        """The program and bytes of each state of an earlier request."""
         return [(s.client, s.n_bytes) for s in self._all() if s.client]
 
     @property
     def memory_bytes(self) -> int:
-        """Of the states that are in memory, checkpoints too; without those on their way to disk."""
+        """Bytes of the states in memory, including checkpoints but not those being written to disk."""
         return sum(s.n_bytes for s in self._all() if s.blob is not None)
 
     @property
     def writing_bytes(self) -> int:
-        """Of the states on their way to disk: still in memory, but no longer of what may stay there."""
+        """Bytes of states being written to disk: still in memory, but not counted against its limit."""
         with self._lock:
             return sum(len(blob) for blob in self._writing.values())
 
@@ -187,8 +187,8 @@ class SavedStateStore:
         checkpoint: bool = False,
         client: Client | None = None,
     ) -> None:
-        """Save a state where `placement` says, after what it says must give way. An older one of the same conversation
-        that is a part of it goes, unless one of both is a checkpoint.
+        """Save a state where `placement` says, after dropping what it lists. An older state of the same conversation
+        that is a part of it is dropped, unless one of both is a checkpoint.
         """
         self.drop(placement.drop)
         for key in placement.demote:
@@ -216,7 +216,7 @@ class SavedStateStore:
             self._to_disk(saved)
 
     def take(self, saved: SavedState) -> Blob | None:
-        """The state's bytes; None when the file is gone or not what was written: then it is forgotten."""
+        """The state's bytes; None if the file is missing or has changed, and then the state is forgotten."""
         with self._lock:  # its writer may have finished since `saved` was asked for
             saved = self._saved.get(saved.key, saved)
             blob = self._writing.get(saved.key) if saved.blob is None else saved.blob
@@ -228,8 +228,8 @@ class SavedStateStore:
         return blob
 
     def adopt(self, saved: SavedState, blob: Blob) -> None:
-        """A state of another kind, or of another store, has these bytes as one of this kind: it is kept as the other
-        was, in memory or on disk. Nothing, where its tokens are saved here already. What is over the limits goes.
+        """Keep these bytes, converted from a state of another kind or store, where the other was: in memory or on disk.
+        Does nothing if its tokens are already saved here. States over the limits are dropped.
         """
         key = key_of(self.kind, saved.tokens, saved.conversation, saved.exact)
         on_disk, self._n_uses = saved.blob is None, max(self._n_uses, saved.used)
@@ -242,7 +242,7 @@ class SavedStateStore:
         self.set_limits(self.limits)
 
     def touch(self, saved: SavedState) -> None:
-        """It was of use now: others give way before it."""
+        """Mark it as just used, so that others are dropped first."""
         with self._lock:
             if (known := self._saved.get(saved.key)) is not None:
                 self._saved[saved.key] = replace(known, used=self._next_use(), used_s=time.monotonic())
@@ -260,18 +260,18 @@ class SavedStateStore:
             self._later(self._write_index)
 
     def drop_of(self, conversation: ConversationId) -> None:
-        """The conversation is deleted."""
+        """Drop everything of a deleted conversation."""
         self.drop([s.key for s in self._all() if s.conversation == conversation])
         self._drop_foreign([key for key, f in self._foreign.items() if f.saved.conversation == conversation])
 
     def set_limits(self, limits: Limits) -> None:
-        """What is over the new limits goes, the least valuable first."""
+        """Set new limits and drop the least valuable states above them."""
         self.limits = limits
         self.drop(over_limit(self.values(), limits))
         self._make_place()
 
     def close(self) -> None:
-        """Write what is only in memory, wait for the disk: what is worth least gives way, wherever it was until now."""
+        """Write states that are only in memory and wait for the disk; the least valuable are dropped if space is short."""
         if self._folder is not None:
             stays = {s.key for s in self._all() if s.sharing}
             self.drop(over_limit_at_the_end([s for s in self.values() if s.key not in stays], self.limits))
@@ -293,11 +293,11 @@ class SavedStateStore:
         return self._n_uses
 
     def _age(self, saved: SavedState) -> int:
-        """Uses of any state since its last one, that one counted too."""
+        """Uses of any state since its last one, inclusive."""
         return self._n_uses - saved.used + 1
 
     def _kept_before(self, saved: SavedState) -> int:
-        """Tokens of the longest other state that `saved` begins with."""
+        """Length in tokens of the longest other state that `saved` begins with."""
         before = self.longest_whole(saved.tokens[:-1], sharing=saved.sharing)
         return 0 if before is None else len(before.tokens)
 
@@ -314,7 +314,7 @@ class SavedStateStore:
         self._make_place()
 
     def _make_place(self) -> None:
-        """States of other models and settings give way to those of this one, the oldest first."""
+        """Drop states of other models and settings, oldest first, to make room for this one's."""
         oldest = sorted(self._foreign.items(), key=lambda item: item[1].saved.used)
         over = self._disk_bytes() + sum(f.saved.n_bytes for _, f in oldest) - self.limits.disk_bytes
         leaving = []
@@ -340,11 +340,11 @@ class SavedStateStore:
         self._writer.submit(work)
 
     def _write(self, key: str) -> None:
-        """In the thread: one state to its file, then the index that names it."""
+        """In the thread: write one state to its file, then the index that lists it."""
         assert self._folder is not None
         blob = self._writing.get(key)
         if blob is None:
-            return  # it was saved twice, and is written
+            return  # it was saved twice, and is already written
         path = self._folder / f"{key}{SUFFIX}"
         try:
             packed = len(zlib.compress(blob[:_TRIAL], 1)) < _PAYS * len(blob[:_TRIAL])
@@ -361,11 +361,11 @@ class SavedStateStore:
             with self._lock:
                 self._saved.pop(key, None)
                 self._writing.pop(key, None)
-            _remove(path)  # the disk may be full, and others need the room
+            _remove(path)  # the disk may be full
 
     def _unlink(self, key: str) -> None:
         assert self._folder is not None
-        if key not in self._saved:  # else it was saved again meanwhile
+        if key not in self._saved:  # else it was saved again in the meantime
             _remove(self._folder / f"{key}{SUFFIX}")
 
     def _write_index(self) -> None:
@@ -377,7 +377,7 @@ class SavedStateStore:
         write_whole(self._folder / INDEX, encode(rows))
 
     def _read_index(self, folder: Path) -> None:
-        """What the index names and is there; files it does not name are removed."""
+        """Load states that the index lists and that exist; remove files that it does not list."""
         rows: list[dict[str, Any]] = []
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -411,14 +411,14 @@ class SavedStateStore:
 
 
 class _Foreign(NamedTuple):
-    """A state that does not fit the present model or context: its row of the index, kept as it is."""
+    """A state that does not fit the current model or context: its row of the index, kept unchanged."""
 
     row: dict[str, Any]
     saved: SavedState
 
 
 def forget_saved(folder: Path, conversation: ConversationId) -> None:
-    """A conversation is deleted while no model is open: remove what is saved of it in `folder`."""
+    """A conversation is deleted while no model is open, so remove its saved states in `folder`."""
     nobody = StateKind("", "", "", "", flash_attn=True, rope=(0.0, 0.0))
     saved = SavedStateStore(folder, nobody, Limits(0, sys.maxsize))
     saved.drop_of(conversation)

@@ -1,4 +1,4 @@
-"""States of single sequences to files and back, as llama-server's slots do it (`TransferSequence`)."""
+"""Saves states of single sequences to files and restores them, like the slots of llama-server (`TransferSequence`)."""
 
 from __future__ import annotations
 
@@ -20,9 +20,7 @@ from kvdesk.whole_file import write_whole
 def transferred(
     context: Context, cache: Cache, journal: OperationJournal, command: TransferSequence
 ) -> SequenceTransferred:
-    """Carry the command out. Raises UserError, RefusedCall, BlobError: then nothing was saved, and what was to be
-    restored is not there.
-    """
+    """Carry out the command. Raises UserError, RefusedCall, BlobError; then nothing was saved, or nothing restored."""
     began, n_bytes = time.perf_counter(), 0
     context.memory.guards.seq(command.seq_id)
     sequence = cache.pool.by_seq(command.seq_id)

@@ -1,7 +1,7 @@
-"""Which conversation has which seq_id, and which tokens that sequence holds. Bookkeeping only: no llama.cpp, no cells.
+"""Which conversation has which seq_id, and which tokens it holds. Bookkeeping only: no llama.cpp, no cells.
 
-`CacheSequence` and `Sequences` are what everybody may read. `LeasedSequence` and `SequencePool` are what changes; only
-the modules of this package use them.
+Everyone may read `CacheSequence` and `Sequences`. Only this package uses the mutable `LeasedSequence` and
+`SequencePool`.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from kvdesk.translation import tr
 from kvdesk.values import dataclass, field
 
 ALL_EXACT = 1 << 30
-"""`CacheSequence.exact` where no token was moved."""
+"""Value of `CacheSequence.exact` if no token was moved."""
 
 
 class Acquired(NamedTuple):
-    """The beginning of a prompt that is in the cache now: so many tokens.
+    """The number of tokens at the beginning of a prompt that are now in the cache.
 
-    source      where it came from, in words; "" for the sequence itself
-    checkpoint  it is a state that was saved on the way, to go back to
-    saved       where it was as a saved state; "": it was none
-    held, texts where another sequence lent it: the tokens, and the texts (`set_texts`), that one had
+    source      where they came from, in words; "" for the sequence itself
+    checkpoint  they came from a state that was saved to return to
+    saved       where the saved state was; "": it was none
+    held, texts if another sequence lent them: its tokens and texts (`set_texts`)
     """
 
     n_tokens: int
@@ -42,21 +42,21 @@ class Acquired(NamedTuple):
 
 
 class CacheSequence(Protocol):
-    """The lease of a seq_id to a conversation, read-only: the cache alone changes it.
+    """The lease of a seq_id by a conversation, read-only: only the cache changes it.
 
-    It protects the seq_id until it is released. While it is `busy` it protects the cells too: they are not evicted, and
-    no other sequence that shares them moves them. Cells of an idle lease stay only while nobody needs the room.
+    It protects the seq_id until it is released. While it is `busy` it also protects the cells: they are not evicted,
+    and no sequence that shares them moves them. Cells of an idle lease stay only until the room is needed.
 
-    tokens     tokens[i] is the token at position i, as llama.cpp holds it for the sequence. The list itself, not a
-               copy: it grows while an answer is written
-    exact      so many leading tokens have K and V as a prefill computes them; those behind were moved to their position
-    texts      tools of the last turn, as JSON, then the texts of its messages: to see what was changed since
+    tokens     tokens[i] is the token at position i, as llama.cpp holds it. The list itself, not a copy: it grows while
+               an answer is written
+    exact      leading tokens whose K and V are as a prefill computes them; later ones were moved to their position
+    texts      tools of the last turn as JSON, then the texts of its messages, to see what has changed since
     spans      where those messages lie
     last_used  larger for sequences used later; used_at: time.monotonic() of that use
-    busy       an answer is being written in it: see above
-    inactive   it holds another branch of the conversation, which goes on in another sequence
-    branch     number of its branch among those of the conversation, from 1 on
-    client     the program whose request it was; None: a conversation of kvdesk. sharing: as `Client.sharing`
+    busy       an answer is being written in it
+    inactive   it holds another branch of the conversation, which continues in another sequence
+    branch     number of its branch in the conversation, from 1 on
+    client     the program that sent the request; None: a chat of kvdesk. sharing: as `Client.sharing`
     """
 
     @property
@@ -91,10 +91,10 @@ class Sequences(Protocol):
     """All leased sequences of a context, read-only."""
 
     def get(self, conversation: ConversationId) -> CacheSequence | None:
-        """The sequence in which the conversation goes on."""
+        """The sequence in which the conversation continues."""
 
     def by_seq(self, seq_id: int) -> CacheSequence | None:
-        """The sequence with this seq_id; None when the seq_id is free."""
+        """The sequence with this seq_id; None if the seq_id is free."""
 
     def inactive_branches(self, conversation: ConversationId) -> Sequence[CacheSequence]:
         """The other branches of the conversation."""
@@ -104,14 +104,14 @@ class Sequences(Protocol):
         """The seq_ids that are neither leased nor reserved, ascending."""
 
     def leases(self) -> tuple[Lease, ...]:
-        """As told to the window; sequences in which a conversation goes on come first."""
+        """The leases as the window gets them; sequences in which a conversation continues come first."""
 
     def __iter__(self) -> Iterator[CacheSequence]: ...
 
 
 @dataclass(slots=True, eq=False)
 class LeasedSequence:
-    """The `CacheSequence` that the cache changes; the attributes are explained there."""
+    """The mutable `CacheSequence`, which explains the attributes."""
 
     seq_id: int
     conversation: ConversationId
@@ -131,7 +131,7 @@ class LeasedSequence:
         return self.client.sharing if self.client is not None else ""
 
     def copy(self) -> LeasedSequence:
-        """With a list of tokens of its own."""
+        """A copy with its own list of tokens."""
         copied = copy.copy(self)
         copied.tokens = list(self.tokens)
         return copied
@@ -140,8 +140,8 @@ class LeasedSequence:
 class SequencePool:
     """Leases seq_ids of `[0, n_seq_max)` to conversations, the lowest free one first. Readers see `Sequences`.
 
-    A conversation has one sequence in which it goes on, and any number of inactive branches. Never touches the cache:
-    the cells of a sequence must be removed before it is released.
+    A conversation has one sequence in which it continues, and any number of inactive branches. Never touches the cache:
+    remove the cells of a sequence before you release it.
     """
 
     def __init__(self, n_seq_max: int) -> None:
@@ -166,7 +166,7 @@ class SequencePool:
 
     @contextmanager
     def reserved(self) -> Iterator[int]:
-        """The lowest free seq_id, which no conversation gets until the end. Raises RefusedCall if none is free."""
+        """Reserve the lowest free seq_id for the block. Raises RefusedCall if none is free."""
         free = self.free
         if not free:
             raise RefusedCall(tr("No seq_id is free to compute in."))
@@ -194,7 +194,7 @@ class SequencePool:
         client: Client | None = None,
         seq_id: int | None = None,
     ) -> LeasedSequence | None:
-        """The conversation's sequence, or a free one; None when no seq_id is free. `inactive`: always a new one;
+        """The conversation's sequence, or a free one; None if no seq_id is free. `inactive`: always a new one;
         `seq_id`: that one, if it is free.
         """
         sequence = None if inactive else self.get(conversation)

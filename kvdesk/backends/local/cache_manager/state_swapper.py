@@ -111,7 +111,7 @@ class StateSwapper:
     def save(self, sequence: CacheSequence, *, by_hand: bool = False) -> int:
         """The bytes that were saved, or are already; 0: not worth it, or no place. `by_hand`: it is, whatever it costs.
 
-        Raises with `by_hand` RefusedCall where this memory cannot be saved, EngineError.
+        Raises with `by_hand` RefusedCall if this memory cannot be saved, EngineError.
         """
         if not by_hand and not self.may_save(sequence):
             return 0

@@ -61,7 +61,7 @@ class AttentionReader:
     def reading(self, *, summed: bool) -> Iterator[dict[int, HeadWeights]]:
         """The weights of the decode inside, by layer, once it is over. `summed`: over its tokens, which are one then.
 
-        Raises EngineError where they could not be read.
+        Raises EngineError if they could not be read.
         """
         self._found, self._error, self._sums, self._reading = {}, None, summed, True
         found = self._found

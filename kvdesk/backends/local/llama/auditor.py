@@ -36,7 +36,7 @@ class Auditor:
         `whole`, costs a copy of all K and V of used cells (20 MB in about 2 ms; more without flash attention): above
         AUDIT_BYTES only with `whole`, else spans alone are compared and the map is at best "mirrored". At inspection
         level MAPS each decode also compares every cell with its index. What was compared since the last operation is
-        compared again only with `whole`. Raises with `whole` EngineError where the state cannot be copied.
+        compared again only with `whole`. Raises with `whole` EngineError if the state cannot be copied.
         """
         memory = self._memory
         found = memory.compare_positions()
@@ -65,7 +65,7 @@ class Auditor:
         """After a mismatch: take the map from the engine's own state, so that decoding can go on. Changes the cache.
 
         The state is saved and restored: cells then lie at the front of their stream, in an order that the state itself
-        tells. Logits of the last decode are lost. False where the state is not known or too large. Raises EngineError.
+        tells. Logits of the last decode are lost. False if the state is not known or too large. Raises EngineError.
         """
         memory = self._memory
         if not memory.guards.knows_states or state.state_size(memory.ctx) > AUDIT_BYTES:

@@ -16,7 +16,7 @@ class BatchBuffer:
         self.raw = lib.llama_batch_init(n_tokens, 0, n_seq_max)
         raw = self.raw
         self._columns = raw.token, raw.pos, raw.n_seq_id, raw.seq_id, raw.logits  # a new pointer at each look-up
-        self._alone: tuple[int, ...] = ()  # the one sequence of the first entry; () where it has several
+        self._alone: tuple[int, ...] = ()  # the one sequence of the first entry; () if it has several
 
     def fill(self, batch: Batch) -> None:
         """Write a batch that was checked."""

@@ -68,7 +68,7 @@ class EngineLog:
         self._captured: list[bytes] | None = None
         self._everything = False
         self._level: LogLevel = "info"
-        self._callback = lib.llama_log_callback(self._on_text)  # kept alive with the log: for ever
+        self._callback = lib.llama_log_callback(self._on_text)  # kept alive with the log: forever
         lib.llama_log_set(self._callback, ctypes.c_void_p(0))
 
     def capture_start(self, *, everything: bool = False) -> None:

@@ -110,7 +110,7 @@ def _shift(t: Traits, *, quantized: bool) -> tuple[Answer, str]:
 
 
 def _never_shifted(t: Traits) -> str:
-    """Why llama.cpp cannot rotate K in this memory, "" where it can."""
+    """Why llama.cpp cannot rotate K in this memory, "" if it can."""
     g = t.geometry
     if g.facts.n_pos_per_embd > 1:
         return tr("Tokens have several positions each (M-RoPE): llama.cpp would abort.")

@@ -54,7 +54,7 @@ class Context:
     graph and from one sequence, as a fresh start reads them; 1 where a token gets the same bits in any batch.
 
     Its parts are for callers to use: `memory` (operations on the cache, what it holds), `states` (saved states),
-    `auditor`, `verifier` (how far the map is proven). Raises ContextError where llama.cpp would refuse the combination
+    `auditor`, `verifier` (how far the map is proven). Raises ContextError if llama.cpp would refuse the combination
     or abort.
     """
 
@@ -139,7 +139,7 @@ class Context:
     def sample(self, sampler: Sampler, row: int | None = None) -> int:
         """Sample from the logits of batch entry `row` of the last decode; the last one that has logits by default.
 
-        Raises RefusedCall where there are no logits (llama.cpp would abort, llama-sampler.cpp:940): before the first
+        Raises RefusedCall if there are no logits (llama.cpp would abort, llama-sampler.cpp:940): before the first
         decode, without the entry's output flag, after a restored state.
         """
         if row is None or row not in self.memory.rows:

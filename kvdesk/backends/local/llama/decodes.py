@@ -25,7 +25,7 @@ class PendingDecode(NamedTuple):
     ms         wall time of each call; `at_s`: time.monotonic() at its end
     n_threads  that computed them
     lines      what the engine printed, in order
-    last       seq_pos_max of each sequence right after; None where the next decode prints it (llama-kv-cache.cpp:960)
+    last       seq_pos_max of each sequence right after; None if the next decode prints it (llama-kv-cache.cpp:960)
     taken_back  of a decode that failed: by sequence, the position from which on the engine removes it again
     """
 
@@ -41,7 +41,7 @@ class PendingDecode(NamedTuple):
 
     @property
     def each(self) -> bool:
-        """Whether every token was a call of its own, of one sequence, and was placed."""
+        """Whether every token was a separate call, of one sequence, and was placed."""
         return self.rc == 0 and len(self.batch.tokens) == len(self.ms) and len(self.batch.seq_ids[0]) == 1
 
     def follows(self, other: PendingDecode) -> bool:

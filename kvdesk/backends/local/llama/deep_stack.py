@@ -21,7 +21,7 @@ _lock = threading.Lock()
 def run_deep(work: Callable[[], _Result]) -> _Result:
     """The result of `work()`, which is run in another thread; what it raises is raised here. Takes some 0.1 ms more.
 
-    Raises PromptError where the system gives no such stack.
+    Raises PromptError if the system gives no such stack.
     """
     results: list[_Result] = []
     errors: list[BaseException] = []

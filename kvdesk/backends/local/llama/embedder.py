@@ -1,6 +1,6 @@
 """A model that turns tokens into vectors: its own pooling, or another. No cache that is mirrored, nothing kept.
 
-One sequence at a time, from an empty cache. For a process of its own (`kvdesk.backends.local.embedding_child`).
+One sequence at a time, from an empty cache. For a separate process (`kvdesk.backends.local.embedding_child`).
 """
 
 from __future__ import annotations

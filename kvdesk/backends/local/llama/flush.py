@@ -27,7 +27,7 @@ def pending(mirror: Mirror) -> bool:
 
 
 def plan_flush(mirror: Mirror, n_positions: int = 0) -> FlushPlan | None:
-    """How to make the engine apply what is pending; None where there is no way without harm. Read-only.
+    """How to make the engine apply what is pending; None if there is no way without harm. Read-only.
 
     Best is a batch that does not fit (rc 1): nothing is placed and nothing computed but the shift. Else one token in an
     empty sequence, or, where part of a sequence can be removed, one more token behind another. `n_positions`: how many

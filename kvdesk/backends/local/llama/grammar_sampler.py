@@ -29,7 +29,7 @@ _CANDIDATE: Final = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.
 
 
 class GrammarSampler(Sampler):
-    """A chain and a grammar. Raises PromptError where llama.cpp cannot make a sampler of the grammar."""
+    """A chain and a grammar. Raises PromptError if llama.cpp cannot make a sampler of the grammar."""
 
     def __init__(self, plan: SamplingPlan, grammar: Grammar, vocab: Vocab) -> None:
         self._state = GrammarState(grammar, vocab.only_token)
@@ -43,7 +43,7 @@ class GrammarSampler(Sampler):
         self._ids = np.arange(vocab.n_tokens, dtype=np.int32)
 
     def sample(self, ctx: Any, row: int) -> int:
-        """As `Sampler.sample`; -1 where the grammar allows no token, or the answer can only end."""
+        """As `Sampler.sample`; -1 if the grammar allows no token, or the answer can only end."""
         pointer = lib.llama_get_logits_ith(ctx, row)
         logits = np.ctypeslib.as_array(pointer, shape=(len(self._ids),))
         try:
@@ -86,7 +86,7 @@ class GrammarSampler(Sampler):
             self._grammar = None
 
     def _chosen(self, logits: np.ndarray[Any, np.dtype[np.float32]]) -> tuple[int, Position | None]:
-        """A token, and where the grammar is after it; None where there is none. Raises UserError: too ambiguous."""
+        """A token, and where the grammar is after it; None if there is none. Raises UserError: too ambiguous."""
         token = self._apply(logits, ())
         if (position := self._after(token)) is not None:
             return token, position
@@ -102,7 +102,7 @@ class GrammarSampler(Sampler):
         return -1, None
 
     def _apply(self, logits: np.ndarray[Any, np.dtype[np.float32]], refused: Any, *, with_grammar: bool = False) -> int:
-        """The token that the chain chooses; -1 where the grammar allows none."""
+        """The token that the chain chooses; -1 if the grammar allows none."""
         candidates = self._candidates
         candidates["id"], candidates["logit"], candidates["p"] = self._ids, logits, 0.0
         if with_grammar:
@@ -114,7 +114,7 @@ class GrammarSampler(Sampler):
         return int(array.data[array.selected].id) if array.selected >= 0 else -1
 
     def _after(self, token: int) -> Position | None:
-        """Where the grammar is after this token; None where llama.cpp would not take it."""
+        """Where the grammar is after this token; None if llama.cpp would not take it."""
         if lib.llama_vocab_is_eog(self._vocab.handle, token):
             return self._state.position if self._state.position.complete else None
         position = self._state.after(token, self._vocab.written(token))
@@ -189,7 +189,7 @@ def sampler_of(plan: SamplingPlan, vocab: Vocab, prompt: Sequence[int] = (), con
     """A sampler that has seen as much of the prompt as it asks for. `continued`: the end of the prompt that is the
     beginning of the answer.
 
-    Raises UserError where llama.cpp, or this vocabulary, cannot use the plan's grammar, or `continued` breaks it.
+    Raises UserError if llama.cpp, or this vocabulary, cannot use the plan's grammar, or `continued` breaks it.
     """
     if plan.grammar is None:
         sampler = Sampler(plan, vocab)

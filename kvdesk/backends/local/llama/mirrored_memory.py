@@ -181,7 +181,7 @@ class MirroredMemory:
         """Apply pending K-shifts and copies between streams now. Changes K and V, and no position.
 
         Takes a decode that does not fit or of one token, which is removed again; logits of the last decode are lost.
-        Raises RefusedCall where neither is possible.
+        Raises RefusedCall if neither is possible.
         """
         if not pending(self.mirror):
             return
@@ -210,7 +210,7 @@ class MirroredMemory:
     def seq_rm(self, seq_id: int, p0: int, p1: int) -> bool:
         """Remove the cells of `seq_id` in `[p0, p1)`; -1 means all sequences, from 0, to the end. Changes the cache.
 
-        False where the memory cannot remove a part (recurrent states): nothing was removed. Nor does it where llama.cpp
+        False if the memory cannot remove a part (recurrent states): nothing was removed. Nor does it where llama.cpp
         would go back to an earlier state that is not kept (`removable`): it does not know what it has kept.
         Raises RefusedCall for a sequence outside [-1, n_seq_max).
         """
@@ -258,7 +258,7 @@ class MirroredMemory:
         """Move the positions of `seq_id` in `[p0, p1)` by `shift`. Changes the cache.
 
         Cells shared with others move for all of them; cells that get a negative position are freed. K is rotated before
-        the next decode. Raises RefusedCall where the rotation would abort, crash or be wrong.
+        the next decode. Raises RefusedCall if the rotation would abort, crash or be wrong.
         """
         self.guards.seq_add(seq_id, p0, p1, shift)
         self.before_call()
@@ -310,7 +310,7 @@ class MirroredMemory:
             self.on_operation(self._mirror.operation, call, ms)
 
     def compare_lines(self, expected: Sequence[SlotState], lines: Sequence[bytes]) -> Difference | None:
-        """Slot searches as the mirror expects them with what the engine printed; nothing where it prints nothing."""
+        """Slot searches as the mirror expects them with what the engine printed; nothing if it prints nothing."""
         if not self._inspect:
             return None
         if not self._mirror.capture and lines == render_lines(expected):

@@ -76,7 +76,7 @@ class Model:
         return int(lib.llama_model_n_ctx_train(self._handle))
 
     def info(self) -> ModelInfo:
-        """What a person is told about the model."""
+        """What the user reads about the model."""
         buffer = ctypes.create_string_buffer(256)
         lib.llama_model_desc(self._handle, buffer, len(buffer))
         return ModelInfo(

@@ -97,7 +97,7 @@ def use(folder: Path) -> None:
 def examine() -> Library:
     """What is loaded, once its symbols and struct sizes are found to be those that llama-cpp-python calls.
 
-    Raises UserError where they are not.
+    Raises UserError if they are not.
     """
     try:
         from kvdesk.backends.local.llama import binding
@@ -118,7 +118,7 @@ def examine() -> Library:
 
 
 def check_defaults(own: Defaults, other: Defaults) -> None:
-    """Raises UserError where a field has another default: its struct is then laid out otherwise, or means otherwise."""
+    """Raises UserError if a field has another default: its struct is then laid out otherwise, or means otherwise."""
     for function, fields in own.items():
         for name, value in fields.items():
             if (theirs := other.get(function, {}).get(name)) != value:

@@ -38,7 +38,7 @@ _BUFFER = re.compile(r"\b(KV|RS|output|compute) buffer size = +([\d.]+) MiB")
 def planned(model: Model, settings: ContextSettings) -> Geometry:
     """The caches that the engine will make. For a kind of memory that is not mirrored, those of a plain one.
 
-    Raises ContextError where llama.cpp would refuse or abort: quantized V without flash attention, more sequences than
+    Raises ContextError if llama.cpp would refuse or abort: quantized V without flash attention, more sequences than
     tokens in a batch once n_batch is cut to n_ctx (llama-context.cpp:247, :377), no size known.
     """
     if settings.type_v not in FLOAT_TYPES and not settings.flash_attn:

@@ -64,7 +64,7 @@ def loses_nothing_more(now: ContextSettings, wanted: ContextSettings) -> bool:
 
 
 def why_not_converted(context: Context, settings: ContextSettings) -> str:
-    """Why the whole cache of `context` cannot be converted for one with other settings; "" where it can."""
+    """Why the whole cache of `context` cannot be converted for one with other settings; "" if it can."""
     mirror = context.memory.mirror
     g = mirror.geometry
     if settings.exact:
@@ -89,7 +89,7 @@ def requantize(blob: Blob, source: Traits, target: Traits, *, whole: bool = True
     """The state, which a context with the traits `source` wrote, for one with `target`. `whole`: of all sequences, by
     llama_state_get_data, else of one. Both have the same model and as many streams. Read-only.
 
-    Raises BlobError for what is no such state, EngineError where there is no memory for the new one.
+    Raises BlobError for what is no such state, EngineError if there is no memory for the new one.
     """
     state = (parse_state if whole else parse_seq_state)(blob, source.geometry)
     conversions = [

@@ -94,8 +94,8 @@ def plan_sampling(sampling: Sampling, vocab: Vocab) -> SamplingPlan:
 class Sampler:
     """One chain for one answer. Close it, or the C side leaks.
 
-    seed       of this answer; -1 where nothing is left to chance
-    dead_end   after `sample` has returned -1: why, in a sentence; "" where the answer is complete
+    seed       of this answer; -1 if nothing is left to chance
+    dead_end   after `sample` has returned -1: why, in a sentence; "" if the answer is complete
     """
 
     dead_end: str | None = None
@@ -127,7 +127,7 @@ class Sampler:
             lib.llama_sampler_accept(self._chain, token)
 
     def resume(self, tokens: Iterable[int]) -> None:
-        """The answer begins with these tokens, which are the end of what `accept` was shown. Raises UserError where a
+        """The answer begins with these tokens, which are the end of what `accept` was shown. Raises UserError if a
         grammar does not allow them.
         """
 
@@ -183,7 +183,7 @@ def _parts(plan: SamplingPlan, vocab: Vocab) -> list[Any]:
 
 
 def _part(name: SamplerName, s: Sampling, vocab: Vocab) -> Any | None:
-    """The sampler of this name; None where it would change nothing."""
+    """The sampler of this name; None if it would change nothing."""
     match name:
         case SamplerName.PENALTIES if _penalizes(s):
             return lib.llama_sampler_init_penalties(

@@ -40,7 +40,7 @@ def second_settings(settings: ContextSettings, n_cells: int, n_batch: int) -> Co
 class SecondContext:
     """Empty at first. settings: as `second_settings` makes them.
 
-    Raises ContextError where it cannot be made; RefusedCall, DecodeError and EngineError from its methods.
+    Raises ContextError if it cannot be made; RefusedCall, DecodeError and EngineError from its methods.
     """
 
     def __init__(self, model: Model, settings: ContextSettings) -> None:
@@ -55,7 +55,7 @@ class SecondContext:
         return sum(self._context.buffers.values())
 
     def positions(self) -> list[NDArray[np.int32]]:
-        """Of the cells of each attention cache up to its high-water mark, -1 where one is empty. Read-only."""
+        """Of the cells of each attention cache up to its high-water mark, -1 if one is empty. Read-only."""
         return [cache.streams[0].pos for cache in self._context.memory.snapshot().maps]
 
     def load(self, blob: Blob) -> None:

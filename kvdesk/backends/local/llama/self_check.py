@@ -75,7 +75,7 @@ def checked_context(model: Model, settings: ContextSettings, *, inspect: int = 1
 def self_check(context: Context) -> SelfCheck | None:
     """Prove the rules on a twin of this context, which was made just now, and tell its verifier what came of it.
 
-    None where nothing could be proved: the map is known to be wrong already, or the twin cannot be made.
+    None if nothing could be proved: the map is known to be wrong already, or the twin cannot be made.
     """
     verifier, log = context.verifier, engine_log()
     if verifier.mismatch or not context.inspect:
@@ -101,7 +101,7 @@ def self_check(context: Context) -> SelfCheck | None:
 def prove(model: Model, settings: ContextSettings) -> SelfCheck:
     """Run the script on a twin (a context that prints its maps) and audit after every step.
 
-    Takes about BUDGET_S at most, plus one step. Raises ContextError where the twin cannot be made.
+    Takes about BUDGET_S at most, plus one step. Raises ContextError if the twin cannot be made.
     """
     start = time.perf_counter()
     twin = Context(model, twin_settings(settings), inspect=MAPS)

@@ -42,7 +42,7 @@ class StateTransfer:
     def get(self) -> memoryview:
         """The whole state: positions, sequences, K and V of used cells. Applies what is pending first (`flush`).
 
-        Raises RefusedCall where this memory cannot be saved, EngineError.
+        Raises RefusedCall if this memory cannot be saved, EngineError.
         """
         self._guards.saving()
         self._memory.flush()
@@ -55,7 +55,7 @@ class StateTransfer:
         `known`: the maps when the blob was taken, to the same end.
 
         Logits of the last decode are lost. Raises RefusedCall, before anything changed, for a blob that does not fit;
-        EngineError when llama.cpp does not take it all the same: the cache is empty then.
+        EngineError when llama.cpp does not take it anyway: the cache is empty then.
         """
         memory = self._memory
         parsed = self._guards.state(blob)

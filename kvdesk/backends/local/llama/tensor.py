@@ -63,7 +63,7 @@ def parameters(tensor: Any, n: int) -> list[float]:
 def numbers(tensor: Any) -> NDArray[np.float32]:
     """All numbers of the tensor, a copy; the shape is ggml's in numpy's order, the last dimension the inner one.
 
-    Raises EngineError where they are not in this computer's memory, or of a type that no cache has.
+    Raises EngineError if they are not in this computer's memory, or of a type that no cache has.
     """
     kind = TYPES.get(tensor.type)
     ne, nb = [int(n) for n in tensor.ne], [int(n) for n in tensor.nb]

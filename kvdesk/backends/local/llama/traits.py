@@ -17,7 +17,7 @@ from kvdesk.values import dataclass
 FLOAT_TYPES = frozenset({CacheType.F32, CacheType.F16, CacheType.BF16})
 
 _LEARNED_POSITIONS = ("gpt2", "starcoder", "mpt")  # tensor position_embd of n_ctx_train rows (models/gpt2.cpp:19)
-_SOME_LAYERS_ROPE = (  # layers without RoPE, which the K-shift would rotate all the same (llama-kv-cache.cpp:2032)
+_SOME_LAYERS_ROPE = (  # layers without RoPE, which the K-shift would rotate anyway (llama-kv-cache.cpp:2032)
     *("afmoe", "cohere2", "cohere2moe", "exaone-moe", "exaone4", "granite_swa", "llama4", "maple", "muse-glimmer"),
     *("smallthinker", "smollm3"),
 )
@@ -41,7 +41,7 @@ class ModelTraits:
     """What the model's metadata says.
 
     causal        False: attention also looks ahead, so a batch must be one ubatch
-    n_positions   number of learned positions, 0 where positions are not learned
+    n_positions   number of learned positions, 0 if positions are not learned
     has_rope      whether K is rotated by position
     mixed_rope    some layers are rotated and some are not
     n_rot         numbers per head that are rotated, all of them where 0
@@ -64,7 +64,7 @@ class ModelTraits:
 class Traits:
     """All that a guard or a capability depends on.
 
-    creation   the caches the engine made; head_k: size of a K head in each cache, -1 where layers differ
+    creation   the caches the engine made; head_k: size of a K head in each cache, -1 if layers differ
     rotated_k  of each cache: how many numbers of K are rotated together before they are stored, 0: none are
                (attn_rot_k; `kvdesk.library.ggml_rows.rotate`); rotated_v: the same of V
     """
@@ -94,7 +94,7 @@ class Traits:
 
 
 def model_traits(architecture: str, rope_type: int, n_ctx_train: int, meta: Meta) -> ModelTraits:
-    """`meta` gives a metadata value by key as text, "" where missing."""
+    """`meta` gives a metadata value by key as text, "" if missing."""
     rotated = (meta(f"{architecture}.rope.dimension_count{suffix}") for suffix in ("", "_swa"))
     finetuned = meta(f"{architecture}.rope.scaling.finetuned")
     learned = architecture in _LEARNED_POSITIONS

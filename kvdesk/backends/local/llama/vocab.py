@@ -65,7 +65,7 @@ class Vocab:
         expression of llama.cpp crosses the end of a line except by blanks, so a line's length bounds the recursion, and
         what is longer than a few is tokenized where the stack is deep enough for twice LONG_LINE.
 
-        Raises PromptError where the model has no text tokenizer, or where its tokenizer could not take the text.
+        Raises PromptError if the model has no text tokenizer, or if its tokenizer could not take the text.
         """
         if not self.has_text:
             raise PromptError(tr(NO_TOKENIZER))
@@ -143,7 +143,7 @@ class Vocab:
         return self._to_piece(token, special=True)
 
     def only_token(self, text: str) -> int | None:
-        """The token that a text is, control tokens included; None where it is none, or several."""
+        """The token that a text is, control tokens included; None if it is none, or several."""
         tokens = self.tokenize(text, add_special=False, parse_special=True)
         return tokens[0] if len(tokens) == 1 else None
 
@@ -230,7 +230,7 @@ class Vocab:
         return self.bos >= 0 and bool(lib.llama_vocab_get_add_bos(self._vocab))
 
     def _known(self, token: int) -> int:
-        """`token`, or -1 where a file names one that its vocabulary does not have."""
+        """`token`, or -1 if a file names one that its vocabulary does not have."""
         return token if 0 <= token < self.n_tokens else -1
 
     def _to_piece(self, token: int, *, special: bool) -> bytes:

@@ -129,7 +129,7 @@ class CacheOperations:
     # --- another context in the place of this one -----------------------------------------------------------------
 
     def leave(self) -> Left | None:
-        """All that the next context needs to go on with this cache; None where it cannot be saved. Read-only."""
+        """All that the next context needs to go on with this cache; None if it cannot be saved. Read-only."""
         with self._journal.purpose(None, tr(TO_COMPARE)):
             before = self._look(measured=True)
         cells = self._cells.save()
@@ -142,7 +142,7 @@ class CacheOperations:
         """Go on with what the context before this one left: K and V are converted. `undone`: the cache is as in this
         copy instead, which was made with the settings of now.
 
-        Returns why that failed, "" where it did not. Changes the cache, which is empty; audits it.
+        Returns why that failed, "" if it did not. Changes the cache, which is empty; audits it.
         """
         context, cache_manager, journal = self._context, self._cache_manager, self._journal
         old, now = from_before.settings, context.settings
@@ -176,7 +176,7 @@ class CacheOperations:
         return ""
 
     def _keep(self, number: int, copy: CacheCopy) -> str:
-        """Keep what was before a conversion, for undo. Returns why not, "" where it is kept."""
+        """Keep what was before a conversion, for undo. Returns why not, "" if it is kept."""
         for kept in (copy, replace(copy, saved=())):  # saved chats are saved again at their next turn
             self.blobs.keep(number, kept)
             if number in self.blobs.numbers:
@@ -226,7 +226,7 @@ class CacheOperations:
         return _Done(emptied=empty, note=self._behind(seq_id, p1))
 
     def _behind(self, seq_id: int, p1: int) -> str:
-        """What becomes of the cells behind a hole that ends at `p1`; "" where there are none."""
+        """What becomes of the cells behind a hole that ends at `p1`; "" if there are none."""
         sequence = self._cache_manager.pool.by_seq(seq_id)
         last = self._cells.last_position(seq_id) if sequence is not None else -1
         if sequence is None or last < max(len(sequence.tokens), p1):

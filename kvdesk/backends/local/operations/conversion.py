@@ -52,7 +52,7 @@ class Left:
         return self.traits.settings
 
     def converted(self, traits: Traits) -> CacheCopy:
-        """Its cells for a context with these traits. Raises EngineError where there is no memory for them."""
+        """Its cells for a context with these traits. Raises EngineError if there is no memory for them."""
         return replace(self.cells, blob=requantize(self.cells.blob, self.traits, traits))
 
     def convert_saved(self, store: SavedStateStore, traits: Traits, emit: Emit) -> None:

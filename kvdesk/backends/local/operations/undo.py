@@ -38,7 +38,7 @@ class UndoBlobs:
         return sum(kept.n_bytes for kept in self._kept.values())
 
     def take(self) -> CacheCopy | None:
-        """The cache as it is now; None where it cannot be saved or is too large. Applies what is pending."""
+        """The cache as it is now; None if it cannot be saved or is too large. Applies what is pending."""
         return self._cells.save(self.most_bytes)
 
     def keep(self, number: int, kept: CacheCopy) -> None:
@@ -54,7 +54,7 @@ class UndoBlobs:
                 del self._kept[number]
 
     def before(self, number: int) -> CacheCopy:
-        """The cache before operation `number`. Raises UserError where that is gone."""
+        """The cache before operation `number`. Raises UserError if that is gone."""
         kept = self._kept.get(number)
         if kept is None:
             raise UserError(
@@ -67,7 +67,7 @@ class UndoBlobs:
     def restore(self, number: int) -> str:
         """Put everything back as it was before operation `number`; what came after can no longer be undone.
 
-        Answers what of it is not as it was, in a sentence: "" for nothing. Raises UserError where its blob is gone,
+        Answers what of it is not as it was, in a sentence: "" for nothing. Raises UserError if its blob is gone,
         EngineError when llama.cpp does not take it.
         """
         lost = self._cells.restore(self.before(number), self.most_bytes)

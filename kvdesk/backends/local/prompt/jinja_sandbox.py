@@ -1,6 +1,6 @@
 """Jinja2 for templates of strangers, as Hugging Face transformers sets it up: no access to Python.
 
-Owns the environment. Its memory and time are limited from outside: it runs in a process of its own
+Owns the environment. Its memory and time are limited from outside: it runs in a separate process
 (`template_process`). Knows nothing of chats.
 """
 

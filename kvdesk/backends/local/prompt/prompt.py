@@ -103,7 +103,7 @@ class PromptBuilder:
         every difference is a prefix lost. Of one that was edited, the ids before the edit are kept (`ids_of_text`).
         Ids of another vocabulary mean nothing here: then the text is tokenized.
 
-        Raises TemplateError, and PromptError where the model has no text tokenizer.
+        Raises TemplateError, and PromptError if the model has no text tokenizer.
         """
         rendering, tokens, ends = self._tokens(messages, template, tools, variables, begins=begins)
         texts = {m.id: m.text for m in messages}
@@ -167,7 +167,7 @@ class PromptBuilder:
         messages before the answer are rendered with the generation prompt, and the answer follows as it is. So no
         template can close, trim or rewrite it, and the tokens are those that the cache has.
 
-        Raises PromptError where the model has no text tokenizer.
+        Raises PromptError if the model has no text tokenizer.
         """
         if not self._vocab.has_text:
             raise PromptError(tr(NO_TOKENIZER))
@@ -213,7 +213,7 @@ class PromptBuilder:
         return rendering, tokens, ends
 
     def _generated(self, message: Message) -> tuple[int, ...]:
-        """Ids of an answer, as far as they were generated here; () where none of them mean anything here."""
+        """Ids of an answer, as far as they were generated here; () if none of them mean anything here."""
         if message.stats is None or message.stats.vocab != self._vocab.fingerprint:
             return ()
         return self._ids_of(message.tokens, message.text, message.stats.marks)
@@ -223,7 +223,7 @@ def ids_of_text(
     vocab: Vocab, generated: tuple[int, ...], text: str, marks: ReasoningMarks | None = None
 ) -> tuple[int, ...]:
     """Ids of an answer's text: those it was generated as; where a person has changed it, those before the change, and
-    then those of the new text as a whole, from the first boundary that both have. () where no generated id stays.
+    then those of the new text as a whole, from the first boundary that both have. () if no generated id stays.
     """
     ends = ends_in(vocab, generated, text)
     if len(ends) > len(generated):

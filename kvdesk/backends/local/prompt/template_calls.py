@@ -73,7 +73,7 @@ def _takes_results(render: Render) -> bool:
 
 
 def call_format_of(render: Render, source: str) -> CallFormat | None:
-    """The form of calls of the template that `render` renders with; None where it writes none."""
+    """The form of calls of the template that `render` renders with; None if it writes none."""
     if "tool" not in source:
         return None
     for ids in _IDS:
@@ -133,7 +133,7 @@ class _Probe:
 
     def _second(self, call: _Call) -> tuple[str, str, str] | None:
         """Of an answer with two calls: what is between the arguments of the first and the second name, behind that
-        name, and behind the second call's arguments. None where the template does not write two.
+        name, and behind the second call's arguments. None if the template does not write two.
         """
         text = self._written((_NAME, _ONE), (_OTHER, _ONE))
         width, gap = call.end - call.arguments, call.arguments - call.name_end
@@ -172,7 +172,7 @@ class _Probe:
         return _Call(call.name, call.name_end, at, end), named
 
     def _item(self, pair: Pair) -> str:
-        """The name of the items of a list where nested values are pairs too; "" where they are not."""
+        """The name of the items of a list where nested values are pairs too; "" if they are not."""
         nested = {_KEY: [_WORD, {_SECOND: _VALUE}]}
         text = self._written((_NAME, nested))
         inside = text.partition(_KEY + pair.between)[2]

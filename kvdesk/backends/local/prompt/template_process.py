@@ -1,4 +1,4 @@
-"""A chat template in a process of its own: whatever a stranger's template does, that process pays for it.
+"""A chat template in a separate process: whatever a stranger's template does, that process pays for it.
 
 Why not bounds inside Jinja2: every filter, method and literal that makes text or containers would have to be charged
 before it runs, by name, and the next one that is overlooked fills the memory of the process that holds the
@@ -126,7 +126,7 @@ class _Child(Child):
         self.send_value(template)
 
     def compile(self, template: Compile) -> None:
-        """Returns when it renders with this template. Raises TemplateError where that cannot be compiled."""
+        """Returns when it renders with this template. Raises TemplateError if that cannot be compiled."""
         if not self._is_there:
             self.answer(START_LIMIT_S)
             self._is_there = True

@@ -175,7 +175,7 @@ class TemplateSpanFinder:
         return search(marks, [])
 
     def _necessary(self, kept: list[_Mark], breaks: list[_Mark]) -> list[_Mark]:
-        """Which of the breaks that change the rendering must be there all the same.
+        """Which of the breaks that change the rendering must be there anyway.
 
         Those in a person's text, always. Those in thinking text may go where the template then cuts the control text
         out or writes its own: where the rendering gets no more of them than it has with all breaks.
@@ -274,7 +274,7 @@ class TemplateSpanFinder:
         return Span(start, end)
 
     def _start(self, text: str, edges: dict[int, list[int]], message: int) -> int:
-        """Where a message begins, one with reasoning by that; less than 0 where it does not stand once."""
+        """Where a message begins, one with reasoning by that; less than 0 if it does not stand once."""
         split = self._splits.get(message)
         ends = edges.get(message if split is None else split.thought, [])
         if len(ends) != 2:

@@ -35,7 +35,7 @@ KNOWN: Final = (
     ReasoningMarks("◁think▷", "◁/think▷"),
     ReasoningMarks("<|START_THINKING|>", "<|END_THINKING|>", "<|START_RESPONSE|>"),
 )
-"""Tried in the text of an answer where a template takes reasoning in no form of its own."""
+"""Tried in the text of an answer where a template takes reasoning in no field or part for it."""
 _MOST_PAIRS: Final = 12
 """Of the source that are tried."""
 
@@ -68,8 +68,8 @@ _TOOLS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class TemplateTraits:
-    """`marks`: around reasoning, None where none were found. `form`: one of `FIELDS`, `PARTS` or `BLOCKS`: how the
-    template takes the reasoning of an earlier answer; "" where that stays in the text.
+    """`marks`: around reasoning, None if none were found. `form`: one of `FIELDS`, `PARTS` or `BLOCKS`: how the
+    template takes the reasoning of an earlier answer; "" if that stays in the text.
 
     `is_unknown`: the template takes reasoning, and its marks could not be found.
     `calls`: how the family calls tools. `takes_tools`: the template describes tools to the model. `writes_calls`: it
@@ -228,7 +228,7 @@ def try_render(
     tools: Sequence[Mapping[str, Any]] | None = None,
     flags: Mapping[str, Any] = _USUAL,
 ) -> str:
-    """Empty where the template refuses."""
+    """Empty if the template refuses."""
     try:
         return render(messages, begins, tools, flags)
     except Exception:  # noqa: BLE001  # a template can fail in any way

@@ -3,7 +3,7 @@
 Owns the template and what it is given. Knows nothing of tokens beyond the texts of control tokens. What comes out is
 rendered as Hugging Face transformers would; the beginning-of-sequence token is in it when the template writes it.
 
-A stranger's template may compute for ever and fill the memory: it is rendered in a process of its own
+A stranger's template may compute forever and fill the memory: it is rendered in a separate process
 (`template_process`).
 """
 
@@ -495,6 +495,6 @@ def _template_error(error: Exception, name: str) -> TemplateError:
 
 
 def _line_of(error: Exception) -> int:
-    """Line of the template in which it was raised, as Jinja2 rewrites tracebacks; 0 where it is not known."""
+    """Line of the template in which it was raised, as Jinja2 rewrites tracebacks; 0 if it is not known."""
     lines = (frame.lineno for frame in reversed(traceback.extract_tb(error.__traceback__)) if frame.filename == _FILE)
     return next(lines, 0) or 0

@@ -101,7 +101,7 @@ class Admission:
         return request
 
     def _acquire(self, command: Generate, sequence: CacheSequence, prompt: list[int], *, moved: bool) -> Acquired:
-        """What the cache has of the prompt; nothing where the client wants all of it read."""
+        """What the cache has of the prompt; nothing if the client wants all of it read."""
         if command.client is not None and not command.client.reuse:
             return Acquired(0)
         return self._cache_manager.acquire_prefix(sequence, prompt, moved=moved)

@@ -17,7 +17,7 @@ from kvdesk.protocol.cache import TokenTexts
 from kvdesk.protocol.chat import Generate, PrefillProgress, TextDelta, TurnEnded
 
 TELL_S = 1 / 16
-"""Text is sent so often where tokens are quicker, each time at the nearest token, and the view of the cache goes with
+"""Text is sent so often where tokens are faster, each time at the nearest token, and the view of the cache goes with
 it: right after a decode the processor's caches hold nothing but weights, and what is done then costs five times what it
 costs for the second in a row."""
 

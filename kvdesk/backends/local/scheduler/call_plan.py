@@ -17,7 +17,7 @@ from kvdesk.values import replace
 def with_calls(plan: SamplingPlan, command: Generate, prompt: Prompt) -> SamplingPlan:
     """The plan with the grammar of the calls that the command allows; a grammar that it has already stays.
 
-    Raises UserError where the parameters of a tool cannot be followed.
+    Raises UserError if the parameters of a tool cannot be followed.
     """
     choice, form, marks = command.choice, prompt.calls, prompt.marks
     if plan.grammar is not None:  # it describes what is said, not the reasoning in which the answer begins

@@ -36,7 +36,7 @@ class FirstTokenClocks:
 
     def acquired(self, saved: Literal["", "memory", "disk"], usual_tok_s: float) -> None:
         """The beginning of the prompt is in the cache; `saved`: where its state was. The rest is read at `usual_tok_s`
-        as a rule, 0.0 where that is not known.
+        as a rule, 0.0 if that is not known.
         """
         self._acquired_at, self._saved, self._usual_tok_s = time.perf_counter(), saved, usual_tok_s
 

@@ -155,7 +155,7 @@ def verify(cache_manager: Cache, noise: tuple[float, float], conversation: Conve
     """Recompute the conversation in a spare sequence and compare its next token, once it is not being answered.
     `noise`: `LoadedModel.noise`.
 
-    Raises UserError where it cannot.
+    Raises UserError if it cannot.
     """
     pool, told = cache_manager.pool, tr("Verifying: computing the conversation again")
     if (sequence := pool.get(conversation)) is not None and sequence.busy:
@@ -179,7 +179,7 @@ def verify(cache_manager: Cache, noise: tuple[float, float], conversation: Conve
                 none = tr("To compute {n:,} tokens afresh, as many cells must be free.").format(n=total)
                 raise UserError(tr(CELLS_NEEDED) if n else none)
             working = Working(told, n, total)
-            last = n == len(tokens) - 1  # in a batch of its own, as in `next_logits`
+            last = n == len(tokens) - 1  # in a separate batch, as in `next_logits`
             logits = yield Reading(spare, tokens if last else tokens[:-1], working, asks=last)
     ms = (time.perf_counter() - start) * 1e3
     n_left, before = cache_manager.removed.get(conversation, (-1, held))

@@ -15,7 +15,7 @@ from kvdesk.protocol.chat import MessageRetention
 
 
 class MessageSpanReporter:
-    """Tells of the sequences of one context. `overflow_manager`: None where the model has no text tokenizer."""
+    """Tells of the sequences of one context. `overflow_manager`: None if the model has no text tokenizer."""
 
     def __init__(self, cache_manager: Cache, overflow_manager: OverflowManager | None, emit: Emit) -> None:
         self._cache_manager = cache_manager

@@ -61,7 +61,7 @@ class Step:
     before, after  tokens of prompt and answer as they were, and without what is evicted; of the last one there are no K
                    and V yet
     removed        the tokens [start, end) of `before` that are not in `after`, where all behind them moves down as it
-                   is; None where it is computed again: by the policy, or since the template renders it otherwise now
+                   is; None if it is computed again: by the policy, or since the template renders it otherwise now
     skipped        tokens at the beginning of the answer that are not in `after`
     """
 
@@ -78,7 +78,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """A prompt that fits. `step` is None where no message had to be evicted for it.
+    """A prompt that fits. `step` is None if no message had to be evicted for it.
 
     generated  ids of the answer that is continued; skipped: so many of the first were evicted
     """
@@ -280,7 +280,7 @@ class OverflowManager:
         return " ".join(part for part in said if part)
 
     def _remembered(self, asked: Asked, n_answer: int = 0) -> EvictedMessages:
-        """What was evicted; nothing where all fits again, such as on another branch, where nothing may be evicted, or
+        """What was evicted; nothing if all fits again, such as on another branch, where nothing may be evicted, or
         where that was under a policy that keeps another beginning: then it is planned anew, and told.
 
         n_answer  tokens of an answer that is continued: its question may have been evicted

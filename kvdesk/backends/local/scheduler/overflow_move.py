@@ -27,7 +27,7 @@ class Move(NamedTuple):
 
 
 def move_for(held: Sequence[int], step: Step) -> Move | None:
-    """How a sequence that holds `held` gets to what `step.after` begins with by moving; None where nothing of it would
+    """How a sequence that holds `held` gets to what `step.after` begins with by moving; None if nothing of it would
     move: what stays is computed again, or the sequence holds none of it.
     """
     if step.removed is None:

@@ -54,7 +54,7 @@ class Previews:
         self._speed_model = speed_model
 
     def compaction(self, asked: PreviewCompaction) -> CompactionPreview:
-        """The map after, bytes to move and the gain to be expected. Raises RefusedCall where that is impossible."""
+        """The map after, bytes to move and the gain to be expected. Raises RefusedCall if that is impossible."""
         possible = self._context.capabilities["compaction"]
         if not possible.allowed:
             raise RefusedCall(possible.why)
@@ -208,7 +208,7 @@ class Previews:
 
     def prompt(self, asked: PreviewPrompt) -> PromptPreview:
         """The tokens of a turn's prompt, and how many more than now are prefilled for it. Raises PromptError,
-        TemplateError where it cannot be rendered.
+        TemplateError if it cannot be rendered.
         """
         shown = PromptPreview(asked.turn.conversation, asked.number)
         n_characters = sum(len(message.text) for message in asked.turn.messages)
@@ -302,7 +302,7 @@ class _Draft:
         return self.char_ends[n - 1] if n > 0 else 0
 
     def tokens_of(self, lengths: Sequence[int]) -> tuple[int, ...]:
-        """Tokens of each of its parts, which have so many characters; () where that is not known."""
+        """Tokens of each of its parts, which have so many characters; () if that is not known."""
         if not self.char_ends:
             return ()
         ends = [0, *(bisect_right(self.char_ends, end) for end in accumulate(lengths))]
@@ -386,7 +386,7 @@ _NOTHING = TurnPreview(ConversationId(""), 0, 0, None, "")
 
 
 def why_not_carried(context: Context, settings: ContextSettings) -> str:
-    """Why saved states of this context do not fit into one with other settings; "" where they do."""
+    """Why saved states of this context do not fit into one with other settings; "" if they do."""
     now = context.settings
     possible = context.capabilities["swap"]
     if not possible.allowed:

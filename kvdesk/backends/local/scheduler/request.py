@@ -57,8 +57,8 @@ class Request:
     untold   sampled tokens whose text has not been sent yet
     notes    what is to be said when the request ends: which messages were evicted
     clocks   what is measured until the first token; `time_why`: what it says, "" before
-    stops    strings that end the answer; None where there are none
-    guess    of the next tokens; None where nobody asked for it; `drafts`: what became of guesses
+    stops    strings that end the answer; None if there are none
+    guess    of the next tokens; None if nobody asked for it; `drafts`: what became of guesses
     """
 
     command: Generate

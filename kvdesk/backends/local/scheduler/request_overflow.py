@@ -45,7 +45,7 @@ class RequestOverflow:
     def go_on(self, request: Request, n_free: int | None = None) -> str:
         """The context is full while the request runs. n_free: it is the cache, of which so many cells are free.
 
-        Returns why the answer ends, "" where it goes on.
+        Returns why the answer ends, "" if it goes on.
         """
         command = request.command
         step = self._overflow_manager.go_on(request, None if n_free is None else request.position + n_free)

@@ -67,7 +67,7 @@ class Ending(NamedTuple):
 class Running:
     """What runs on one context.
 
-    admission, overflow  None where the model has no text tokenizer: no request begins there
+    admission, overflow  None if the model has no text tokenizer: no request begins there
     on_complete          gets a request whose answer has come to its own end
     jobs                 the one that runs has a part in the batches
     why_no_drafts        why guessed tokens may not be in batches of answers; "": they are not wanted, None: they may

@@ -61,7 +61,7 @@ class Scheduler:
         spans: MessageSpanReporter,
         why_no_drafts: Callable[[], str | None],
     ) -> None:
-        """Run requests on this context from now on. `overflow_manager`: None where the model has no text tokenizer;
+        """Run requests on this context from now on. `overflow_manager`: None if the model has no text tokenizer;
         `why_no_drafts`: see `Running`.
         """
         overflow = admission = None

@@ -46,7 +46,7 @@ class SpeedModel:
                 self._emit(SpeedSample(end, told, n, took, n_kv, *counts))
 
     def decode_tok_s(self, settings: ContextSettings) -> float | None:
-        """Expected decode speed at the present n_kv; None where no token was decoded in a context like this yet: the
+        """Expected decode speed at the present n_kv; None if no token was decoded in a context like this yet: the
         times of a prompt's batches do not tell what a single token takes.
         """
         costs = self._measured.get(_key(settings))

@@ -18,7 +18,7 @@ class StopStrings:
     piece  the bytes of a token
     utf8   where the answer is continued, with the beginning of its next character
     said   finds where the answer begins to say something: a string before that, in its reasoning, does not count;
-           None where all of it counts
+           None if all of it counts
     before where the answer is continued, its text
     found  the string that ended the answer; "" while none has
     n_sent characters that `take` has returned
