@@ -133,7 +133,7 @@ class AttentionCache:
 
         A window overwrites what its only sequence cannot see any more, and has room for the window of every sequence
         and an ubatch (llama-kv-cache-iswa.cpp:44). A cell of two sequences is never overwritten (llama-kv-cache.cpp,
-        `find_slot`): so the sequence goes on for ever only with a window and an ubatch of free cells and its own.
+        `find_slot`): so the sequence goes on forever only with a window and an ubatch of free cells and its own.
         """
         cells = self.cells_of(seq_id)
         if not self.n_swa or not cells.shares:
@@ -321,7 +321,7 @@ class AttentionCache:
         return True
 
     def copy(self) -> AttentionCache:
-        """A copy with cells of its own, to try something on; the log stays shared. Read-only."""
+        """A copy with its own cells, to try something on; the log stays shared. Read-only."""
         other = copy.copy(self)
         other.streams = copy.deepcopy(self.streams)
         other.pending_copies = list(self.pending_copies)

@@ -27,9 +27,9 @@ class AttentionColumns:
     """The cells that tokens could look at, in the order of their positions; arrays have one entry for each.
 
     pos       int32, position
-    token     int32, the id of the token, -1 where unknown
+    token     int32, the id of the token, -1 if unknown
     cells     for each attention cache, in the order of `CacheSnapshot.maps`: int32, the cell of the live cache that the
-              column is, -1 where that cache has it no more (a window)
+              column is, -1 if that cache has it no more (a window)
     stream    the stream of all cells
     seq_bits  uint64, shape (columns, words): the sequences that hold the cell, as in `StreamMap`
     """
@@ -70,7 +70,7 @@ def combined(
     heads: Collection[int] = (),
 ) -> Weights:
     """The mean or the maximum over layers and heads, shape (rows, columns). `only`: these layers, by their numbers;
-    `heads`: these heads of each; () for all of them. Raises ValueError where no layer has such a head.
+    `heads`: these heads of each; () for all of them. Raises ValueError if no layer has such a head.
     """
     chosen = list(_chosen(layers, only, heads))
     if not chosen:

@@ -315,7 +315,7 @@ def _choose_sets(
 ) -> list[frozenset[int]]:
     """The sequence sets of the next ubatch: disjoint, in the order of their first unused token.
 
-    A set that was passed over may be taken at a later token of its own, so with `sequential` every unused token counts.
+    A set that was skipped may be taken at a later token of its own, so with `sequential` every unused token counts.
     """
     if sequential:
         left = sorted((i, ids) for ids, index in members.items() for i in index[taken[ids] :])

@@ -318,7 +318,7 @@ def _recurrent(
 
 
 def _follower(reader: _Reader, geometry: Geometry, attention: Sequence[StreamBlob]) -> tuple[StreamBlob, ...]:
-    """The keys of an indexer, with which the blob ends; () where something else follows: then nothing was read.
+    """The keys of an indexer, with which the blob ends; () if something else follows: then nothing was read.
 
     Nothing tells how many layers have a state, and which of those have a history of tokens too (a row without a type):
     what begins with another word than the type of a state, and fills the blob to its end, are the keys. They have no V

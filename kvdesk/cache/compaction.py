@@ -119,7 +119,7 @@ def permute_blob(
     """The same state with the cells of every stream in the order of the plan: for llama_state_set_data. Read-only.
 
     Written to memory from `make_room`, which is told its size; where the plan is `in_order` the blob is returned, and
-    nothing is copied. Each byte is copied once; recurrent states as they are. Raises BlobError where the blob is not a
+    nothing is copied. Each byte is copied once; recurrent states as they are. Raises BlobError if the blob is not a
     state of the cells that were planned.
     """
     state = parse_state(blob, geometry)

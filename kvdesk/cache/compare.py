@@ -215,7 +215,7 @@ def ghost_share(
 ) -> float | None:
     """How much of the effect of what was removed is still there: KL(edited, recomputed) over KL(untouched, recomputed)
     of next tokens, from logits of shape (n_vocab,). 1: as if nothing was removed; 0: as if it had never been there.
-    None where it made no difference: then there is nothing to forget.
+    None if it made no difference: then there is nothing to forget.
     """
     before, now = (
         float(divergence(row[None].astype(np.float64), recomputed[None].astype(np.float64))[0])

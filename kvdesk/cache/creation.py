@@ -45,7 +45,7 @@ class Creation:
 
 
 def parse_creation(messages: Iterable[str]) -> Creation:
-    """Pick the lines out of the log messages of llama_init_from_model; others are passed over."""
+    """Pick the lines out of the log messages of llama_init_from_model; others are skipped."""
     caches = []
     n_states = 0
     for message in messages:

@@ -48,7 +48,7 @@ class SlotDump:
 
 
 def parse_log(messages: Iterable[str]) -> list[SlotDump]:
-    """Pick the dumps out of log messages, one string per call of the log callback; other messages are passed over."""
+    """Pick the dumps out of log messages, one string per call of the log callback; other messages are skipped."""
     reader = DumpReader()
     dumps = [dump for message in messages if (dump := reader.feed(message))]
     return dumps + ([last] if (last := reader.close()) else [])
@@ -86,7 +86,7 @@ class DumpReader:
 
 
 def read_cells(dump: SlotDump) -> StreamMap | None:
-    """The cells that the maps of a dump show; None where it has none or they contradict its line.
+    """The cells that the maps of a dump show; None if it has none or they contradict its line.
 
     A shared cell (`M`) gets every sequence whose span contains its position, and a cell in a row with an id from 10 on,
     which cannot be cut into cells, gets none.

@@ -1,4 +1,4 @@
-"""Some cells of a saved state as a state of their own, for a context with one sequence: another choice of rows.
+"""Some cells of a saved state as a separate state, for a context with one sequence: another choice of rows.
 
 Owns the choosing of rows. K and V stay bit for bit what they were, whatever position a cell is said to have. Must never
 know the engine.
@@ -71,7 +71,7 @@ def _table(pos: NDArray[np.int32], geometry: Geometry) -> NDArray[np.uint8]:
 
 
 def _tensors(source: NDArray[np.uint8], stored: StreamBlob, chosen: NDArray[np.int64]) -> list[NDArray[np.uint8]]:
-    """Each tensor: what is in front of it, and its chosen rows. [] where no layer uses the cache."""
+    """Each tensor: what is in front of it, and its chosen rows. [] if no layer uses the cache."""
     parts = []
     at = stored.sections[0].offset - _FIRST if stored.sections else 0
     for section in stored.sections:

@@ -164,7 +164,7 @@ class Geometry:
 
     @property
     def has_indexer(self) -> bool:
-        """Whether the keys of an indexer have cells of their own."""
+        """Whether the keys of an indexer have their own cells."""
         return self.facts.kind in ("msa", "dsa", "dsa_iswa")
 
     @property
@@ -268,7 +268,7 @@ def window_cells(n_cells: int, n_swa: int, n_seq_max: int, n_ubatch: int, kv_uni
 def plan(facts: ModelFacts, params: ContextParams) -> Geometry:
     """The memory that the engine will make for these parameters. Read-only.
 
-    Raises ContextError where the engine would refuse or abort: no size known, no sequences, more sequences than tokens
+    Raises ContextError if the engine would refuse or abort: no size known, no sequences, more sequences than tokens
     in a batch.
     """
     asked = params.n_ctx or params.n_ctx_train

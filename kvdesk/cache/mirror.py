@@ -1,7 +1,7 @@
 """The mirror: the whole memory of a context, moved by the same rules as the engine's.
 
 Owns the order of things in llama_context::decode and the memory classes made of several parts (iswa, dsa, hybrid). An
-indexer whose keys lie in the cells of attention (llama_memory_hybrid_idx) has no map of its own. Call its methods after
+indexer whose keys lie in the cells of attention (llama_memory_hybrid_idx) has no map. Call its methods after
 the engine's, with the same arguments. Must never know the engine itself, only its return codes and blobs.
 All `file:line` references are llama.cpp 0c1e57098.
 """
@@ -147,7 +147,7 @@ class Mirror:
         )
 
     def n_shared(self, seq_id: int) -> int:
-        """Cells of the sequence that others have too; 0 where there are no cells. Read-only."""
+        """Cells of the sequence that others have too; 0 if there are no cells. Read-only."""
         if not self.caches:
             return 0
         cells = self.caches[0].cells_of(seq_id)
@@ -177,7 +177,7 @@ class Mirror:
     def tokens_of(self, seq_id: int) -> list[int] | None:
         """Token ids at positions 0, 1, 2, ... of the sequence, up to the first hole, doubled position or unknown token.
 
-        What an incremental prompt may count on. None where there are no cells to tell (recurrent states). Read-only.
+        What an incremental prompt may count on. None if there are no cells to tell (recurrent states). Read-only.
         """
         if not self.caches:
             return None
@@ -387,7 +387,7 @@ class Mirror:
         return all(part.seq_rm(seq_id, p0, p1) for part in reversed(self._parts(self.caches)))
 
     def _splits(self, batch: Batch) -> Iterator[list[Ubatch] | None]:
-        """The ways the engine tries to cut a batch, in order; None where it cannot (init_batch of each class)."""
+        """The ways the engine tries to cut a batch, in order; None if it cannot (init_batch of each class)."""
         g, n_ubatch = self.geometry, self.geometry.n_ubatch
         if self.states and g.embeddings:
             yield split_seq(batch, n_ubatch)

@@ -41,7 +41,7 @@ class PagedOverlay:
     n_pages     pages held; n_shared: those of more than one sequence
     n_empty     slots that hold nothing: the internal fragmentation of paging, all of it in last pages
     n_used      cells that llama.cpp holds for the same. Paging fills more slots where sequences share cells but no full
-                page (both hold a copy), and fewer where equal prefixes lie in cells of their own
+                page (both hold a copy), and fewer where equal prefixes lie in their own cells
     page_of     for each stream an int32 array: page of each cell, of its lowest sequence where it has several; -1 free
     """
 

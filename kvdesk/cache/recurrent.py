@@ -153,7 +153,7 @@ class RecurrentStates:
             cell.pos += shift
 
     def find_slot(self, ubatch: Ubatch) -> bool:
-        """Give every sequence set of the ubatch a state of its own, in adjacent cells (:458-693). Changes the cache."""
+        """Give every sequence set of the ubatch its own state, in adjacent cells (:458-693). Changes the cache."""
         owners = [ubatch.seq_ids[s * ubatch.n_seq_tokens] for s in range(ubatch.n_seqs)]
         last = [int(ubatch.pos[(s + 1) * ubatch.n_seq_tokens - 1]) for s in range(ubatch.n_seqs)]
         if self.head > self.used + 2 * len(owners):

@@ -22,7 +22,7 @@ _NO_CELLS = np.empty(0, dtype=np.int64)
 def place_run(
     caches: Sequence[AttentionCache], seq_id: int, pos: int, tokens: Sequence[int], operation: int
 ) -> DecodeRecord | None:
-    """Place `tokens`, each a decode of its own, at positions from `pos` on, which follows `seq_pos_max`.
+    """Place `tokens`, each a separate decode, at positions from `pos` on, which follows `seq_pos_max`.
 
     `operation`: number of the first of these decodes. Changes the caches, unless it returns None.
     """

@@ -51,13 +51,13 @@ class StreamMap:
     """The cells of one stream of one attention cache. Arrays have one entry per cell up to the high-water mark, and
     must not be written to: what lies beyond is empty, and at 131,072 cells copying it would cost 1.5 ms a view.
 
-    pos       int32, -1 where the cell is empty
+    pos       int32, -1 if the cell is empty
     seq_bits  uint64 of shape (size, words): bit s%64 of word s//64 set when sequence s holds the cell
-    token     int32, the token id that was placed there, -1 where unknown (kvdesk's own record, not the engine's)
-    written_at_op  int64, number of the operation that wrote the cell, 0 where empty
+    token     int32, the token id that was placed there, -1 if unknown (kvdesk's own record, not the engine's)
+    written_at_op  int64, number of the operation that wrote the cell, 0 if empty
     size      cells of the stream
     head      where the next slot search starts; used: non-empty cells; high_water: last non-empty index + 1
-    shifted   bool, cells that have moved and whose K is rotated before the next decode; None where there is none
+    shifted   bool, cells that have moved and whose K is rotated before the next decode; None if there is none
     """
 
     pos: NDArray[np.int32]

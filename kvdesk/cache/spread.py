@@ -52,7 +52,7 @@ def spread_blob(
 ) -> Spread:
     """The state of `blob` with every cell where it is in `maps`: those of the moment when the blob was taken.
 
-    Written to memory from `make_room`, which is told its size. Raises BlobError where the two do not belong together.
+    Written to memory from `make_room`, which is told its size. Raises BlobError if the two do not belong together.
     """
     state = parse_state(blob, geometry)
     if [len(streams) for streams in state.caches] != [len(cache.streams) for cache in maps]:

@@ -1,6 +1,6 @@
 """Comparing the mirror with what the engine says: its log lines, its maps, its state blob, its spans of positions.
 
-Pure functions: None where both sides agree, else the first `Difference`, both sides in words. Must never know how the
+Pure functions: None if both sides agree, else the first `Difference`, both sides in words. Must never know how the
 engine is asked.
 """
 

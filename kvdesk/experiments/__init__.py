@@ -59,7 +59,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
 
 
 def experiment_by_id(name: str) -> Experiment:
-    """Raises UserError where there is none."""
+    """Raises UserError if there is none."""
     for experiment in EXPERIMENTS:
         if experiment.id == name:
             return experiment

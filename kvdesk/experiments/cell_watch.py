@@ -33,13 +33,13 @@ class CellWatch:
 
     @property
     def mirror(self) -> Mirror:
-        """The cells now; only to be read. Raises ContextError where they are not known."""
+        """The cells now; only to be read. Raises ContextError if they are not known."""
         if self._mirror is None:
             raise ContextError(tr("The cells of this context did not follow the rules that kvdesk knows."))
         return self._mirror
 
     def recording(self) -> Recording:
-        """All calls so far. Raises ContextError where they were not recorded."""
+        """All calls so far. Raises ContextError if they were not recorded."""
         if self._journal is None or self._mirror is None:
             raise ContextError(
                 tr("This context was not recorded, or its cells did not follow the rules that kvdesk knows.")
@@ -47,7 +47,7 @@ class CellWatch:
         return self._journal.recording()
 
     def follow(self, call: Callable[[Mirror], bool | None], text: str = "", seconds: float = 0.0) -> None:
-        """`call` does to the mirror what has been done to the context; False where the engine did otherwise.
+        """`call` does to the mirror what has been done to the context; False if the engine did otherwise.
 
         text: llama.cpp's call, which took `seconds`.
         """

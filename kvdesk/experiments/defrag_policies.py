@@ -96,7 +96,7 @@ def _measure(bench: Bench) -> Iterator[Progress | Sample]:
 
 
 def _same_day(bench: Bench, history: History, number: int, states: States) -> Iterator[Progress | Sample]:
-    """The day with every policy, each on a context of its own. They take turns after each question, another one first
+    """The day with every policy, each on a separate context. They take turns after each question, another one first
     each time: a machine whose speed wanders changes them all alike.
     """
     with ExitStack() as stack:
@@ -247,7 +247,7 @@ class _DayWith:
         return self.context.mirror.caches[0].streams[0]
 
     def _compacted(self, event: Event) -> float:
-        """Seconds that compaction takes before this event; 0 where it is not due."""
+        """Seconds that compaction takes before this event; 0 if it is not due."""
         due = _due(self.policy, event, self._cells, self._costs, self._sequences, self._row_bytes, flash=self._flash)
         if not due:
             return 0.0

@@ -112,7 +112,7 @@ def _batch(context: RawContext, tokens: Sequence[int], start: int) -> float:
 
 
 def _remove(context: RawContext, start: int) -> None:
-    """Raises ContextError where this memory cannot give back a part."""
+    """Raises ContextError if this memory cannot give back a part."""
     if not context.remove(0, start, -1):
         raise ContextError(tr("This memory cannot give back what was guessed wrong."))
 

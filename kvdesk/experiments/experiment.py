@@ -44,7 +44,7 @@ class Experiment:
     applies    "" or, in a sentence, why there is nothing to measure in such a memory
     takes_text it reads `Bench.text`, which may be a person's own; takes_journal: it takes the history of a journal, in
                place of one that it makes
-    stages     what x 0, 1, … of its samples are called; () where they are numbers
+    stages     what x 0, 1, … of its samples are called; () if they are numbers
     """
 
     id: str

@@ -54,7 +54,7 @@ class Reading:
     surprise  negative log-likelihood of each token in nats, message by message, NaN for the first token of all; empty
               where it was not asked for
     moved     cells whose positions were moved; read_again: tokens that were decoded a second time
-    first     the message that did not fit first, None where all did
+    first     the message that did not fit first, None if all did
     """
 
     seconds: list[float] = field(default_factory=list)

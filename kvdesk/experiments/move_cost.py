@@ -49,7 +49,7 @@ since runs of the same program lay at 1.4 to 2.3: a limit among these would give
 MUCH: Final = 1.15
 """Ratio of times from which one way is said to be slower than another."""
 REPEATED: Final = 3
-"""Times that everything is done in a round: the least counts, since others make a copy slower, and never quicker."""
+"""Times that everything is done in a round: the least counts, since others make a copy slower, and never faster."""
 BYTES, HIGH_WATER, WRONG = "bytes of the state", "cells up to the last in use", "the map is wrong"
 COPY, COPY_AGAIN, COPY_NEW = marked("memcpy"), marked("memcpy again at once"), marked("memcpy into new memory")
 GET, GET_NEW, GET_TIDY = marked("get"), marked("get into new memory"), marked("get, cells side by side")

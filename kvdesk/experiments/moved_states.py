@@ -172,7 +172,7 @@ class Own:
 
     @property
     def wrong(self) -> str:
-        """How the map differs from the engine's own state, all of it; "" where it does not."""
+        """How the map differs from the engine's own state, all of it; "" if it does not."""
         found = self.context.auditor.audit(whole=True)
         return "" if found.state == "verified" else found.detail or found.state
 

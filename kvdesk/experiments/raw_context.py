@@ -159,7 +159,7 @@ class RawContext(BareContext):
         self._follow(partial(Mirror.seq_cp, src=source, dst=target, p0=p0, p1=p1), call)
 
     def shift(self, seq_id: int, p0: int, by: int) -> None:
-        """llama_memory_seq_add of all positions from `p0` on. Raises RefusedCall where llama.cpp would abort."""
+        """llama_memory_seq_add of all positions from `p0` on. Raises RefusedCall if llama.cpp would abort."""
         memory = lib.llama_get_memory(self.ctx)
         if not lib.llama_memory_can_shift(memory):
             raise RefusedCall(tr("This model's positions cannot be moved."))
@@ -168,7 +168,7 @@ class RawContext(BareContext):
         self._follow(partial(Mirror.seq_add, seq_id=seq_id, p0=p0, p1=-1, shift=by), call)
 
     def span(self, seq_id: int) -> tuple[int, int]:
-        """First and last position of a sequence, -1 and -1 where it has none."""
+        """First and last position of a sequence, -1 and -1 if it has none."""
         assert 0 <= seq_id < self.n_seq_max
         memory = lib.llama_get_memory(self.ctx)
         return int(lib.llama_memory_seq_pos_min(memory, seq_id)), int(lib.llama_memory_seq_pos_max(memory, seq_id))
@@ -181,7 +181,7 @@ class RawContext(BareContext):
 
     def restore(self, seq_id: int, state: bytes, tokens: Sequence[int] = ()) -> None:
         """llama_state_seq_set_data: the state of these tokens into free cells, wherever they are. Raises ContextError
-        where there is no room.
+        if there is no room.
         """
         assert 0 <= seq_id < self.n_seq_max
         memory = ctypes.create_string_buffer(state, len(state))
@@ -212,7 +212,7 @@ class RawContext(BareContext):
         return self._watch.mirror
 
     def recording(self) -> Recording:
-        """All calls so far. Raises ContextError where they were not recorded."""
+        """All calls so far. Raises ContextError if they were not recorded."""
         assert self._watch is not None
         return self._watch.recording()
 
@@ -222,7 +222,7 @@ class RawContext(BareContext):
 
 
 def _taken(answer: Answer, n: int) -> Answer:
-    """The answer to `n` tokens. Raises ContextError where llama.cpp refused them."""
+    """The answer to `n` tokens. Raises ContextError if llama.cpp refused them."""
     if answer.rc != 0:
         raise ContextError(
             tr("llama.cpp could not read {n:,} tokens: {why}.").format(n=n, why=answer.refusal or answer.rc)

@@ -148,7 +148,7 @@ def _read(window: Window, text: Text, *, judged: bool) -> Reading:
 
 
 def _check(bench: Bench, context: RawContext) -> None:
-    """Raises UserError where positions cannot be moved."""
+    """Raises UserError if positions cannot be moved."""
     settings = bench.settings
     geometry = planned(bench.model, settings)
     traits = context_traits(bench.model.traits, geometry, settings, bench.model.vocab.n_tokens, context.said)

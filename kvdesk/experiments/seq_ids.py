@@ -34,7 +34,7 @@ CELLS = marked("cells") + ": "
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Which id a request gets. ids: "one", "fresh" for ever, or "recycled" within n_seq_max; cleaned: its cells are
+    """Which id a request gets. ids: "one", "fresh" forever, or "recycled" within n_seq_max; cleaned: its cells are
     removed when the request is over; narrow: in a cache with room for two requests.
     """
 

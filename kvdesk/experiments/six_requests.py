@@ -40,7 +40,7 @@ GROWS = 2.0
 """The last request over the first from which a program is said to become slower; in the story it is 9.2."""
 MOST_TIMES = 60
 """A program is stopped after this many times the time of the right one: threads that wait for each other on a busy
-machine take for ever."""
+machine take forever."""
 YARDSTICK = marked("yardstick")
 CELLS = marked("cells") + ": "
 
@@ -51,7 +51,7 @@ class Program:
 
     whole      sends the whole sequence at each step, not only what is new
     record     keeps the tokens of earlier requests in front of those of the next
-    fresh_id   a sequence id of its own for each request, else always 0
+    fresh_id   its own sequence id for each request, else always 0
     go_on      positions go on behind the last one in the cache, else they are the places in the sequence
     removal    of the cells before what is sent does not follow them: "right" those of its sequence, "wrong" those of
                another one, or "none"

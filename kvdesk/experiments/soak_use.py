@@ -21,7 +21,7 @@ from kvdesk.settings import CachePolicy, ContextSettings, Overflow, Sampling
 from kvdesk.translation import tr
 
 STORES = ("saved conversations", "being written to disk", "undo")
-"""Rows of the memory table that fill with use up to a limit of their own."""
+"""Rows of the memory table that fill with use up to their own limit."""
 MOST_CHATS = 8
 WORDS = ("puffin", "gull", "lamp", "rain", "glass", "whale", "harbour", "winter", "über", "海")
 POLICY = CachePolicy(memory_mb=64, disk_mb=0, follow_load=False)
@@ -95,7 +95,7 @@ class MixedUse:
         return 1e3 / stats.decode_tok_s
 
     def take_gaps(self) -> tuple[list[float], list[int]]:
-        """`gaps` and `n_kv`, which begin anew."""
+        """`gaps` and `n_kv`, which begin again."""
         taken = self.gaps, self.n_kv
         self.gaps, self.n_kv = [], []
         return taken

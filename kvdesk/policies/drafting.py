@@ -52,7 +52,7 @@ class Price(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Draft:
     """Tokens of each answer in the next batch, 1: no guess is in it; how many times as quick that is expected to be as
-    one token of each at a time. price: of the cheapest batch, where none has a guess; None where nothing was guessed,
+    one token of each at a time. price: of the cheapest batch, where none has a guess; None if nothing was guessed,
     or no cost is known.
     """
 
@@ -121,7 +121,7 @@ class DraftSize:
 
 
 def _shared(chances: Sequence[Chance], n: int) -> tuple[int, ...]:
-    """`n` tokens shared among these answers so that most are right, at least one each; () where they may have fewer."""
+    """`n` tokens shared among these answers so that most are right, at least one each; () if they may have fewer."""
     if sum(chance.most for chance in chances) < n:
         return ()
     sizes = [1] * len(chances)

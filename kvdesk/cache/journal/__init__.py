@@ -97,7 +97,7 @@ class Journal:
         return [cells for cache in self._mirror.caches for cells in cache.streams]
 
     def _placed(self, decode: DecodeRecord, streams: list[StreamCells]) -> Patches | None:
-        """The changes of each decode, from its placements; None where they do not tell all: not everything was placed.
+        """The changes of each decode, from its placements; None if they do not tell all: not everything was placed.
 
         Where window cells were replaced, the streams of the window (a small cache) are compared instead: what one
         ubatch purges another may fill again, a purge takes a sequence out of shared cells too, and an attempt that

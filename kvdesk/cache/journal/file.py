@@ -70,7 +70,7 @@ class JournalHeader:
 
 
 def save_journal(path: Path, recording: Recording, header: JournalHeader) -> None:
-    """Write a recording; a file that was there is replaced at the end. Raises UserError where it cannot be written."""
+    """Write a recording; a file that was there is replaced at the end. Raises UserError if it cannot be written."""
     try:
         with replacing(path) as part, part.open("w", encoding="utf-8", newline="\n") as out:
             out.writelines(journal_lines(recording, header))

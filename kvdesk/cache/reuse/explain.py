@@ -29,7 +29,7 @@ class Cause(StrEnum):
     EVICTED = "evicted"  # its cells had been removed for another conversation, or by hand
     EXACT = "exact answers"  # what was written, and what was read behind the last whole block, is read again
     CONTINUED = "continued"  # everything held is a prefix of the prompt: only what is new was prefilled
-    REGENERATED = "regenerated"  # the prompt is a prefix of what was held: an answer is given anew
+    REGENERATED = "regenerated"  # the prompt is a prefix of what was held: an answer is generated again
     RECURRENT = "recurrent state"  # the state cannot be cut, so all was computed again
     WINDOW = "window lost"  # the sliding window before the divergence was no longer in the cache
     BLANKS = "other blank lines"  # the template writes those beside reasoning otherwise than the model did
@@ -42,7 +42,7 @@ class Cause(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """The events between two turns. Strings are reasons in words, "" where it did not happen.
+    """The events between two turns. Strings are reasons in words, "" if it did not happen.
 
     evicted          why cells of the sequence had been removed
     edited           which message was changed, such as "your second message"
@@ -91,7 +91,7 @@ def explain(
     """Explain a turn whose sequence held the tokens `held` when the prompt came.
 
     reused  tokens that stayed in the cache, if it is known; else what the facts allow: the common prefix, but at least
-            one token is decoded, since logits are needed, and nothing where a part cannot be kept
+            one token is decoded, since logits are needed, and nothing if a part cannot be kept
     """
     facts = facts or Facts()
     same = common_prefix(held, prompt)

@@ -87,9 +87,9 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class PromptChange:
-    """`message`: the first that differs, from 1, 0 where it is none; `sentence`: what happened, "" for nothing.
+    """`message`: the first that differs, from 1, 0 if it is none; `sentence`: what happened, "" for nothing.
 
-    field     of that message, or the tool, such as `content` or `tools[2]`; "" where the whole message is another
+    field     of that message, or the tool, such as `content` or `tools[2]`; "" if the whole message is another
     position  of the first character in it that differs, from 0
     usual     the usual cause, where the texts show one
     """
@@ -344,7 +344,7 @@ def _inserted(old: Sequence[Part], new: Sequence[Part], at: int) -> PromptChange
 
 
 def _left_out(longer: Sequence[Part], shorter: Sequence[Part], at: int) -> Sequence[Part]:
-    """The parts from `at` on without which `longer` goes on as `shorter` does; () where it does not, and where they
+    """The parts from `at` on without which `longer` goes on as `shorter` does; () if it does not, and where they
     come later.
     """
     for later in range(at + 1, len(longer)):

@@ -1,4 +1,4 @@
-"""What the cache spared a run of requests, and what it missed: counts, causes and sentences.
+"""What the cache saved a run of requests, and what it missed: counts, causes and sentences.
 
 Pure: the figures of requests (`TurnStats`) are added up. A miss is a request that read tokens again which the cache had
 held; new text is none, nor is the first request of a conversation.

@@ -80,7 +80,7 @@ _SENTENCES: Final = {
 
 
 def cause_in_answer(held: str, prompt: str) -> UsualCause | None:
-    """The cause where texts differ inside an earlier answer; None where the answer was changed otherwise. The texts
+    """The cause where texts differ inside an earlier answer; None if the answer was changed otherwise. The texts
     from the beginning of the answer on.
     """
     if _THINKING.search(held) or _THINKING.search(prompt):
@@ -109,7 +109,7 @@ def _begin_alike(held: str, prompt: str) -> bool:
 
 
 def usual_cause(held: str, prompt: str) -> UsualCause | None:
-    """The first cause that fits; None where none does. The texts around the first difference: of what the cache held,
+    """The first cause that fits; None if none does. The texts around the first difference: of what the cache held,
     and of the prompt. The same text in other tokens has none.
     """
     if held.startswith(prompt) or prompt.startswith(held):

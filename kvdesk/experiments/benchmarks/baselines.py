@@ -27,7 +27,7 @@ class BareLoop(BareContext):
         return (n_tokens - 1) / seconds
 
     def together_tok_s(self, prompts: Sequence[Sequence[int]], n_tokens: int) -> float:
-        """Prefill each prompt as a sequence of its own, then generate `n_tokens` of each, all in one batch a step;
+        """Prefill each prompt as a separate sequence, then generate `n_tokens` of each, all in one batch a step;
         tokens per second of the generation. At most `n_seq_max` prompts.
         """
         self.clear()

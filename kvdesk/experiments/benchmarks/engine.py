@@ -165,7 +165,7 @@ def _prefill_in_one_context(
     other, the longest prompts next to each other. Runs in one context differ by 1 %, contexts by 10 %.
 
     The engine's batches are smaller than llama.cpp's by default: llama_decode computes `n_ubatch` tokens at once either
-    way. Where the engine's `n_ubatch` is not llama.cpp's, the bare loop has a context of its own. What the bare loop
+    way. Where the engine's `n_ubatch` is not llama.cpp's, the bare loop has a separate context. What the bare loop
     does in the engine's is not in its mirror: it leaves an empty cache behind if it runs first, else no answer follows.
     """
     headless.do(RebuildContext(settings))
@@ -299,7 +299,7 @@ def _repacked_bytes(path: Path) -> int:
 
 
 def _resident_bytes(path: Path, settings: ContextSettings) -> int:
-    """Largest resident memory of a chat in a process of its own, as that process sees it."""
+    """Largest resident memory of a chat in a separate process, as that process sees it."""
     with Child(child_command("--chat-alone", str(path), settings.model_dump_json())) as child:
         return int(child.receive_value())
 

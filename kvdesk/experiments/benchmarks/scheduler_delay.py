@@ -8,7 +8,7 @@ _TASKS = Path("/proc/self/task")
 
 
 def waited_s() -> float:
-    """Seconds all threads have waited for a processor so far; 0.0 where the system does not tell (proc(5), schedstat).
+    """Seconds all threads have waited for a processor so far; 0.0 if the system does not tell (proc(5), schedstat).
 
     Threads of one decode wait for each other, so what one of them waits makes the decode longer by as much.
     """

@@ -1,4 +1,4 @@
-"""Plays cases in a process of its own, on whatever libllama that has loaded. It may die of it at any call."""
+"""Plays cases in a separate process, on whatever libllama that has loaded. It may die of it at any call."""
 
 from __future__ import annotations
 

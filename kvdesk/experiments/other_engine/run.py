@@ -88,7 +88,7 @@ class Verified:
 def verify(
     folder: Path, models: Sequence[Path], n_ops: int, seed: int, on_played: Callable[[Played], None] = lambda _: None
 ) -> Verified:
-    """Audit the libllama in `folder` over `models`. Raises UserError where it cannot be loaded or has another ABI."""
+    """Audit the libllama in `folder` over `models`. Raises UserError if it cannot be loaded or has another ABI."""
     with ExitStack() as stack:
         other, own = (stack.enter_context(_Engine(at)) for at in (str(folder), ""))
         library, known = other.library, own.library

@@ -101,7 +101,7 @@ class _Maker:
 
     def _turn(self, chat: _Chat) -> None:
         prompt, answer = self._draw(self._length(self._day.prompt)), self._draw(self._length(self._day.answer))
-        if len(chat.tokens) + len(prompt) + len(answer) > self._day.n_cells:  # too long: it begins anew
+        if len(chat.tokens) + len(prompt) + len(answer) > self._day.n_cells:  # too long: it begins again
             self._leave(chat)
             chat.tokens, chat.ends = list(self._system), []
         self._clock += 1

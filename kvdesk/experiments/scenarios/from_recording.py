@@ -38,7 +38,7 @@ def history_of(recording: Recording) -> History:
     """All of it. What is there at the beginning is `Loaded`. A token that the recording does not know is a number of
     its own, above 2**32, so that it equals no other.
 
-    Raises UserError where there are no cells to read: a recurrent model.
+    Raises UserError if there are no cells to read: a recurrent model.
     """
     if not recording.shape.caches:
         raise UserError(tr("This journal is of a recurrent model: it has no cells to tell a history by."))

@@ -79,7 +79,7 @@ class Sequences:
         self.tokens: dict[int, list[int]] = {}
 
     def follow(self, event: Event) -> None:
-        """Raises KeyError where the event is about a sequence that holds nothing."""
+        """Raises KeyError if the event is about a sequence that holds nothing."""
         match event:
             case Read(seq_id, tokens) | Wrote(seq_id, tokens) | Loaded(seq_id, tokens):
                 self.tokens.setdefault(seq_id, []).extend(tokens)

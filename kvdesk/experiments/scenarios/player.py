@@ -12,7 +12,7 @@ States = dict[tuple[int, ...], bytes]
 
 
 class Player:
-    """states: what `Loaded` takes; it is read where there is none, and put in.
+    """states: what `Loaded` takes; it is read if there is none, and put in.
 
     Token ids that the model does not have are taken modulo its number of them: the time is the same.
     """
@@ -24,7 +24,7 @@ class Player:
     def do(self, event: Event) -> list[float]:
         """Seconds in llama_decode, one for each call; none where nothing is computed for an answer.
 
-        Raises ContextError where llama.cpp takes something not, and RefusedCall where a model cannot do it.
+        Raises ContextError if llama.cpp takes something not, and RefusedCall if a model cannot do it.
         """
         context, held = self._context, self._sequences.tokens
         seconds: list[float] = []

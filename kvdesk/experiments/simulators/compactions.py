@@ -68,7 +68,7 @@ class Moved(NamedTuple):
 
 
 def simulate(history: Iterable[Event], geometry: Geometry, way: Way, when: When, most_moves: int) -> Moved:
-    """Only the first stream of the first cache is defragmented. Raises ContextError where the history does not fit."""
+    """Only the first stream of the first cache is defragmented. Raises ContextError if the history does not fit."""
     mirror = Mirror(geometry)
     cells = mirror.caches[0].streams[0]
     sequences = Sequences()

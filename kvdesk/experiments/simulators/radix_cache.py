@@ -143,7 +143,7 @@ class RadixCache:
             node = node.parent
 
     def _take(self, n: int) -> list[int]:
-        """Raises NoRoom where eviction does not help."""
+        """Raises NoRoom if eviction does not help."""
         if len(self._free) < n:
             self._evict(n - len(self._free))
         if len(self._free) < n:

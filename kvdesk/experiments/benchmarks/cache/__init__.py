@@ -1,1 +1,1 @@
-"""`kvdesk bench cache`: what the cache spares, scenario by scenario."""
+"""`kvdesk bench cache`: what the cache saves, scenario by scenario."""

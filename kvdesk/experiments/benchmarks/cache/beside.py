@@ -88,7 +88,7 @@ class Both(NamedTuple):
 def in_empty_cache(bench: Bench) -> Outcome:
     """A conversation generates while another one reads 2,000 tokens.
 
-    Each reading is judged over the same one alone, before and after it, in a context of its own, since where the memory
+    Each reading is judged over the same one alone, before and after it, in a separate context, since where the memory
     of one lies is worth 10 %.
     """
     settings = _settings(bench)

@@ -37,7 +37,7 @@ def two_busy(bench: Bench) -> Outcome:
 
 
 def _under_load(bench: Bench, n_busy: int) -> Outcome:
-    """Each way has an engine of its own, so that what one has learned about the load stays with it."""
+    """Each way has a separate engine, so that what one has learned about the load stays with it."""
     most = default_threads()
     fixed = {str(n): n for n in sorted({1, 2, most}) if n <= most}
     if most < 2:

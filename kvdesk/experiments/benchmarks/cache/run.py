@@ -1,4 +1,4 @@
-"""`kvdesk bench cache`: what the cache spares, scenario by scenario. Each figure is a ratio within one run.
+"""`kvdesk bench cache`: what the cache saves, scenario by scenario. Each figure is a ratio within one run.
 
 After every scenario the whole cache of each engine it used is audited: a figure of a wrong map would count for nothing.
 """

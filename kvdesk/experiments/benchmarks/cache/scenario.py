@@ -70,7 +70,7 @@ def of(events: list[Event], kind: type[E]) -> list[E]:
 
 
 def ended(headless: HeadlessEngine, commands: list[Generate]) -> list[TurnStats]:
-    """How these answers ended; their conversations are closed. Raises UserError where one was not completed."""
+    """How these answers ended; their conversations are closed. Raises UserError if one was not completed."""
     over = of(headless.events, TurnEnded)
     if len(over) != len(commands) or any(e.state != "complete" for e in over):
         raise UserError("; ".join(e.note for e in over if e.note) or "An answer did not come to its end.")

@@ -47,7 +47,7 @@ def beside(bench: Bench) -> Outcome:
 
 def _reading(headless: HeadlessEngine) -> tuple[int, float, float]:
     """Steps until the other answer begins, its tokens a second until the conversation is verified, and those of the
-    same answer afterwards. Raises UserError where it is not verified.
+    same answer afterwards. Raises UserError if it is not verified.
     """
     engine = headless.engine
     kept, writing = asked(text_of_tokens(headless, N_VERIFIED), ONE_TOKEN), asked(QUESTION, LONG_ANSWER)
@@ -80,7 +80,7 @@ def _n_tokens(headless: HeadlessEngine, writing: Generate) -> int:
 
 
 def _step_until(headless: HeadlessEngine, is_over: Callable[[], bool]) -> int:
-    """The steps that it took. Raises UserError where something failed, or nothing is left to do."""
+    """The steps that it took. Raises UserError if something failed, or nothing is left to do."""
     n_steps = 0
     while not is_over():
         for failed in of(headless.events, CommandFailed):
