@@ -177,7 +177,7 @@ def _architecture(reader: _Reader, geometry: Geometry) -> str:
     architecture = bytes(reader.take(length, "architecture")).decode("utf-8", errors="replace")
     if architecture != geometry.facts.architecture:
         raise BlobError(
-            tr("The saved state is of a {architecture} model, not of {architecture2}.").format(
+            tr("The saved state is from a {architecture} model, not from {architecture2}.").format(
                 architecture=architecture, architecture2=geometry.facts.architecture
             )
         )

@@ -41,7 +41,7 @@ def server_url(text: str) -> str:
         parts = urlsplit(text)
         port = parts.port
     except ValueError as error:
-        raise UserError(tr("This is no address of a server."), str(error)) from error
+        raise UserError(tr("This is not the address of a server."), str(error)) from error
     if parts.scheme not in ("http", "https"):
         raise UserError(tr("The address of a server begins with http:// or https://."))
     host = parts.hostname or ""

@@ -186,7 +186,7 @@ class ContextRuntime:
     def _why_no_drafts(self) -> str | None:
         """Why no guessed tokens may be in the batches of answers; None: they may."""
         if not self.context.traits.geometry.most_removable:
-            return tr("No drafts: this model's memory cannot give back a wrong token.")
+            return tr("No drafts: this model's memory cannot remove a wrong token.")
         if self.context.settings.exact and self.context.block > 1:
             return tr(
                 "No drafts: with exact answers a token is computed alone, among others it is rounded differently."

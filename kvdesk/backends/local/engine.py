@@ -74,8 +74,8 @@ from kvdesk.values import replace
 
 VIEW_INTERVAL_S = 0.04
 """Least time between two views; single tokens are reported and shown every `answer_events.TELL_S`."""
-_ANEW = marked("The context was made anew.")
-_NO_COPY = marked("There is no memory for a copy of the cache.")
+_ANEW = marked("The context was rebuilt.")
+_NO_COPY = marked("There is not enough memory for a copy of the cache.")
 _log = logging.getLogger(__name__)
 
 Question = (
@@ -407,7 +407,7 @@ class Engine:
         session = self._require()
         assert self._cache_operations is not None
         if self._scheduler.jobs.running:
-            raise UserError(tr("Wait until the work that is being shown has ended, or cancel it."))
+            raise UserError(tr("Wait until the running work has ended, or cancel it."))
         if isinstance(command.operation, Undo):
             copy = self._cache_operations.blobs.before(command.operation.operation)
             if copy.made_with is not None:
@@ -426,7 +426,7 @@ class Engine:
     def _transfer(self, command: TransferSequence) -> None:
         runtime = self._require().runtime
         if self._scheduler.jobs.running:
-            raise UserError(tr("Wait until the work that is being shown has ended, or cancel it."))
+            raise UserError(tr("Wait until the running work has ended, or cancel it."))
         self._emit(transferred(runtime.context, runtime.cache_manager, runtime.operation_journal, command))
 
     def _fail(self, command: Command, error: Exception) -> None:

@@ -52,7 +52,7 @@ class LoadedModel:
             return self.template_problem
         if not self.prompts.traits().is_unknown:
             return ""
-        return tr("How this model marks its reasoning could not be found: it is shown as a part of the answer.")
+        return tr("kvdesk does not know how this model marks its reasoning, so it is shown as part of the answer.")
 
     @property
     def noise(self) -> tuple[float, float]:

@@ -1,6 +1,6 @@
-"""An answer as it streams from a server: chunks in, text and numbers out. Pure: knows no network.
+"""Assembles an answer that streams from a server: chunks in, text and numbers out. Pure: knows no network.
 
-What a server sends is not trusted: a chunk that is not as the protocol says ends the answer with one sentence.
+The server is not trusted: a chunk that violates the protocol ends the answer with one sentence.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 @dataclass(slots=True)
 class Answer:
-    """What came of one answer. Times by time.perf_counter, in seconds.
+    """The result of one answer. Times by time.perf_counter, in seconds.
 
-    asked_at     when a person asked
-    continued    the text that is continued: a server that begins again and repeats it is not told twice
+    asked_at     when the user asked
+    continued    the text that is continued; if a server repeats it, it is not passed on again
     """
 
     asked_at: float
@@ -44,10 +44,10 @@ class Answer:
     first_at: float = 0.0
     last_at: float = 0.0
     _thinks: bool = False
-    _held: str = ""  # the beginning, while it may still repeat what is continued
+    _held: str = ""  # the beginning, while it may still repeat the continued text
 
     def take(self, data: str) -> str:
-        """The text of one event of the stream, "" for one without. Raises ServerError."""
+        """The text of one event of the stream, "" if it has none. Raises ServerError."""
         try:
             chunk = json.loads(data)
         except (ValueError, RecursionError) as error:
@@ -66,7 +66,7 @@ class Answer:
         return self._counted(self._text_of(chunk, data))
 
     def end(self) -> str:
-        """The stream is over; what was held back of its text. Raises Broken if it ended in its middle."""
+        """The end of the stream: returns the text that was held back. Raises Broken if it ended too early."""
         if not self.finish:
             raise Broken("the stream ended without a finish_reason")
         return self._released(force=True) + (END if self._thinks else "")
@@ -89,7 +89,7 @@ class Answer:
         return self._marked(text or "", thought or "")
 
     def _marked(self, text: str, thought: str) -> str:
-        """Reasoning that comes in a separate field stands between the marks that models write."""
+        """Reasoning from a separate field is put between the marks that models write."""
         marked = ""
         if thought:
             marked = thought if self._thinks else BEGINNING + thought
@@ -116,7 +116,7 @@ class Answer:
         return self._released(force=False)
 
     def _released(self, *, force: bool) -> str:
-        """What is certain not to repeat the text that is continued."""
+        """The text that surely does not repeat the continued one."""
         held, before = self._held, self.continued
         if not before:
             return ""
@@ -128,25 +128,25 @@ class Answer:
 
     @property
     def ended(self) -> tuple[MessageState, str, FinishReason]:
-        """State, note and why, of a stream that came to its end."""
+        """State, note and reason of a stream that ended normally."""
         match self.finish:
             case "length":
                 return "complete", tr(LIMIT_NOTE).format(n=f"{self.n_generated:,}"), "limit"
             case "content_filter":
                 return "stopped", tr("The server's content filter has ended it."), "stopped"
             case "tool_calls" | "function_call":
-                return "stopped", tr("The model called a tool, which kvdesk has not offered."), "stopped"
+                return "stopped", tr("The model called a tool that kvdesk has not offered."), "stopped"
             case _:
                 return "complete", "", "end"
 
     @property
     def n_generated(self) -> int:
-        """Tokens: as the server counts them, else the chunks that came, which are tokens as a rule."""
+        """Tokens as the server counts them, else the number of chunks, which are usually tokens."""
         return _number(self.usage, "completion_tokens") or _number(self.timings, "predicted_n") or self.n_chunks
 
     @property
     def stats(self) -> TurnStats:
-        """In numbers: the server's own where it tells them, else by this clock."""
+        """Statistics: the server's own if it sends them, else by this clock."""
         cached = _number(self.usage.get("prompt_tokens_details"), "cached_tokens") or _number(self.timings, "cache_n")
         prompt = _number(self.usage, "prompt_tokens") or cached + _number(self.timings, "prompt_n")
         cached = min(cached, prompt)
@@ -169,7 +169,7 @@ class Answer:
 
     @property
     def read(self) -> tuple[int, int, float] | None:
-        """Tokens of the prompt that are read, of how many, and how fast: while a server tells."""
+        """Tokens of the prompt that are read, of how many, and how fast, while the server reports it."""
         total, done = _number(self.progress, "total"), _number(self.progress, "processed")
         if not total:
             return None
@@ -179,7 +179,7 @@ class Answer:
 
 
 def _number(value: object, name: str) -> int:
-    """A count of an object, 0 if there is none."""
+    """A count in an object, 0 if there is none."""
     found = value.get(name) if isinstance(value, dict) else None
     return int(found) if isinstance(found, int | float) and 0 < found < 1 << 40 else 0
 

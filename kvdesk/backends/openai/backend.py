@@ -1,6 +1,6 @@
-"""A server as a back end: a model of it is opened by asking what it is, and answers stream from it.
+"""A server as a back end: opening a model asks the server what it is, and answers stream from it.
 
-The network has a separate thread (`Network`), whose tasks leave events in a queue; `step` passes them on.
+The network has a separate thread (`Network`), whose tasks put events into a queue; `step` passes them on.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _NOTHING = TurnStats(0, 0, 0, 0, 0.0, 0.0, 0.0)
 
 @dataclass(slots=True)
 class _Turn:
-    """An answer under way. `note`: said where it is ended by us."""
+    """A running answer. `note`: shown if kvdesk ends it."""
 
     command: Generate
     task: Running | None = None
@@ -56,7 +56,7 @@ class _Turn:
 
 @dataclass(frozen=True, slots=True)
 class _Open:
-    """The server that is connected."""
+    """The connected server."""
 
     load: LoadModel
     endpoint: Endpoint
@@ -74,7 +74,7 @@ class _Seen:
 
 
 class OpenAIBackend:
-    """`key_of`: the key for the server at an address, "" if it needs none; called on the network's thread."""
+    """`key_of`: returns the key for a server's address, "" if it needs none; called on the network's thread."""
 
     idle_work_due = False
 
@@ -87,9 +87,9 @@ class OpenAIBackend:
         self._loading: LoadModel | None = None
         self._loads: Running | None = None
         self._open: _Open | None = None
-        self._features = frozenset({Feature.CHAT})  # of the server that is open, as it allows them now
+        self._features = frozenset({Feature.CHAT})  # of the open server, as it currently allows
         self._far: FarCache | None = None  # what another kvdesk shows
-        self._blocks: BlockWatch | None = None  # what vLLM or SGLang tells
+        self._blocks: BlockWatch | None = None  # what vLLM or SGLang reports
         self._follows: Running | None = None
 
     @property
@@ -121,7 +121,7 @@ class OpenAIBackend:
                 pass
 
     def step(self) -> None:
-        """Pass on what has come."""
+        """Pass on what has arrived."""
         while not self._arrived.empty():
             event = self._arrived.get()
             if isinstance(event, _Open):
@@ -142,7 +142,7 @@ class OpenAIBackend:
     def request_stop(self, answer: MessageId) -> None:
         turn = self._turns.get(answer)
         if turn is not None and turn.task is not None:
-            turn.task.cancel()  # closes the connection: the server hears of it at once
+            turn.task.cancel()  # closes the connection, so the server notices at once
 
     def request_cancel(self) -> None:
         pass
@@ -177,7 +177,7 @@ class OpenAIBackend:
         self._loads = self._network.start(self._connect(command, command.source))
 
     async def _connect(self, command: LoadModel, endpoint: Endpoint) -> None:
-        """Ask what the server is. The connection before stays until this one is known to work."""
+        """Ask what the server is. The previous connection stays until this one is known to work."""
         from kvdesk.backends.openai import kinds, problems
         from kvdesk.backends.openai.client import client_of
 
@@ -196,7 +196,7 @@ class OpenAIBackend:
             self._put(opened)
             self._put(ModelLoaded(info_of(asked, opened.endpoint), limit=asked.found.limit))
             client = None
-        except Exception as error:  # noqa: BLE001 - whatever it is, it costs this load
+        except Exception as error:  # noqa: BLE001 - whatever it is, it fails this load
             problem = problems.problem_of(error, 15.0)
             sentence = tr("{name}: {sentence}").format(name=endpoint.label, sentence=problem)
             self._put(CommandFailed(command, sentence, problem.detail))
@@ -236,7 +236,7 @@ class OpenAIBackend:
             self._follows = self._network.start(self._blocks.run())
 
     def _seen(self, seen: _Seen) -> None:
-        """Pass on what is seen of the server that is open, not what is left of the one before."""
+        """Pass on events of the open server, not late ones of the previous server."""
         if seen.of is not self._open:
             return
         if isinstance(seen.event, bool):
@@ -273,7 +273,7 @@ class OpenAIBackend:
             state, note, finish = answer.ended
         except asyncio.CancelledError:
             state, note = turn.state, turn.note
-        except Exception as error:  # noqa: BLE001 - whatever it is, it costs this answer
+        except Exception as error:  # noqa: BLE001 - whatever it is, it fails this answer
             problem = problems.problem_of(error, SILENT_S)
             state, note = "interrupted" if answer.n_chars else "failed", str(problem)
         stats = answer.stats
@@ -298,7 +298,7 @@ class OpenAIBackend:
             if response.status_code != 200:
                 await read_ok(response)
             if response.headers.get("content-type", "").startswith("application/json"):
-                whole = await read_some(response)  # a server that does not stream
+                whole = await read_some(response)  # a server without streaming
                 as_json(whole)
                 self._said(command, answer, whole.decode("utf-8", "replace"))
             else:
@@ -323,7 +323,7 @@ class OpenAIBackend:
     # --- inside -------------------------------------------------------------------------------------------------------
 
     def _put(self, event: Event | _Open | _Seen) -> None:
-        """From the network's thread."""
+        """Called on the network's thread."""
         self._arrived.put(event)
         self.wake()
 
@@ -342,7 +342,7 @@ MOST_EVENT = 4 << 20
 
 
 def info_of(asked: Asked, endpoint: Endpoint) -> ModelInfo:
-    """The model as the window shows it, with the name of its server: that is kept with every answer."""
+    """The model as the window shows it, with its server's name, which is stored with every answer."""
     meta = asked.entries[endpoint.model].get("meta")
     known = meta if isinstance(meta, dict) else {}
 
@@ -362,7 +362,7 @@ def info_of(asked: Asked, endpoint: Endpoint) -> ModelInfo:
 
 
 def short_name(model: str) -> str:
-    """A model's name without folders and the ending of its file: servers name it by its path, too."""
+    """A model's name without folders and file extension, because servers also name it by path."""
     return model.rstrip("/").rsplit("/", 1)[-1].removesuffix(".gguf") or model
 
 

@@ -1,8 +1,8 @@
-"""KV events of vLLM and SGLang over ZMQ, heard on a separate thread that keeps the tree of blocks.
+"""Reads KV events of vLLM and SGLang over ZMQ, in a thread that owns the tree of blocks.
 
-Live messages come from a PUB socket: topic, number (8 bytes, big-endian), msgpack. Missed ones are asked for at the
-ROUTER socket beside it, by the number of the first; it answers with as many as it has kept and ends with -1. Replies
-have two frames (older vLLM) or three (with the topic: newer vLLM, SGLang 0.5). Source: ZmqEventPublisher in
+Live messages come from a PUB socket: topic, number (8 bytes, big-endian), msgpack. Missed ones are requested from the
+ROUTER socket beside it, by the number of the first. It sends as many as it has kept and ends with -1. Replies have two
+frames (older vLLM) or three (with the topic: newer vLLM, SGLang 0.5). Source: ZmqEventPublisher in
 vllm/distributed/kv_events.py and sglang/srt/disaggregation/kv_events.py.
 """
 
@@ -24,20 +24,20 @@ from kvdesk.values import dataclass
 
 END: Final = (-1).to_bytes(8, "big", signed=True)
 TOLD_S: Final = 0.2
-"""From one map to the next."""
+"""Interval between two maps."""
 REPLAY_S: Final = 2.0
-"""So long a silent replay socket is waited for."""
+"""How long a silent replay socket is waited for."""
 SILENT_S: Final = 3.0
-"""So long after the start nobody needs to publish at the address."""
+"""After the start, how long there may be no publisher at the address."""
 POLL_MS: Final = 50
 MOST_WAITING: Final = 100_000
-"""Messages that ZMQ keeps for us."""
+"""Messages that ZMQ queues."""
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class EventsAddress:
-    """Where a server publishes: `tcp://host:port` each; replay "" if missed messages cannot be had."""
+    """Where a server publishes: `tcp://host:port` each; replay "" if missed messages are not available."""
 
     live: str
     replay: str = ""
@@ -46,7 +46,7 @@ class EventsAddress:
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """What is known now. `problem`: a sentence where something is wrong, with the last map that was right."""
+    """What is currently known. `problem`: a sentence if something is wrong, with the last correct map."""
 
     map: BlockMap
     problem: str = ""
@@ -68,7 +68,7 @@ class BlockEventReader:
         self._changed = True
 
     def start(self) -> None:
-        """Begin to listen. Raises UserError if pyzmq is not installed or the address is none."""
+        """Begin to listen. Raises UserError if pyzmq is not installed or the address is invalid."""
         try:
             import zmq
         except ImportError as error:
@@ -79,7 +79,7 @@ class BlockEventReader:
                     probe.linger = 0
                     probe.connect(address)
             except zmq.ZMQError as error:
-                sentence = tr("{address} is no address of KV events.").format(address=address)
+                sentence = tr("{address} is not an address for KV events.").format(address=address)
                 raise UserError(sentence, str(error)) from error
         self._thread.start()
 
@@ -120,7 +120,7 @@ class BlockEventReader:
                 live.disable_monitor()
 
     def _follow_connection(self, context: Any, monitor: Any) -> None:
-        """Notice who begins to publish at the address, and who ends."""
+        """Notice publishers that appear or disappear at the address."""
         import zmq
         from zmq.utils.monitor import recv_monitor_message
 
@@ -132,17 +132,17 @@ class BlockEventReader:
             self._silence, self._changed = "", True
             if self._n_connected > 1 and not self._is_the_same(context):
                 self._forget()
-            self._replay(context, max(self._tree.next_seq, 0))  # what was published before or meanwhile, if it is kept
+            self._replay(context, max(self._tree.next_seq, 0))  # what was published before or meanwhile, if it was kept
 
     def _fall_silent(self) -> None:
         sentence = tr("No KV events come from {address}. Was the server started with --kv-events-config?")
         if self._n_connected:
-            sentence = tr("The server at {address} does not publish KV events any more.")
+            sentence = tr("The server at {address} no longer publishes KV events.")
         self._silence, self._changed = sentence.format(address=self._address.live), True
 
     def _is_the_same(self, context: Any) -> bool:
-        """Whether a publisher that was gone still has the last message that was heard. One that cannot be asked counts
-        as another: what it did meanwhile is not known.
+        """Whether a publisher that reappeared still has the last message that was read. If it cannot be asked, it
+        counts as another one, because what it did meanwhile is unknown.
         """
         last = self._tree.next_seq - 1
         if last < 0:
@@ -154,7 +154,7 @@ class BlockEventReader:
         self._last_live, self._changed = -1, True
 
     def _take_all(self, context: Any, live: Any, monitor: Any) -> None:
-        """Every message that waits, for at most TOLD_S: a busy server must not keep the map from being shown."""
+        """Read waiting messages for at most TOLD_S, so that a busy server does not delay the map."""
         import zmq
 
         until = time.monotonic() + TOLD_S
@@ -163,14 +163,14 @@ class BlockEventReader:
                 frames = live.recv_multipart(zmq.NOBLOCK)
             except zmq.Again:
                 return
-            self._follow_connection(context, monitor)  # it may be the first of a server that was started again
+            self._follow_connection(context, monitor)  # it may be the first message of a restarted server
             if len(frames) >= 2 and len(frames[-2]) == len(END):
                 self._take_live(context, int.from_bytes(frames[-2], "big"), frames[-1])
             else:
-                self._say(tr("A message of another kind came from the address of KV events."))
+                self._say(tr("A message that is not a KV event came from this address."))
 
     def _take_live(self, context: Any, seq: int, payload: bytes) -> None:
-        """Live numbers only rise; one that does not tells of a server that was started again."""
+        """Live numbers only rise; a lower one means that the server was restarted."""
         if seq <= self._last_live:
             self._forget()
         self._last_live = seq
@@ -184,7 +184,7 @@ class BlockEventReader:
             self._apply(seq, payload)
 
     def _replies(self, context: Any, first: int) -> Iterator[tuple[int, bytes]]:
-        """The messages from number `first` on that the replay socket sends, until its end. A silent one is said."""
+        """Messages from number `first` on, as sent by the replay socket. A silent socket is reported."""
         if not self._address.replay:
             return
         import zmq

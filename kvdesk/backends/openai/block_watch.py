@@ -1,4 +1,4 @@
-"""The blocks of a connected vLLM or SGLang: where it publishes them, and a view of them as they change."""
+"""Watches the blocks of a connected vLLM or SGLang: finds where it publishes them, and views them as they change."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from kvdesk.protocol.servers import ServerKind
 from kvdesk.translation import tr
 
 ASKED_S: Final = 2.0
-"""From one reading of /metrics to the next."""
+"""Interval between two readings of /metrics."""
 EXAMPLE: Final = ("tcp://*:5557", "tcp://*:5558")
-"""Those of the examples of both: vllm/config/kv_events.py, sglang KVEventsConfig."""
+"""Addresses in the examples of both: vllm/config/kv_events.py, sglang KVEventsConfig."""
 _WILDCARDS: Final = ("*", "0.0.0.0", "::", "[::]")
 _TCP: Final = re.compile(r"tcp://(.{1,255}):(\d{1,5})")
 
 
 async def events_address(client: httpx2.AsyncClient, kind: ServerKind) -> EventsAddress | None:
-    """Where a server publishes its KV events; None if it says that it does not, or is of another kind.
+    """Where a server publishes its KV events; None if it reports that it does not, or is of another kind.
 
-    vLLM 0.32 tells in /kv_event_sources, by the rank of each engine: the first is followed. The ports of the example
-    are tried with an older one. SGLang tells in /server_info. Raises UserError for an address that is not TCP's.
+    vLLM 0.32 lists them in /kv_event_sources, by the rank of each engine; the first is followed. For older versions the
+    ports of the example are tried. SGLang lists them in /server_info. Raises UserError if the address is not TCP.
     """
     host = urlsplit(str(client.base_url)).hostname or ""
     place = f"[{host}]" if ":" in host else host
@@ -51,7 +51,7 @@ async def events_address(client: httpx2.AsyncClient, kind: ServerKind) -> Events
 
 
 def _told_by_vllm(sources: object, place: str) -> EventsAddress | None:
-    """vLLM's description of its publishers (KVEventsConfig of vllm/config/kv_events.py), as they are bound."""
+    """vLLM's description of its publishers (KVEventsConfig of vllm/config/kv_events.py), as bound by the server."""
     ranks = [one for one in sources.values() if isinstance(one, dict)] if isinstance(sources, dict) else []
     if not ranks or ranks[0].get("publisher") != "zmq":
         return None
@@ -61,7 +61,7 @@ def _told_by_vllm(sources: object, place: str) -> EventsAddress | None:
 
 
 def _at(endpoint: str, place: str) -> str:
-    """The address of an endpoint as a server has bound it: wildcards stand for its own host. Raises UserError."""
+    """The address of an endpoint as bound by a server: wildcards mean its own host. Raises UserError."""
     if (found := _TCP.fullmatch(endpoint)) is None:
         sentence = tr("The server publishes its KV events at {address}, which only it can reach.")
         raise UserError(sentence.format(address=endpoint[:200]))
@@ -70,7 +70,7 @@ def _at(endpoint: str, place: str) -> str:
 
 
 def _told_by_sglang(told: Mapping[str, Any], place: str) -> EventsAddress | None:
-    """SGLang's description of its publisher (srt/runtime_context.py): wildcards stand for the server's own host."""
+    """SGLang's description of its publisher (srt/runtime_context.py): wildcards mean the server's own host."""
     live, replay, topic = (told.get(k) for k in ("endpoint_port_base", "replay_endpoint_port_base", "topic"))
     named = told.get("endpoint_host")
     host = named if isinstance(named, str) and named and named not in _WILDCARDS else place
@@ -85,8 +85,8 @@ def _is_port(value: object) -> bool:
 
 
 class BlockWatch:
-    """Call `run` on the network's thread; it ends when it is cancelled. `put` gets a `BlockMapView` whenever something
-    changed, from any thread.
+    """Call `run` on the network's thread; cancelling ends it. `put` gets a `BlockMapView` after every change, from any
+    thread.
     """
 
     def __init__(self, client: httpx2.AsyncClient, kind: ServerKind, put: Callable[[BlockMapView], None]) -> None:
@@ -98,7 +98,7 @@ class BlockWatch:
         self._reader: BlockEventReader | None = None
 
     async def run(self) -> None:
-        """Listen, and read what the server counts."""
+        """Listen, and read the server's counters."""
         reader = None
         try:
             address = await events_address(self._client, self._kind)
@@ -122,7 +122,7 @@ class BlockWatch:
                 await asyncio.to_thread(reader.close)
 
     async def used(self, model: str, messages: list[Any]) -> None:
-        """A prompt was sent: find the blocks it is made of. Servers that do not tokenize for others leave it out."""
+        """A prompt was sent, so find its blocks. Not possible with servers that do not tokenize for clients."""
         if self._reader is None:
             return
         body = {"model": model, "messages": messages, "add_generation_prompt": True}

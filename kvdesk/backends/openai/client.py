@@ -1,4 +1,4 @@
-"""The HTTP client of one server, and requests whose answers are small. Bounds what a server can make us keep."""
+"""The HTTP client of one server, and requests with small answers. Limits what a server can make kvdesk store."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from kvdesk.protocol.servers import is_this_computer
 
 CONNECT_S: Final = 10.0
 SILENT_S: Final = 600.0
-"""So long nothing may come: a long prompt takes minutes on a slow server, and a person can stop it at any time."""
+"""Longest silence: a long prompt takes minutes on a slow server, and the user can stop it at any time."""
 MOST_BYTES: Final = 8 << 20
-"""Of an answer that is not a stream."""
+"""Limit for an answer that is not a stream."""
 
 
 def client_of(url: str, key: str) -> httpx2.AsyncClient:
-    """A client of the server at `url`. No proxy stands between this computer and itself."""
+    """A client of the server at `url`. No proxy is used for this computer itself."""
     headers = {"User-Agent": f"kvdesk/{__version__}", "Accept-Encoding": "identity"}
     if key:
         headers["Authorization"] = f"Bearer {key}"
@@ -31,14 +31,14 @@ def client_of(url: str, key: str) -> httpx2.AsyncClient:
 
 
 async def get_json(client: httpx2.AsyncClient, path: str, silent_s: float = 15.0) -> Any:
-    """What is at `path`. Raises ServerError and the errors of httpx2."""
+    """The JSON at `path`. Raises ServerError and the errors of httpx2."""
     timeout = httpx2.Timeout(silent_s, connect=CONNECT_S)
     async with client.stream("GET", path, timeout=timeout) as response:
         return as_json(await read_ok(response))
 
 
 async def get_text(client: httpx2.AsyncClient, path: str, silent_s: float = 15.0) -> str:
-    """The same of a text."""
+    """The text at `path`. Raises ServerError and the errors of httpx2."""
     timeout = httpx2.Timeout(silent_s, connect=CONNECT_S)
     async with client.stream("GET", path, timeout=timeout) as response:
         return (await read_ok(response)).decode("utf-8", "replace")

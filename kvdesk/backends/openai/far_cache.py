@@ -1,7 +1,7 @@
-"""The cache of another kvdesk: its events are taken over as they come, and a recording of its cells is made of them.
+"""Follows the cache of another kvdesk: takes over its events as they arrive, and records its cells.
 
-What comes is not trusted: a view whose arrays do not fit together is refused as a message that cannot be read. Events
-of the other kvdesk's own chats are skipped; a message of a newer one is skipped and said once.
+The other side is not trusted: a view with inconsistent arrays is rejected as an unreadable message. Events of the other
+kvdesk's own chats are ignored. A message from a newer version is ignored, and reported once.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ from kvdesk.translation import tr
 from kvdesk.values import replace
 
 SILENT_S: Final = 30.0
-"""The other side says every ten seconds that it is there."""
+"""The other side sends a sign of life every ten seconds."""
 AGAIN_S: Final = (1.0, 2.0, 5.0, 10.0)
-"""Seconds before the first further attempts to connect, and before every one after them."""
+"""Seconds before each reconnection attempt; the last value repeats."""
 MOST_OWN: Final = 10_000
 MOST_EVENT: Final = 64 << 20
 MOST_CELLS: Final = 1 << 22
@@ -55,8 +55,8 @@ _SHOWN: Final = (
 
 
 class FarCache:
-    """`put` takes the events, and `allow` hears whether the server shows its cells from now on, both on the network's
-    thread. `recording` may be asked from another.
+    """`put` takes the events, and `allow` gets whether the server shows its cells from now on, both on the network's
+    thread. `recording` may be called from another.
     """
 
     def __init__(
@@ -66,11 +66,11 @@ class FarCache:
         self._recorder = ViewRecorder()
         self._done: list[OperationDone] = []
         self._unknown: set[str] = set()
-        self._own: dict[str, ConversationId] = {}  # chats of this kvdesk, by the names of their requests there
+        self._own: dict[str, ConversationId] = {}  # chats of this kvdesk, by the names of their requests on the server
         self._branches: dict[str, int] = {}
 
     def know(self, answer: str, conversation: ConversationId) -> None:
-        """An answer with this id is one of a chat of this kvdesk: its cells are that chat's from now on."""
+        """The answer with this id belongs to a chat of this kvdesk, and so do its cells from now on."""
         name = answer.removeprefix(ANSWER_ID)
         if name != answer and self._own.get(name) != conversation:
             self._own[name] = conversation
@@ -78,13 +78,13 @@ class FarCache:
                 del self._own[next(iter(self._own))]
 
     def recording(self) -> RecordingTaken | None:
-        """What was seen of the cells since the connection began; None before the first view."""
+        """The recording of the cells since the connection began; None before the first view."""
         recording = self._recorder.recording()
         return None if recording is None else RecordingTaken(recording)
 
     async def follow(self, client: httpx2.AsyncClient, *, shown: bool) -> None:
-        """Follow the events, and connect again where that breaks, until this task is cancelled. A restarted server
-        may have other keys. `shown`: whether it showed its cells when it was connected.
+        """Follow the events and reconnect after interruptions, until this task is cancelled. A restarted server may
+        have other keys. `shown`: whether it showed its cells when it was connected.
         """
         n_failed = 0
         while True:
@@ -98,7 +98,7 @@ class FarCache:
             except KeyRefused as error:
                 if shown:
                     shown = False
-                    told = tr("{name} does not show its cells any more. {why}")
+                    told = tr("{name} no longer shows its cells. {why}")
                     self._put(LogLine("warning", told.format(name=self._name, why=error)))
                     self._allow(False)
                 await asyncio.sleep(AGAIN_S[-1])
@@ -108,7 +108,7 @@ class FarCache:
             else:
                 said = ServerError(tr("The server has ended the connection."))
             if not n_failed:
-                told = tr("The cache of {name} is not followed now, and is asked for again. {why}")
+                told = tr("The cache of {name} is not followed now; kvdesk tries again. {why}")
                 self._put(LogLine("warning", told.format(name=self._name, why=said)))
             await asyncio.sleep(AGAIN_S[min(n_failed, len(AGAIN_S) - 1)])
             n_failed += 1
@@ -123,7 +123,7 @@ class FarCache:
                     yield event
 
     def read(self, data: str) -> Event | None:
-        """An event as it was sent; None, and said once for each kind, where it cannot be understood."""
+        """An event as it was sent; None if it cannot be understood, which is reported once for each kind."""
         name = ""
         try:
             value = json.loads(data)
@@ -134,19 +134,19 @@ class FarCache:
         except (ValueError, RecursionError) as error:
             if name not in self._unknown and len(self._unknown) < 100:
                 self._unknown.add(name)
-                said = tr("{server} sent {what}, which this kvdesk does not understand; it is passed over.")
+                said = tr("{server} sent {what}, which this kvdesk does not understand and ignores.")
                 said = said.format(server=self._name, what=name or tr("something"))
                 self._put(LogLine("warning", f"{said} ({str(error)[:300]})"))
             return None
         return event
 
     def take(self, event: Event) -> None:
-        """Take an event over: record cells, and hand on what a window shows. Clocks of two machines differ."""
+        """Take an event over: record cells, and pass on what the window shows. Clocks of two machines differ."""
         match event:
             case ContextReady():
                 self._recorder = ViewRecorder()
                 self._done.clear()
-                event = replace(event, back_to=None)  # settings of that machine
+                event = replace(event, back_to=None)  # settings of the other machine
             case CacheView():
                 self._recorder.take(event.snapshot.operation, event.snapshot.maps, self._operation)
                 said = replace(event.snapshot.verification, by=self._name)
@@ -164,7 +164,7 @@ class FarCache:
             self._put(event)
 
     def _own_leases(self, leases: tuple[Lease, ...]) -> tuple[Lease, ...]:
-        """The requests of chats of this kvdesk as branches of those, the newest as the one that goes on."""
+        """Requests of this kvdesk's chats as branches of those chats; the newest is the one that continues."""
         there = {
             lease.conversation: self._own[lease.conversation] for lease in leases if lease.conversation in self._own
         }

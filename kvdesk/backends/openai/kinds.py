@@ -1,6 +1,6 @@
-"""What a server is, found by asking it. A kind is a name, what its /v1/models says of itself, and what it shows.
+"""Finds out what a server is by asking it. A kind is a name, what its /v1/models says about it, and what it shows.
 
-Whoever adds a kind adds a line to `KINDS`: who owns its models, the features that a window has with it, and a function
+To add a kind, add a line to `KINDS`: the owner of its models, the features that the window has with it, and a function
 that asks for more.
 """
 
@@ -28,7 +28,7 @@ Json = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A server that was asked. `entries`: of its models, by name; `n_ctx`: tokens of a context, 0 if not known."""
+    """What a server answered. `entries`: of its models, by name; `n_ctx`: tokens of a context, 0 if unknown."""
 
     found: ServerFound
     entries: Mapping[str, Json]
@@ -36,7 +36,7 @@ class Asked:
 
 
 async def ask(client: httpx2.AsyncClient) -> Asked:
-    """What is at the other end? Raises ServerError and the errors of httpx2."""
+    """Ask a server what it is. Raises ServerError and the errors of httpx2."""
     value = await get_json(client, "/v1/models")
     data = value.get("data") if isinstance(value, dict) else None
     rows = data if isinstance(data, list) else []
@@ -52,7 +52,7 @@ async def ask(client: httpx2.AsyncClient) -> Asked:
 
 
 class Looked(NamedTuple):
-    """What a kind tells of itself, see `ServerFound`. `n_ctx`: tokens of a context."""
+    """What a kind of server reports about itself, see `ServerFound`. `n_ctx`: tokens of a context."""
 
     facts: list[str]
     features: frozenset[Feature]
@@ -61,9 +61,9 @@ class Looked(NamedTuple):
 
 
 async def _nothing(_client: httpx2.AsyncClient, entry: Json) -> Looked:
-    """A server that is known for nothing but its chats. vLLM and others tell how long a model's context is."""
+    """A server about which only chats are known. vLLM and others report the length of a model's context."""
     n_ctx = _int(entry.get("max_model_len")) or _int(_object(entry.get("meta")).get("n_ctx"))
-    facts = [tr("It answers chats; what its cache does is not shown.")]
+    facts = [tr("It answers chats but does not show its cache.")]
     if n_ctx:
         facts.append(tr("Context: {n:,} tokens.").format(n=n_ctx))
     return Looked(facts, CHAT, n_ctx)
@@ -82,36 +82,36 @@ async def _llama_server(client: httpx2.AsyncClient, entry: Json) -> Looked:
     if isinstance(rows := slots.get(""), list):
         n_busy = sum(_object(row).get("is_processing") is True for row in rows)
         facts.append(
-            tr("{n} slots with {n_ctx:,} tokens each, {busy} of them at work.").format(
+            tr("{n} slots with {n_ctx:,} tokens each, {busy} of them busy.").format(
                 n=n_slots or len(rows), n_ctx=n_ctx, busy=n_busy
             )
         )
     elif n_slots:
         facts.append(tr("{n} slots with {n_ctx:,} tokens each.").format(n=n_slots, n_ctx=n_ctx))
     facts.append(await _counted(client))
-    facts.append(tr("Each answer tells how much of its prompt came from the cache; the cells are not shown."))
+    facts.append(tr("Each answer shows how much of its prompt came from the cache; cells are not shown."))
     return Looked(facts, CHAT, n_ctx)
 
 
 async def _publisher(kind: ServerKind, client: httpx2.AsyncClient, entry: Json) -> Looked:
-    """Blocks, unless it says that it does not publish them."""
+    """Blocks, unless the server reports that it does not publish them."""
     (_, *facts), _, n_ctx, _ = await _nothing(client, entry)
-    limit = tr("{kind}. It would show its blocks if it was started with --kv-events-config.").format(kind=kind)
+    limit = tr("{kind}. Start it with --kv-events-config to see its blocks.").format(kind=kind)
     try:
         if await events_address(client, kind) is None:
             return Looked(facts, CHAT, n_ctx, limit)
     except UserError as error:
         return Looked(facts, CHAT, n_ctx, str(error))
-    told = tr("{kind}. Its blocks are shown as its KV events tell.").format(kind=kind)
+    told = tr("{kind}. Its KV events show its blocks.").format(kind=kind)
     return Looked([told, *facts], CHAT | {Feature.BLOCK_MAP}, n_ctx)
 
 
 async def _counted(client: httpx2.AsyncClient) -> str:
-    """What /metrics says of the tokens that were computed so far."""
+    """What /metrics reports about tokens computed so far."""
     try:
         text = await get_text(client, "/metrics")
     except (ServerError, httpx2.HTTPError):
-        return tr("Its counters are off; llama-server --metrics switches them on.")
+        return tr("Its counters are off; start llama-server with --metrics.")
     read = _metric(text, "llamacpp:prompt_tokens_total")
     written = _metric(text, "llamacpp:tokens_predicted_total")
     return tr("So far it has read {read:,} tokens and written {written:,}.").format(read=read, written=written)
@@ -141,11 +141,11 @@ KINDS: Final[Mapping[str, tuple[ServerKind, Callable[[httpx2.AsyncClient, Json],
     "vllm": ("vLLM", partial(_publisher, "vLLM")),
     "sglang": ("SGLang", partial(_publisher, "SGLang")),
 }
-"""By the owner that /v1/models names; any other server chats, and nothing is known of it."""
+"""By the owner that /v1/models names. Any other server can only chat."""
 
 
 async def _optional(client: httpx2.AsyncClient, path: str) -> Json:
-    """An object, a list as the member "", or nothing: a server may be told not to show it."""
+    """An object, a list as the member "", or nothing if the server does not offer the path."""
     try:
         value = await get_json(client, path)
     except (ServerError, httpx2.HTTPError):
@@ -154,7 +154,7 @@ async def _optional(client: httpx2.AsyncClient, path: str) -> Json:
 
 
 def _metric(text: str, name: str) -> int:
-    """A counter of Prometheus's text format, 0 if it is not there."""
+    """A counter in Prometheus's text format, 0 if it is missing."""
     for line in text.splitlines():
         if line.startswith((f"{name} ", f"{name}{{")):
             try:

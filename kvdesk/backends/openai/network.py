@@ -1,4 +1,4 @@
-"""A thread with an event loop of its own, on which everything waits that comes over the network."""
+"""A thread with an event loop, on which all network operations wait."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Running:
         loop.call_soon_threadsafe(self._begin)
 
     def cancel(self) -> None:
-        """End it, and its connection, at once. May be called from any thread, and again."""
+        """End it, and its connection, at once. May be called from any thread, and repeatedly."""
         with contextlib.suppress(RuntimeError):  # the loop is closed: it has ended
             self._loop.call_soon_threadsafe(self._cancel)
 
@@ -28,13 +28,13 @@ class Running:
         self._task = self._loop.create_task(self._work)
 
     def _cancel(self) -> None:
-        """After its first step: a task that is cancelled before it could not say how it ended."""
+        """After its first step, because a task cancelled before that could not report how it ended."""
         if self._task is not None:
             self._loop.call_soon(self._task.cancel)
 
 
 async def in_thread(call: Callable[[], T]) -> T:
-    """What `call` returns, in a thread that nobody waits for at the end: a keyring may never answer."""
+    """What `call` returns, in a thread that does not delay the end of the program: a keyring may never answer."""
     loop = asyncio.get_running_loop()
     said: asyncio.Future[T] = loop.create_future()
 
@@ -52,7 +52,7 @@ async def in_thread(call: Callable[[], T]) -> T:
 
 
 class Network:
-    """Starts with its first task. `close` it: the tasks are cancelled, and the thread has ended."""
+    """Starts with its first task. `close` cancels the tasks and ends the thread."""
 
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -68,7 +68,7 @@ class Network:
         return Running(self._loop, work)
 
     def close(self, *last: Coroutine[Any, Any, None]) -> None:
-        """`last`: what is done when all tasks have ended, such as closing connections. May be called again."""
+        """`last`: run after all tasks have ended, for example to close connections. May be called repeatedly."""
         if self._loop is None or self._thread is None:
             for work in last:
                 work.close()

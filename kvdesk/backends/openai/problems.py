@@ -1,4 +1,4 @@
-"""What goes wrong with a server, one sentence each."""
+"""Sentences for what goes wrong with a server."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ from kvdesk.errors import SILENT, UNREACHABLE, UserError
 from kvdesk.translation import tr
 
 DETAIL = 2000
-"""Characters of what a server said that are kept."""
+"""Characters of a server's message that are kept."""
 
 
 class ServerError(UserError):
-    """The server did not do what it was asked."""
+    """The server did not do what was requested."""
 
 
 class Nonsense(ServerError):
-    """The server said something that is no answer of its protocol."""
+    """The server sent something that violates its protocol."""
 
     def __init__(self, detail: str = "") -> None:
-        super().__init__(tr("The server sent something that is no answer."), detail[:DETAIL])
+        super().__init__(tr("The server sent an invalid answer."), detail[:DETAIL])
 
 
 class Broken(ServerError):
-    """A stream that ended in its middle."""
+    """A stream that ended too early."""
 
     def __init__(self, detail: str = "") -> None:
         super().__init__(tr("The connection broke in the middle of the answer."), detail[:DETAIL])
 
 
 class KeyRefused(ServerError):
-    """The server answers such a question to another key only, or to no one without a key."""
+    """The server requires another key, or any key, for this request."""
 
 
 def refused(status: int, body: bytes, retry_after: str = "", *, has_key: bool) -> ServerError:
-    """A status other than 200, with what the server said of it. has_key: whether a key was sent."""
+    """A status other than 200, with the server's message. has_key: whether a key was sent."""
     if status in (401, 403):
         if has_key:
             sentence = tr("The server refuses the key ({status}).").format(status=status)
@@ -45,9 +45,9 @@ def refused(status: int, body: bytes, retry_after: str = "", *, has_key: bool) -
         return KeyRefused(sentence, _detail(body))
     said = said_by(body)
     if status == 404:
-        sentence = tr("There is no such model or address on the server (404).")
+        sentence = tr("The server does not have this model or address (404).")
     elif status == 429:
-        sentence = tr("The server takes no more requests now (429).")
+        sentence = tr("The server accepts no more requests at the moment (429).")
         if retry_after.isdigit():
             sentence += " " + tr("It asks to wait for {n} seconds.").format(n=retry_after)
     elif status >= 500:
@@ -75,7 +75,7 @@ def said_by(body: bytes) -> str:
 
 
 def problem_of(error: Exception, patience_s: float) -> ServerError:
-    """Any error of a request as a sentence. patience_s: how long nothing may come."""
+    """A sentence for any error of a request. patience_s: the longest accepted silence."""
     match error:
         case ServerError():
             return error
@@ -90,7 +90,7 @@ def problem_of(error: Exception, patience_s: float) -> ServerError:
             if "CERTIFICATE" in str(error).upper():
                 sentence = tr("The server's certificate is not valid, so nothing was sent.")
         case httpx2.InvalidURL() | httpx2.UnsupportedProtocol():
-            sentence = tr("This is no address of a server.")
+            sentence = tr("This is not the address of a server.")
         case httpx2.DecodingError():
             return Nonsense(str(error))
         case httpx2.TransportError():

@@ -1,4 +1,4 @@
-"""An answer that is asked of a server: messages and the parameters it knows, as the body of a request."""
+"""The body of a request to a server: messages, and the parameters that the server knows."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ PARAMETERS: Final[Mapping[ServerKind, tuple[str, ...]]] = {
     "SGLang": _GPU,
     "other": _EVERYWHERE,
 }
-"""Settings that a kind of server takes by the name they have here; others would be refused, or do nothing."""
+"""Settings that a kind of server knows under the same name; it would refuse or ignore others."""
 
 
 def body_of(command: Generate, model: str, kind: ServerKind) -> dict[str, Any]:
-    """The body of POST /v1/chat/completions. Raises ValueError if the JSON schema of the settings is none."""
+    """The body of POST /v1/chat/completions. Raises ValueError if the JSON schema in the settings is invalid."""
     sampling = command.sampling
     body: dict[str, Any] = {
         "model": model,
@@ -59,7 +59,7 @@ def body_of(command: Generate, model: str, kind: ServerKind) -> dict[str, Any]:
 
 
 def _of_llama(sampling: Sampling) -> dict[str, Any]:
-    """What llama-server takes beside the protocol. Its `mirostat` is a number."""
+    """Parameters of llama-server beyond the protocol. Its `mirostat` is a number."""
     extra: dict[str, Any] = {
         "cache_prompt": True,
         "samplers": [str(name) for name in sampling.samplers],
@@ -76,7 +76,7 @@ def _of_llama(sampling: Sampling) -> dict[str, Any]:
 
 
 def messages_of(messages: Sequence[Message], continued: Message | None) -> list[dict[str, str]]:
-    """As the protocol has them. Earlier reasoning is left out, as templates do; an answer that is continued is last."""
+    """Messages of the protocol. Earlier reasoning is left out, as in templates; a continued answer is last."""
     shown = [*messages, continued] if continued is not None else messages
     return [{"role": m.role, "content": _said(m) if m is not continued else m.text} for m in shown]
 

@@ -1,4 +1,4 @@
-"""What vLLM and SGLang count of their caches, from Prometheus's text format."""
+"""Reads counters of the caches of vLLM and SGLang from Prometheus's text format."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "running": ("vllm:num_requests_running", "sglang:num_running_reqs"),
     "waiting": ("vllm:num_requests_waiting", "sglang:num_queue_reqs"),
 }
-"""By the field of `ServerMetrics`, the first that is there: newer versions renamed some."""
+"""By the field of `ServerMetrics`; the first metric that exists counts, because newer versions renamed some."""
 _MEANS: Final = {"usage", "hit_rate"}
-"""Of several engines the mean; of the others the sum."""
+"""Averaged over several engines; the others are summed."""
 
 
 def read(text: str) -> ServerMetrics:
-    """The figures that are there; the others are None. Raises ValueError for text of another format."""
+    """The available figures; the others are None. Raises ValueError for text of another format."""
     from prometheus_client.parser import text_string_to_metric_families
 
     values: dict[str, list[float]] = {}

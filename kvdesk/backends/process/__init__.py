@@ -1,1 +1,1 @@
-"""Safe mode: the engine in a child process, so that whatever ends it costs a reload and not the window."""
+"""Safe mode: the engine runs in a child process, so that a crash costs a reload and not the window."""

@@ -1,7 +1,7 @@
-"""The engine in a child process (safe mode): commands go down a pipe, events come up another.
+"""The engine in a child process (safe mode): commands go down one pipe, events come up another.
 
-An abort of llama.cpp, a kill or too little memory end the child alone. `step` then raises, and the host starts another
-one in its place, as it does for every back end (`Host`): answers keep the text they had, what waited is carried out.
+If llama.cpp aborts, is killed or runs out of memory, only the child ends. `step` then raises, and the host starts a new
+back end as for any other (`Host`): answers keep their text so far, and waiting commands are carried out.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from kvdesk.values import dataclass, replace
 
 FLAG = "--engine"
 CLOSE_S = 3.5
-"""So long a child may take to end by itself."""
+"""Seconds a child may take to end on request."""
 END_S = 0.5
-"""So long one that has nothing more to say may take for it."""
+"""Seconds for a child that has nothing more to send."""
 
 
 @dataclass(slots=True)
 class _Answer:
-    """An answer that was asked for and has not ended. `started`: None while it waits."""
+    """An answer that was requested and has not ended. `started`: None while it waits."""
 
     command: Generate
     started: TurnStarted | None = None
@@ -45,10 +45,10 @@ class _Answer:
 
 
 class ProcessBackend:
-    """Starts the child at once: it imports llama.cpp while the window is drawn."""
+    """Starts the child at once, so that it imports llama.cpp while the window is drawn."""
 
     features = OF_ENGINE
-    idle_work_due = False  # the child's own host looks after that
+    idle_work_due = False  # the child's own host handles that
 
     def __init__(self, emit: Emit) -> None:
         self.wake: Callable[[], None] = lambda: None
@@ -59,7 +59,7 @@ class ProcessBackend:
         self._answers: dict[MessageId, _Answer] = {}
         self._policy: UsePolicy | None = None
         self._watch: Watch | None = None
-        self._loaded: LoadModel | None = None  # with the settings of the context as it is now
+        self._loaded: LoadModel | None = None  # with the settings of the current context
         self._before: LoadModel | None = None  # the same before a rebuild that may still fail
         self._works = False  # `Working` is shown
         self._child: Child | None = None
@@ -71,14 +71,14 @@ class ProcessBackend:
 
     @property
     def pid(self) -> int:
-        """Of the child; 0 if it could not be started."""
+        """Process id of the child; 0 if it could not be started."""
         return 0 if self._child is None else self._child.pid
 
     # --- what the host asks -------------------------------------------------------------------------------------------
 
     @property
     def busy(self) -> bool:
-        """Whether the child has something to do, or has said something that was not passed on."""
+        """Whether the child has work, or has sent something that was not passed on."""
         return self._busy or bool(self._unhandled) or self._has_message
 
     @property
@@ -86,7 +86,7 @@ class ProcessBackend:
         return not self._has_message
 
     def handle(self, command: Command, at_s: float | None = None) -> None:
-        """Hand it down. Raises nothing: whether the child is there shows in `step`."""
+        """Send it to the child. Raises nothing; `step` notices if the child is gone."""
         match command:
             case UsePolicy():
                 self._policy = command
@@ -101,7 +101,7 @@ class ProcessBackend:
         self._request(Submit(command, age_s, translation.installed()))
 
     def step(self) -> None:
-        """Pass on what the child has said. Raises EngineError if it has ended."""
+        """Pass on what the child has sent. Raises EngineError if it has ended."""
         while self._has_message:
             try:
                 self._take(self._report())
@@ -121,7 +121,7 @@ class ProcessBackend:
         self._request(Close())
 
     def close(self, note: str = "") -> None:
-        """Let the child end by itself, which tells how its answers ended; end it where it does not."""
+        """Let the child end and report how its answers ended; kill it if it does not."""
         self.request_close()
         deadline = time.monotonic() + CLOSE_S
         while (left := deadline - time.monotonic()) > 0:
@@ -136,17 +136,17 @@ class ProcessBackend:
         self._end_answers(note or tr(CLOSED))
 
     def give_up(self, note: str) -> tuple[Command, ...]:
-        """End the child, where that has not happened, and its answers; what it had not begun goes to the next one."""
+        """End the child, if it still runs, and its answers. Commands it had not begun go to the next child."""
         if self._child is not None and self._child.wait(END_S) is None:
             self._child.kill()
-        with suppress(ChildStopped):  # what it said before
+        with suppress(ChildStopped):  # what it had already sent
             while True:
                 self._take(self._report())
         how = self._how()
         self._end()
         unhandled = list(self._unhandled)
         if unhandled and not isinstance(unhandled[0], Generate):
-            killer = unhandled.pop(0)  # it was at work when the child ended: not again
+            killer = unhandled.pop(0)  # the command it was carrying out is not repeated
             if not is_wish(killer):
                 self._emit(CommandFailed(killer, _failed(killer), how))
         if self._works:
@@ -160,7 +160,7 @@ class ProcessBackend:
     # --- what the child says ------------------------------------------------------------------------------------------
 
     def _take(self, report: Report) -> None:
-        """Pass its events on, and keep what another child would have to know."""
+        """Pass its events on, and keep what another child needs to know."""
         for event in report.events:
             self._keep(event)
             self._emit(event)
@@ -186,7 +186,7 @@ class ProcessBackend:
                 self._keep_load(event)
 
     def _keep_load(self, event: Event) -> None:
-        """How the model that is open can be opened again, with the context as it is."""
+        """Keep how to open the current model again, with the current context."""
         match event:
             case ModelLoaded():
                 loads = (c for c in self._unhandled if isinstance(c, LoadModel) and c.source == event.model.source)
@@ -201,7 +201,7 @@ class ProcessBackend:
                 pass
 
     def _end_answers(self, note: str) -> None:
-        """Those that were under way."""
+        """End the running ones."""
         for answer in self._answers.values():
             if (started := answer.started) is not None:
                 n_prefilled = started.prompt_tokens - started.reused_tokens
@@ -222,7 +222,7 @@ class ProcessBackend:
     # --- the child ----------------------------------------------------------------------------------------------------
 
     def _end(self) -> None:
-        """The child is dead. May be called again."""
+        """The child is dead. May be called repeatedly."""
         if self._child is not None:
             self._child.close(END_S)
 
@@ -238,7 +238,7 @@ class ProcessBackend:
             self._child.send(frame(Request, request))
 
     def _report(self, seconds: float = math.inf) -> Report:
-        """The next one. Raises ChildStopped if there will be none."""
+        """The next report. Raises ChildStopped if there will be none."""
         if self._child is None:
             raise ChildStopped("ended", self._why_not)
         message = self._child.receive(seconds)

@@ -1,7 +1,7 @@
-"""What goes over the pipes between kvdesk and the child process that runs its engine, as frames of `protocol.wire`.
+"""Messages over the pipes between kvdesk and the child process of its engine, as frames of `protocol.wire`.
 
-The codec and not pickle: a model that takes over the engine's process must not thereby have the window's, whatever it
-writes. It costs nothing that shows: text goes up some 16 times a second, and the bytes of arrays are not encoded.
+They use the codec instead of pickle, so that a model that takes over the engine's process cannot take over the window's
+too. The cost does not matter: text comes about 16 times a second, and bytes of arrays are not encoded.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from kvdesk.values import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Submit:
-    """Carry out a command that was given `age_s` seconds ago. `language` of the texts from now on: it may have been
-    chosen since the child was started.
+    """Carry out a command that was given `age_s` seconds ago. `language` of texts from now on, because the user may
+    change it after the child has started.
     """
 
     command: Command
@@ -25,19 +25,19 @@ class Submit:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Stop an answer. It does not wait behind commands, and neither do the other two."""
+    """Stop an answer. Like the next two, it does not wait behind commands."""
 
     answer: MessageId
 
 
 @dataclass(frozen=True, slots=True)
 class Cancel:
-    """End the work that `Working` tells of."""
+    """Cancel the work that `Working` reports."""
 
 
 @dataclass(frozen=True, slots=True)
 class Close:
-    """End what runs, carry out what was submitted before, free everything and end."""
+    """Stop what runs, carry out earlier commands, free everything and exit."""
 
 
 Request = Submit | Stop | Cancel | Close
@@ -45,8 +45,8 @@ Request = Submit | Stop | Cancel | Close
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Events, oldest first. `n_handled`: commands that were handled before the last of them; `busy`: whether something
-    was left to do then.
+    """Events, oldest first. `n_handled`: commands handled before the last of them; `busy`: whether more work was left
+    then.
     """
 
     n_handled: int

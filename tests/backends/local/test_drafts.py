@@ -128,7 +128,7 @@ def test_the_answer_is_the_same(drafting: HeadlessEngine, wrong: int, monkeypatc
 def test_memories_that_cannot_give_back_have_no_drafts(other: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     _, stats = said_again(emptied(other, monkeypatch), 3, monkeypatch)
     assert stats.drafted_tokens == 0
-    assert stats.draft_why == "No drafts: this model's memory cannot give back a wrong token."
+    assert stats.draft_why == "No drafts: this model's memory cannot remove a wrong token."
 
 
 @much

@@ -143,14 +143,14 @@ def test_a_model_that_is_not_there_is_said(heard: Connected, server: ScriptedSer
 
 BAD: list[tuple[str, tuple[bytes | None, ...], dict[str, str | int], str, str]] = [
     ("a stream that breaks", (chunk("On "),), {}, "On ", "The connection broke in the middle of the answer."),
-    ("no JSON", (chunk("On "), event(b"{oops")), {}, "On ", "The server sent something that is no answer."),
-    ("wrong types", (event({"choices": "all"}),), {}, "", "The server sent something that is no answer."),
+    ("no JSON", (chunk("On "), event(b"{oops")), {}, "On ", "The server sent an invalid answer."),
+    ("wrong types", (event({"choices": "all"}),), {}, "", "The server sent an invalid answer."),
     ("a number for a text", (event({"choices": [{"delta": {"content": 5}}]}),), {}, "", "something that is no answer."),
     ("a huge line", (chunk("On "), b"data: " + b"x" * 5_000_000), {}, "On ", "something that is no answer."),
     ("an error in its middle", (chunk("On "), event({"error": {"message": "no room"}})), {}, "On ", "no room"),
-    ("a page", (b"<html>hello</html>",), {"kind": "text/html"}, "", "The server sent something that is no answer."),
+    ("a page", (b"<html>hello</html>",), {"kind": "text/html"}, "", "The server sent an invalid answer."),
     ("429", (b'{"error": {"message": "Slow down."}}',), {"status": 429, "Retry_After": "7"}, "",
-     "The server takes no more requests now (429). It asks to wait for 7 seconds. Slow down."),
+     "The server accepts no more requests at the moment (429). It asks to wait for 7 seconds. Slow down."),
     ("401", (b"",), {"status": 401}, "", "The server needs a key (401)."),
     ("400", (b'{"error": {"message": "top_k is unknown"}}',), {"status": 400}, "",
      "The server refuses the request (400). top_k is unknown"),

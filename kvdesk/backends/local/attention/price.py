@@ -59,8 +59,8 @@ def setup_for(settings: ContextSettings, header: GgufHeader, plan: AttentionPlan
     if answer > MOST_BYTES or layer > MOST_ARRAY_BYTES:
         raise UserError(
             tr(
-                "The weights of so many tokens over {n:,} cells would take {mb:,.0f} MB: choose fewer tokens, fewer "
-                "cells, or their sum."
+                "Attention weights of these tokens over {n:,} cells would take {mb:,.0f} MB: choose fewer tokens, "
+                "fewer cells, or their sum."
             ).format(n=len(plan.columns.pos), mb=answer / 1e6)
         )
     fitting = max(1, min(_MOST_TOKENS, _LAYER_BYTES // (max(heads) * _F32 * max(plan.n_cells, 1))))

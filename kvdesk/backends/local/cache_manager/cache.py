@@ -352,7 +352,7 @@ class Cache(Leases):
     # --- private ------------------------------------------------------------------------------------------------------
 
     def _exact_after(self, sequence: CacheSequence, n_tokens: int) -> int:
-        """`sequence.exact` once so many tokens were decoded at its end in one batch: only whole blocks count."""
+        """`sequence.exact` after a batch of `n_tokens` tokens at its end: only whole blocks count."""
         n, block = len(sequence.tokens), self._context.block
         if block == 1:
             return sequence.exact

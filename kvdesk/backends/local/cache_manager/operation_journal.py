@@ -109,7 +109,7 @@ class OperationJournal:
             self._emit(_event(operation))
 
     def end(self, operation: RunningOperation) -> None:
-        """All its calls are made; what follows until it is told looks at what it did. Again: changes nothing."""
+        """All calls were made; what follows before the report only looks at the result. May be called repeatedly."""
         if operation.number < 0:
             operation.ms = (time.perf_counter() - operation.started) * 1e3
             operation.number = self._context.memory.mirror.operation

@@ -122,7 +122,7 @@ class SavedStateStore:
     def longest_whole(
         self, prompt: Sequence[int], whose: ConversationId | None = None, sharing: str = "", block: int = 1
     ) -> SavedState | None:
-        """The longest saved state whose tokens are all at the beginning of `prompt`. Arguments as in `longest_prefix`."""
+        """The longest saved state that `prompt` begins with as a whole. Arguments as in `longest_prefix`."""
         wanted = tuple(prompt)
         whose = whose if block == 1 else None  # nothing that is not exact
         fitting = [s for s in self._all() if len(s.tokens) <= len(wanted) and s.may_go_to(whose, sharing)]
@@ -271,7 +271,7 @@ class SavedStateStore:
         self._make_place()
 
     def close(self) -> None:
-        """Write states that are only in memory and wait for the disk; the least valuable are dropped if space is short."""
+        """Write states that are only in memory, and wait for the disk. If space is short, drop the least valuable."""
         if self._folder is not None:
             stays = {s.key for s in self._all() if s.sharing}
             self.drop(over_limit_at_the_end([s for s in self.values() if s.key not in stays], self.limits))

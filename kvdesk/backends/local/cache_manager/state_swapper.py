@@ -1,4 +1,4 @@
-"""Saves the state of a sequence and restores it: where that pays, and whether what was restored is complete.
+"""Saves the state of a sequence and restores it: when that pays off, and whether a restored state is complete.
 
 The policies decide from values (`kvdesk.policies.swap`); this carries out what they decide. Owns the saved states of
 one context. Must never know who has which sequence: the cache frees cells and makes room. Runs on the engine's
@@ -28,7 +28,7 @@ from kvdesk.values import replace
 
 
 class Offer(NamedTuple):
-    """A saved state that begins like a prompt: so many of its tokens are of use, and ms to bring it back."""
+    """A saved state that begins like a prompt: how many of its tokens are useful, and ms to restore it."""
 
     saved: SavedState
     n_tokens: int
@@ -36,7 +36,7 @@ class Offer(NamedTuple):
 
 
 class StateSwapper:
-    """Saves and restores sequences. `costs` estimates (prefill ms, restore ms) of so many tokens and bytes."""
+    """Saves and restores sequences. `costs` estimates (prefill ms, restore ms) for numbers of tokens and bytes."""
 
     def __init__(
         self,
@@ -74,8 +74,8 @@ class StateSwapper:
         )
 
     def offer(self, prompt: list[int], found: int, whose: ConversationId | None, sharing: str = "") -> Offer | None:
-        """The saved state with the longest beginning of the prompt, where it pays: it has enough beyond the `found`
-        tokens that are there already, and is back before they would be computed. `whose`, `sharing`: see
+        """The saved state with the longest beginning of the prompt, if it pays off: it has enough tokens beyond the
+        `found` ones, and restoring it takes less time than computing them. `whose`, `sharing`: see
         `SavedStateStore.longest_prefix`.
         """
         block = self._context.block
@@ -109,7 +109,7 @@ class StateSwapper:
     # --- out and in ---------------------------------------------------------------------------------------------------
 
     def save(self, sequence: CacheSequence, *, by_hand: bool = False) -> int:
-        """The bytes that were saved, or are already; 0: not worth it, or no place. `by_hand`: it is, whatever it costs.
+        """Returns the bytes that are saved; 0: not worth it, or no room. `by_hand`: save it whatever it costs.
 
         Raises with `by_hand` RefusedCall if this memory cannot be saved, EngineError.
         """
@@ -146,7 +146,7 @@ class StateSwapper:
         return len(blob)
 
     def checkpoint(self, sequence: CacheSequence) -> None:
-        """Keep the state that the sequence has now, to go back to, where that is worth it. Read-only for the cache."""
+        """Keep the sequence's current state to return to, if that is worthwhile. Read-only for the cache."""
         tokens = sequence.tokens
         if not self.keeps_checkpoints or sequence.inactive or sequence.exact < len(tokens):
             return
@@ -181,10 +181,10 @@ class StateSwapper:
             )
 
     def restore(self, sequence: CacheSequence, saved: SavedState, blob: Blob) -> bool:
-        """Put a saved state into the cells of the sequence, which is empty and for which there is room. Changes the
-        cache, not the sequence.
+        """Put a saved state into the cells of the sequence, which is empty and has room. Changes the cache, not the
+        sequence.
 
-        False: it is not what it was said to be; it is forgotten, and what is there of it must be removed.
+        False: its content is not what was recorded. It is forgotten, and what was restored must be removed.
         """
         reason = (
             tr("back to a checkpoint of {n:,} tokens").format(n=len(saved.tokens))
@@ -211,12 +211,12 @@ class StateSwapper:
     # --- private ------------------------------------------------------------------------------------------------------
 
     def _kept(self, tokens: Sequence[int], sharing: str) -> int:
-        """Tokens of the longest saved state that these begin with, and that requests of this `sharing` may have."""
+        """Length in tokens of the longest saved state at their beginning that requests of this `sharing` may use."""
         saved = self.saved_states.longest_whole(tokens, sharing=sharing)
         return 0 if saved is None else len(saved.tokens)
 
     def _is_whole(self, seq_id: int, n: int) -> bool:
-        """Whether what was restored lies at the first `n` positions; what lies behind them is removed."""
+        """Whether the restored cells fill the first `n` positions; cells after them are removed."""
         context = self._context
         if context.memory.seq_pos_max(seq_id) >= n and not context.memory.seq_rm(seq_id, n, -1):
             return False

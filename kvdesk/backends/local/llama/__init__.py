@@ -1,1 +1,1 @@
-"""llama.cpp itself: model, context, the memory that is mirrored, states in and out. No conversations."""
+"""Wraps llama.cpp: model, context, mirrored memory, saving and restoring states. Knows no conversations."""

@@ -1,8 +1,8 @@
-"""The attention weights of a decode, read while llama.cpp computes it: the callback of a context made for that.
+"""Reads the attention weights of a decode while llama.cpp computes it, with a callback of a context made for that.
 
-Owns the arithmetic of attention. With flash attention no weights exist anywhere: they are computed from what the fused
-operation was given, so that scale, mask, windows, softcap, ALiBi, learned sinks, grouped heads and the rotation of
-quantized K are those of the engine, whatever the model (ggml-cpu/ops.cpp:8843). Without it they are the engine's own
+Owns the arithmetic of attention. Flash attention never stores weights. They are computed from the inputs of the fused
+operation, so that scale, mask, windows, softcap, ALiBi, learned sinks, grouped heads and the rotation of quantized K
+are the engine's own for any model (ggml-cpu/ops.cpp:8843). Without flash attention the engine's weights are read
 (`kq_soft_max`, llama-graph.cpp:2722). All `file:line` references are llama.cpp 0c1e57098.
 """
 
@@ -38,8 +38,8 @@ _Floats = NDArray[np.float32]
 
 
 class HeadWeights(NamedTuple):
-    """Of one layer. `weights`: shape (heads, tokens, cells up to n_kv); `sink`: shape (heads, tokens), what goes to a
-    sink that the model has learned. Both together are 1 for each token, and where tokens were summed their number.
+    """One layer. `weights`: shape (heads, tokens, cells up to n_kv); `sink`: shape (heads, tokens), the share of a
+    learned sink. Both add up to 1 for each token, or to the number of tokens if these were summed.
     """
 
     weights: _Floats
@@ -47,8 +47,8 @@ class HeadWeights(NamedTuple):
 
 
 class AttentionReader:
-    """`callback` is given to a context when it is made, and must outlive it. It declines everything but while
-    `reading`, and never raises: the first error ends the reading, not the decode, and is raised afterwards.
+    """`callback` is given to a context when it is made, and must outlive it. Outside of `reading` it declines
+    everything. It never raises: the first error ends the reading, not the decode, and is raised afterwards.
     """
 
     def __init__(self) -> None:
@@ -59,7 +59,7 @@ class AttentionReader:
 
     @contextmanager
     def reading(self, *, summed: bool) -> Iterator[dict[int, HeadWeights]]:
-        """The weights of the decode inside, by layer, once it is over. `summed`: over its tokens, which are one then.
+        """Read the weights of the decode in the block, by layer. `summed`: added up over its tokens, which become one.
 
         Raises EngineError if they could not be read.
         """
@@ -78,8 +78,8 @@ class AttentionReader:
             raise EngineError(tr("This model computes no attention that could be read."))
 
     def _on_node(self, address: int, ask: bool, _data: object) -> bool:
-        """What ggml asks before it computes a node, and calls again once it has where the answer was yes. False to the
-        second would end the decode.
+        """ggml asks this before it computes a node, and calls it again afterwards if the answer was yes. Returning
+        False to the second call would end the decode.
         """
         if not self._reading:
             return not ask
@@ -93,7 +93,7 @@ class AttentionReader:
             if ask:
                 return wanted
             self._take(tensor, fused_weights(tensor) if kind == _FUSED else plain_weights(tensor))
-        except BaseException as error:  # noqa: BLE001 - it must not go through C
+        except BaseException as error:  # noqa: BLE001 - it must not propagate through C
             self._error, self._reading = error, False
             return not ask
         return True
@@ -108,14 +108,14 @@ class AttentionReader:
 
 
 def plain_weights(tensor: Any) -> HeadWeights:
-    """Of a `kq_soft_max`, whose shape is (stream, heads, tokens, cells)."""
+    """The weights of a `kq_soft_max`, whose shape is (stream, heads, tokens, cells)."""
     weights = _one_stream(numbers(tensor))
     sink = np.maximum(0, 1 - weights.sum(axis=-1)) if source(tensor, 2) is not None else _none(weights)
     return HeadWeights(weights, sink)
 
 
 def fused_weights(tensor: Any) -> HeadWeights:
-    """Of a flash attention, from its Q, K, mask and sinks."""
+    """The weights of a flash attention, from its Q, K, mask and sinks."""
     inputs = [source(tensor, i) for i in range(5)]
     if not is_view_of(inputs[1], b"cache_k"):
         raise EngineError(tr("Which cells this attention looks at cannot be said: their K was picked out before."))
@@ -130,7 +130,7 @@ def fused_weights(tensor: Any) -> HeadWeights:
     else:
         scores *= np.float32(scale)
     if inputs[3] is not None:
-        mask = _one_stream(numbers(inputs[3]))[:, :n_tokens]  # one for all heads, or one each; rows may be padded
+        mask = _one_stream(numbers(inputs[3]))[:, :n_tokens]  # one for all heads, or one per head; rows may be padded
         scores = scores + mask * _slopes(n_heads, max_bias)[:, None, None]
     learned = numbers(inputs[4]).reshape(-1, 1)[:n_heads] if inputs[4] is not None else None
     most = scores.max(axis=-1)
@@ -144,8 +144,8 @@ def fused_weights(tensor: Any) -> HeadWeights:
 
 
 def _products(q: _Floats, k: _Floats) -> _Floats:
-    """Of each row of Q with each of K, by head. A few rows without BLAS, whose threads wait for one another longer than
-    the sums take: 16 ms in place of 1 beside a busy process, for 12 heads over 600 cells.
+    """Products of each row of Q with each of K, by head. A few rows avoid BLAS, whose threads wait for one another
+    longer than the sums take: beside a busy process, 16 ms instead of 1 for 12 heads over 600 cells.
     """
     if q.shape[1] < 16:
         return np.asarray(np.einsum("hqd,hcd->hqc", q, k))
@@ -153,9 +153,8 @@ def _products(q: _Floats, k: _Floats) -> _Floats:
 
 
 def _multiplied(q: _Floats, type_k: int) -> _Floats:
-    """Q as it is multiplied with K of this type: rounded to the type that ggml multiplies it with, which is that of K,
-    or 8 bits and a scale for each 32 numbers where K is quantized (ggml-cpu.c:215, `vec_dot_type`; quants.c,
-    `quantize_row_q8_0`).
+    """Q as ggml multiplies it with K of this type: rounded to the type of K, or for quantized K to 8 bits with one
+    scale per 32 numbers (ggml-cpu.c:215, `vec_dot_type`; quants.c, `quantize_row_q8_0`).
     """
     if TYPES[type_k].name == "f16":
         return q.astype(np.float16).astype(np.float32)
@@ -171,7 +170,7 @@ def _multiplied(q: _Floats, type_k: int) -> _Floats:
 
 
 def _one_stream(found: _Floats) -> _Floats:
-    """Without the dimension of streams. Raises EngineError for several."""
+    """Remove the dimension of streams. Raises EngineError if there are several."""
     if len(found) != 1:
         raise EngineError(tr("It cannot be told whose attention this is: there are several streams."))
     return np.asarray(found[0])
@@ -182,7 +181,7 @@ def _none(weights: _Floats) -> _Floats:
 
 
 def _slopes(n_heads: int, max_bias: float) -> _Floats:
-    """Of ALiBi, by head: how much a position that is one further away weighs less (ggml-cpu/ops.cpp:8905)."""
+    """ALiBi's slope for each head: how much less each further position weighs (ggml-cpu/ops.cpp:8905)."""
     if max_bias <= 0:
         return np.ones(n_heads, np.float32)
     n_low = 1 << int(math.log2(n_heads))

@@ -1,6 +1,6 @@
-"""The audit of a mirrored memory against the engine's own state, and the way back after a mismatch.
+"""Audits a mirrored memory against the engine's own state, and recovers it after a mismatch.
 
-Must never know sampling, settings and what saved states are for.
+Must never know sampling, settings and the purpose of saved states.
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ from kvdesk.errors import EngineError
 from kvdesk.translation import tr
 
 AUDIT_BYTES = 64 << 20
-"""States larger than this, in bytes, are copied only when a person asks for an audit."""
+"""Larger states, in bytes, are copied only when the user asks for an audit."""
 _TENSORS_HEAD = 8
 """Bytes between the table of cells and the first tensor: v_trans and the number of layers."""
 
 
 class Auditor:
-    """Audits `memory`; what is found goes to `verifier`."""
+    """Audits `memory` and reports to `verifier`."""
 
     def __init__(self, memory: MirroredMemory, verifier: Verifier) -> None:
         self._memory = memory
         self._verifier = verifier
-        self._audited_at = -1  # the operation after which the whole state was found equal last
+        self._audited_at = -1  # the last operation after which the whole state was equal
 
     def audit(self, *, whole: bool = False) -> Verification:
         """Compare every used cell with the engine: positions and sequences of its state, and all spans. Read-only.
 
-        One stream of attention is compared by the beginning of its state, without K and V. Everything else, and with
-        `whole`, costs a copy of all K and V of used cells (20 MB in about 2 ms; more without flash attention): above
-        AUDIT_BYTES only with `whole`, else spans alone are compared and the map is at best "mirrored". At inspection
-        level MAPS each decode also compares every cell with its index. What was compared since the last operation is
-        compared again only with `whole`. Raises with `whole` EngineError if the state cannot be copied.
+        A single stream of attention is compared by the beginning of its state, without K and V. Other memories, and
+        `whole`, need a copy of K and V of all used cells (20 MB in about 2 ms; more without flash attention). Above
+        AUDIT_BYTES they are copied only with `whole`; otherwise only spans are compared, and the map is at best
+        "mirrored". At inspection level MAPS each decode also compares every cell and its index. Results since the last
+        operation are reused, except with `whole`. Raises EngineError with `whole` if the state cannot be copied.
         """
         memory = self._memory
         found = memory.compare_positions()
@@ -62,10 +62,11 @@ class Auditor:
         return memory.verification
 
     def rebuild(self) -> bool:
-        """After a mismatch: take the map from the engine's own state, so that decoding can go on. Changes the cache.
+        """After a mismatch, rebuild the map from the engine's own state, so that decoding can continue. Changes the
+        cache.
 
-        The state is saved and restored: cells then lie at the front of their stream, in an order that the state itself
-        tells. Logits of the last decode are lost. False if the state is not known or too large. Raises EngineError.
+        The state is saved and restored, which puts cells at the front of their stream in the state's order. Logits of
+        the last decode are lost. False if the state is unknown or too large. Raises EngineError.
         """
         memory = self._memory
         if not memory.guards.knows_states or state.state_size(memory.ctx) > AUDIT_BYTES:
@@ -89,14 +90,14 @@ class Auditor:
         return True
 
     def read_state(self) -> memoryview:
-        """The whole state as it is, without what is pending. Read-only. Raises EngineError."""
+        """The whole state as it is, without pending operations. Read-only. Raises EngineError."""
         blob = state.room(state.state_size(self._memory.ctx))
         state.get_state(self._memory.ctx, blob)
         return blob.toreadonly()
 
     def _agrees_by_table(self) -> bool:
-        """Whether the table of cells at the beginning of the state is the mirror's. False also where the state has
-        more than one: then, and where something differs, the whole state tells.
+        """Whether the table of cells at the beginning of the state equals the mirror's. False also for states with more
+        than one table; then, and after a difference, the whole state decides.
         """
         mirror = self._memory.mirror
         if len(mirror.caches) != 1 or mirror.geometry.n_stream != 1 or mirror.states:
@@ -116,7 +117,7 @@ class Auditor:
 
 
 def _table_bytes(mirror: Mirror) -> int:
-    """Bytes of the state of a memory of one stream up to the end of its table of cells (`kvdesk.cache.blob`)."""
+    """Bytes of a one-stream memory's state up to the end of its table of cells (`kvdesk.cache.blob`)."""
     cells, facts = mirror.caches[0].streams[0], mirror.geometry.facts
     n_ids = sum(cells.n_cells(s) for s in cells.sequences)
     return 12 + len(facts.architecture.encode()) + cells.used * (8 + 12 * facts.cell_ext) + 4 * n_ids

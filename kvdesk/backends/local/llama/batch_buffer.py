@@ -1,4 +1,4 @@
-"""The `llama_batch` that one context decodes from: memory of llama.cpp's, filled from `Batch` values.
+"""The `llama_batch` that one context decodes from: memory of llama.cpp, filled from `Batch` values.
 
 Owns the pointers. Must never decode.
 """
@@ -16,15 +16,15 @@ class BatchBuffer:
         self.raw = lib.llama_batch_init(n_tokens, 0, n_seq_max)
         raw = self.raw
         self._columns = raw.token, raw.pos, raw.n_seq_id, raw.seq_id, raw.logits  # a new pointer at each look-up
-        self._alone: tuple[int, ...] = ()  # the one sequence of the first entry; () if it has several
+        self._alone: tuple[int, ...] = ()  # the single sequence of the first entry; () if it has several
 
     def fill(self, batch: Batch) -> None:
-        """Write a batch that was checked."""
+        """Write a checked batch."""
         self.raw.n_tokens = batch.n_tokens
         token, pos, n_seq_id, seq_id, logits = self._columns
         if batch.n_tokens == 1 and batch.seq_ids[0] == self._alone:
             token[0], pos[0], logits[0] = batch.tokens[0], batch.pos[0], batch.output[0]
-            return  # the rest is there since the last token
+            return  # the other fields are unchanged since the last token
         self._alone = batch.seq_ids[0] if len(batch.seq_ids[0]) == 1 else ()
         for i, seqs in enumerate(batch.seq_ids):
             token[i] = batch.tokens[i]

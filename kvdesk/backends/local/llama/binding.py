@@ -46,15 +46,15 @@ LogLevel = Literal["debug", "info", "warning", "error"]
 _LEVELS: dict[int, LogLevel] = {0: "info", 1: "debug", 2: "info", 3: "warning", 4: "error"}
 _CONTINUES = 5  # GGML_LOG_LEVEL_CONT
 _STOPPED = (b"compute status: 1\n", b"failed with error 1\n", b"failed to decode, ret = 2\n")
-"""How the lines of a decode end that `StopFlag` stopped (GGML_STATUS_ABORTED). They are errors to llama.cpp only."""
+"""Endings of log lines for a decode that `StopFlag` stopped (GGML_STATUS_ABORTED). llama.cpp considers them errors."""
 _TAKEN_BACK = re.compile(rb"decode: removing memory module entries for seq_id = (\d+), pos = \[(\d+), \+inf\)")
-"""Follows a line that says why (llama-context.cpp:1915)."""
+"""Follows a line with the reason (llama-context.cpp:1915)."""
 _FIND_SLOT = b"find_slot: "
 _CUT_OFF = b"state_get_data: error saving state: unexpectedly reached end"  # as `state.get_beginning` wants it
 
 
 class EngineLog:
-    """Everything llama.cpp says. Nothing of it reaches the terminal unasked.
+    """Everything llama.cpp logs. None of it reaches the terminal unless asked for.
 
     `capture_start()` .. `capture_stop()` collect the lines that `LLAMA_KV_CACHE_DEBUG` makes `find_slot` print
     (llama-kv-cache.cpp:900); between them the engine is in one `llama_decode` or state restore. llama.cpp logs from the
@@ -72,7 +72,7 @@ class EngineLog:
         lib.llama_log_set(self._callback, ctypes.c_void_p(0))
 
     def capture_start(self, *, everything: bool = False) -> None:
-        """`everything`: not only the lines of `find_slot`, and they are heard by the listener too."""
+        """`everything`: also other lines than those of `find_slot`, and the listener gets them too."""
         self._captured = []
         self._everything = everything
         self.taken_back = {}
@@ -88,7 +88,7 @@ class EngineLog:
         return "\n".join(list(self._recent)[-most:])
 
     def forget(self) -> None:
-        """Drop what was said so far, so that `problems` speaks of the next call only."""
+        """Drop earlier lines, so that `problems` covers only the next call."""
         self._recent.clear()
 
     def _on_text(self, level: int, text: bytes, _data: object) -> None:
@@ -124,7 +124,7 @@ def engine_log() -> EngineLog:
 
 
 class EngineVersion:
-    """What is really loaded: the binding, the commit compiled into ggml, and whether the mirror was made for it."""
+    """What is actually loaded: the binding, the commit compiled into ggml, and whether the mirror matches it."""
 
     def __init__(self, binding: str, commit: str, system: str) -> None:
         self.binding = binding
@@ -148,7 +148,7 @@ def engine_version() -> EngineVersion:
 
 
 class StopFlag:
-    """Stops a running `llama_decode` from another thread, at no cost while it is not raised.
+    """Stops a running `llama_decode` from another thread. Costs nothing while it is not raised.
 
     llama.cpp asks an abort callback before every graph node (about 600 times a ubatch). A Python callback would need
     the GIL each time; libc's `strlen` over a two-byte buffer is a callback in machine code: 0 goes on, 1 stops. Its
@@ -167,7 +167,7 @@ class StopFlag:
         lib.llama_set_abort_callback(ctx, self._strlen, ctypes.cast(self._buffer, ctypes.c_void_p))
 
     def remove(self, ctx: Any) -> None:
-        """Let `ctx` listen to nobody: what it does next cannot be stopped."""
+        """Detach `ctx` from the flag; its next calls cannot be stopped."""
         lib.llama_set_abort_callback(ctx, lib.ggml_abort_callback(), ctypes.c_void_p(0))
 
     def raise_(self) -> None:
@@ -206,10 +206,10 @@ _trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linu
 
 
 def free_context(ctx: Any) -> None:
-    """Free a `llama_context *`, and have its memory go back to the system.
+    """Free a `llama_context *` and return its memory to the system.
 
-    glibc takes buffers of up to 32 MB from its heap once one of them was freed, and keeps what lies under something
-    still in use: rebuilds of a context of 24 MB left the process larger or smaller by as much, by chance.
+    glibc takes buffers of up to 32 MB from its heap after one was freed, and keeps those below something still in use.
+    Rebuilding a context of 24 MB randomly left the process larger or smaller by that much.
     """
     lib.llama_free(ctx)
     if _trim is not None:
@@ -217,20 +217,20 @@ def free_context(ctx: Any) -> None:
 
 
 def llama_class() -> Any:
-    """llama-cpp-python's own `Llama`: what the benchmark compares with, and nothing else uses."""
+    """llama-cpp-python's `Llama`, used only for comparison in the benchmark."""
     return llama_cpp.Llama
 
 
 FOLDER = Path(os.environ.get("LLAMA_CPP_LIB_PATH") or Path(llama_cpp.__file__).parent / "lib")
-"""Of the libraries, as llama-cpp-python finds libllama."""
+"""Folder of the libraries, found as llama-cpp-python finds libllama."""
 _LOAD = "ggml_backend_load_all_from_path"
 
 
 def _load_processor_code() -> None:
-    """In a portable build (GGML_BACKEND_DL) load the library made for this processor; a native one has it linked in.
+    """In a portable build (GGML_BACKEND_DL), load the library for this processor; a native build has it linked in.
 
-    Asked of libllama, which answers with the ggml that it is linked to: a wheel has copies of that under other names.
-    Windows has one, and asks it itself.
+    The call goes through libllama to the ggml it is linked to, because a wheel has copies under other names. On Windows
+    there is one ggml, which does that itself.
     """
     if not any(FOLDER.glob("*ggml-cpu-*")):
         return
@@ -241,7 +241,7 @@ def _load_processor_code() -> None:
 
 
 def library(name: str) -> ctypes.CDLL | None:
-    """A library of the engine by its name, "llama" or "ggml-base"; its functions have no types yet."""
+    """A library of the engine by name, "llama" or "ggml-base"; its functions have no types yet."""
     for file in (f"lib{name}.so", f"lib{name}.dylib", f"{name}.dll"):
         if (FOLDER / file).exists():
             return ctypes.CDLL(str(FOLDER / file))

@@ -1,5 +1,5 @@
-"""Ends the reasoning of an answer after so many tokens: then the tokens of the closing mark are the next ones, whatever
-the model would say (as llama.cpp's common/reasoning-budget.cpp).
+"""Limits the reasoning of an answer in tokens. After that, the tokens of the closing mark are forced, whatever the
+model would say (like llama.cpp's common/reasoning-budget.cpp).
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from kvdesk.reasoning import ReasoningMarks, SaidStart
 
 
 class BudgetSampler(Sampler):
-    """Samples with `inner`, which it closes. `marks`: around the reasoning, of `most` tokens at most; 0: it ends where
-    it begins.
+    """Samples with `inner`, which it closes. `marks`: around the reasoning, which gets at most `most` tokens; 0 ends it
+    immediately.
     """
 
     def __init__(self, inner: Sampler, vocab: Vocab, marks: ReasoningMarks, most: int) -> None:
@@ -26,7 +26,7 @@ class BudgetSampler(Sampler):
         self._said = SaidStart(marks)
         self._utf8 = Utf8Decoder()
         self._ends_line = True
-        self._forced: list[int] = []  # tokens of the closing mark that come next
+        self._forced: list[int] = []  # the next tokens, of the closing mark
         self._over = False  # the reasoning has ended, or there is none
 
     def sample(self, ctx: Any, row: int) -> int:
@@ -83,7 +83,7 @@ class BudgetSampler(Sampler):
         self._over = self._said.at is not None
 
     def _closing(self) -> list[int]:
-        """On a line of its own, where no quotation mark or backtick makes it a part of the reasoning."""
+        """On a separate line, where no quotation mark or backtick makes it a part of the reasoning."""
         text = self._marks.end if self._ends_line else f"\n{self._marks.end}"
         return self._vocab.tokenize(text, add_special=False, parse_special=True)
 
@@ -91,8 +91,8 @@ class BudgetSampler(Sampler):
 def with_budget(
     sampler: Sampler, vocab: Vocab, marks: ReasoningMarks | None, most: int, continued: Sequence[int] = ()
 ) -> Sampler:
-    """The sampler, which also ends reasoning after `most` tokens (`Generate.reasoning_budget`) where that is not
-    negative and the marks of reasoning are known. `continued`: the beginning of the answer, which `sampler` has seen.
+    """Wrap the sampler to end reasoning after `most` tokens (`Generate.reasoning_budget`), unless that is negative or
+    the marks of reasoning are unknown. `continued`: the beginning of the answer, which `sampler` has already seen.
     """
     if most < 0 or marks is None:
         return sampler

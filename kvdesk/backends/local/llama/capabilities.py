@@ -1,6 +1,6 @@
-"""What can be done to the cache of this model and context, and why not: one sentence for each operation.
+"""Which operations this model and context allow on the cache, and why not: one sentence for each.
 
-Owns the rules that controls and policies consult and that the guards enforce. Pure: must never call the engine.
+Owns the rules that controls and policies consult and the guards enforce. Pure: must never call the engine.
 All `file:line` references are llama.cpp 0c1e57098.
 """
 
@@ -16,7 +16,7 @@ from kvdesk.translation import marked, tr
 _ROUNDING = marked("without flash attention sums depend on where cells lie, so a later text may differ by rounding.")
 
 _NEVER_UNKNOWN = frozenset({"seq_add", "seq_add with quantized K", "swap", "compaction", "attention"})
-"""What is not done to a memory whose rules kvdesk does not know, since a mistake would abort the process."""
+"""Not allowed on a memory whose rules kvdesk does not know, because a mistake would abort the process."""
 
 Capabilities = Mapping[OperationName, Capability]
 
@@ -59,15 +59,17 @@ def _partial_rm(t: Traits) -> tuple[Answer, str]:
     if t.geometry.has_window:
         if t.geometry.n_window < t.geometry.n_cells:
             return "with loss", tr(
-                "What has left the sliding window comes back only with a checkpoint of the whole state."
+                "Tokens that have left the sliding window are restored only with a checkpoint of the whole state."
             )
-        return "with loss", tr("What has left the sliding window does not come back when the end is removed.")
+        return "with loss", tr("Tokens that have left the sliding window are not restored when the end is removed.")
     return "yes", tr("Any range of positions can be removed.")
 
 
 def _copy(t: Traits) -> tuple[Answer, str]:
     if t.geometry.n_stream > 1:
-        return "yes", tr("The copy gets cells of its own in another stream; nothing is shared, what was there is lost.")
+        return "yes", tr(
+            "The copy gets separate cells in another stream; nothing is shared, and that stream's cells are lost."
+        )
     if not t.geometry.has_attention:
         return "yes", tr("The copy shares the state until one of the two goes on.")
     return "yes", tr("The copy shares the cells: it takes no memory until one of the two goes on.")
@@ -85,7 +87,7 @@ def _partial_cp(t: Traits) -> tuple[Answer, str]:
 
 def _keep(t: Traits) -> tuple[Answer, str]:
     if t.geometry.n_stream > 1 and t.geometry.facts.kind != "dsv4":
-        return "with loss", tr("Every conversation has a stream of its own, so the others are not removed.")
+        return "with loss", tr("Every conversation has a separate stream, so the others are not removed.")
     return "yes", tr("All other conversations are removed.")
 
 
@@ -155,14 +157,14 @@ def _swap(t: Traits) -> tuple[Answer, str]:
     if t.geometry.has_window:
         return "with loss", tr("A saved conversation leaves out what the sliding window no longer sees.")
     if _sums_by_place(t):
-        return "with loss", tr("K and V come back exactly, but in other cells; {rounding}").format(
+        return "with loss", tr("K and V are restored exactly, but in other cells; {rounding}").format(
             rounding=tr(_ROUNDING)
         )
     return "yes", tr("A conversation can be saved and brought back exactly; cells it shared become its own.")
 
 
 def _sums_by_place(t: Traits) -> bool:
-    """Whether attention adds up other numbers together when cells lie elsewhere, which rounds differently."""
+    """Whether attention groups its sums differently when cells move, which changes rounding."""
     return t.geometry.has_attention and not t.settings.flash_attn
 
 
@@ -190,7 +192,7 @@ def _quantized_k(t: Traits) -> tuple[Answer, str]:
 
 def _quantized_v(t: Traits) -> tuple[Answer, str]:
     if not t.geometry.has_attention or t.geometry.facts.mla:
-        return "no", tr("There is no V of its own in this memory.")
+        return "no", tr("This memory does not store V separately.")
     if not t.settings.flash_attn:
         return "no", tr("Quantized V needs flash attention: llama.cpp refuses it without.")
     return "with loss", tr("Saves memory and, on a CPU, costs speed; V is rounded.")
@@ -206,12 +208,12 @@ def _streams(t: Traits) -> tuple[Answer, str]:
     if not t.geometry.has_attention:
         return "yes", tr("It changes nothing: a recurrent memory has one state per conversation anyway.")
     if t.geometry.facts.kind == "dsv4":
-        return "yes", tr("It changes nothing: llama.cpp gives each conversation cells of its own in this memory.")
-    return "yes", tr("Each conversation gets n_ctx / n_seq_max cells of its own; none can be shared.")
+        return "yes", tr("This changes nothing: llama.cpp gives each conversation its own cells in this memory.")
+    return "yes", tr("Each conversation gets its own n_ctx / n_seq_max cells; none can be shared.")
 
 
 def _attention(t: Traits) -> tuple[Answer, str]:
-    """What a second context can be given, in which attention is computed once more."""
+    """Whether a second context can compute attention again, and from what."""
     if t.geometry.facts.reason:
         return "no", tr("kvdesk does not know how this memory is saved, so it cannot be copied to a second context.")
     if not t.geometry.has_attention:

@@ -1,7 +1,7 @@
 """One llama.cpp context with the mirror of its cache, in parts: memory, states, auditor, verifier.
 
-Owns the `llama_context *`, from its making to its end, and what its decodes leave to sample from. Knows nothing of
-conversations, prompts or Qt.
+Owns the `llama_context *` for its whole life, and the logits that its decodes leave. Knows nothing of conversations,
+prompts or Qt.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ MAPS = 3
 class Context:
     """A context of `model` made with `settings`.
 
-    inspect   1 (True): the engine prints a line for every slot search and every decode is compared with it; 0: the
-              mirror runs unproven; MAPS: the engine prints every cell too, and each one is compared
-    stop      what stops a decode from another thread
+    inspect   1 (True): the engine prints a line for every slot search, and every decode is compared with it; 0: the
+              mirror is not checked; MAPS: the engine prints every cell too, and each one is compared
+    stop      stops a decode from another thread
     cb_eval   as in `params.create`
 
-    block: tokens that are read together for exact answers, from positions that are multiples of it, each block in one
-    graph and from one sequence, as a fresh start reads them; 1 where a token gets the same bits in any batch.
+    block: tokens that are computed together for exact answers. Blocks begin at multiples of it, each in one graph and
+    of one sequence, as after a fresh start. 1 if a token gets the same bits in any batch.
 
     Its parts are for callers to use: `memory` (operations on the cache, what it holds), `states` (saved states),
     `auditor`, `verifier` (how far the map is proven). Raises ContextError if llama.cpp would refuse the combination
@@ -97,16 +97,16 @@ class Context:
 
     @property
     def stop(self) -> StopFlag:
-        """What stops a decode from another thread."""
+        """Stops a decode from another thread."""
         return self.memory.stop
 
     @property
     def capabilities(self) -> Capabilities:
-        """What can be done to this cache, and why not."""
+        """Which operations this cache allows, and why not."""
         return self.memory.guards.capabilities
 
     def can(self, operation: OperationName) -> bool:
-        """Whether an operation is possible, if with loss."""
+        """Whether an operation is possible, even with loss."""
         return self.memory.guards.capabilities[operation].allowed
 
     def info(self, k_bytes: int, v_bytes: int, recurrent_bytes: int) -> ContextInfo:
@@ -131,7 +131,7 @@ class Context:
     # --- decode -------------------------------------------------------------------------------------------------------
 
     def decode(self, batch: Batch, kind: DecodeKind = "decode") -> PendingDecode:
-        """`MirroredMemory.decode`; after a mismatch the map is rebuilt first, MAX_REBUILDS times at most."""
+        """`MirroredMemory.decode`; after a mismatch it first rebuilds the map, at most MAX_REBUILDS times."""
         if self.verifier.mismatch and self.verifier.n_rebuilt < MAX_REBUILDS:
             self.auditor.rebuild()
         return self.memory.decode(batch, kind)
@@ -154,20 +154,20 @@ class Context:
 
     @property
     def n_threads(self) -> int:
-        """Of decodes of one token."""
+        """Threads for decodes of one token."""
         return self.memory.n_threads
 
     @property
     def n_threads_batch(self) -> int:
-        """Of decodes of more."""
+        """Threads for larger decodes."""
         return self.memory.n_threads_batch
 
     def set_threads(self, n_threads: int, n_threads_batch: int) -> None:
-        """For the next decodes: of one token, and of larger ones."""
+        """Threads for the next decodes: of one token, and of larger ones."""
         self.memory.set_threads(n_threads, n_threads_batch)
 
     def close(self) -> None:
-        """Free the context. The model lives on."""
+        """Free the context; the model stays."""
         if self._ctx:
             self.memory.close()
             free_context(self._ctx)
@@ -184,7 +184,7 @@ class Context:
         return row
 
     def _compare_creation(self) -> None:
-        """Whether the engine made what was planned: the first verdict on the map."""
+        """Whether the engine made what was planned; gives the first verdict on the map."""
         g = self.traits.geometry
         if self.model.facts.kind == "unknown":
             self.verifier.reject(self.model.facts.reason)

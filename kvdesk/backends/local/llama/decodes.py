@@ -1,7 +1,7 @@
-"""llama_decode calls on their way from the engine to whoever wants to know of them: made, then followed by the mirror.
+"""Values for llama_decode calls: first made, then followed by the mirror.
 
-Plain values of n >= 1 calls, one after another. One call decodes a whole batch; several decode one token each, of the
-same sequence at successive positions.
+A value stands for one or more successive calls. One call decodes a whole batch; several decode one token each, of one
+sequence at successive positions.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from kvdesk.cache.batch import Batch
 from kvdesk.cache.record import DecodeRecord
 
 DecodeKind = Literal["prefill", "decode", "draft", "check", "flush"]
-"""What a decode is for: a prompt, an answer, an answer with guessed tokens, a look at logits, pending K-shifts and
+"""The purpose of a decode: a prompt, an answer, an answer with guessed tokens, reading logits, pending K-shifts and
 copies."""
 
 
@@ -21,12 +21,12 @@ class PendingDecode(NamedTuple):
     """Calls that the mirror has not followed yet.
 
     batch      the tokens of all calls
-    rc         what llama_decode returned: 0 for several calls
+    rc         what llama_decode returned; always 0 for several calls
     ms         wall time of each call; `at_s`: time.monotonic() at its end
-    n_threads  that computed them
+    n_threads  number of threads that computed them
     lines      what the engine printed, in order
     last       seq_pos_max of each sequence right after; None if the next decode prints it (llama-kv-cache.cpp:960)
-    taken_back  of a decode that failed: by sequence, the position from which on the engine removes it again
+    taken_back  for a failed decode: by sequence, the position from which on the engine removes it again
     """
 
     batch: Batch
@@ -45,7 +45,7 @@ class PendingDecode(NamedTuple):
         return self.rc == 0 and len(self.batch.tokens) == len(self.ms) and len(self.batch.seq_ids[0]) == 1
 
     def follows(self, other: PendingDecode) -> bool:
-        """Whether both are one token each of the same sequence, this one right behind the other."""
+        """Whether both are single tokens of the same sequence, this one directly after the other."""
         return (
             self.each
             and other.each
@@ -56,7 +56,7 @@ class PendingDecode(NamedTuple):
 
 
 def joined(decodes: Sequence[PendingDecode]) -> list[PendingDecode]:
-    """The same calls in order, as one value where each token follows the one before it in its sequence."""
+    """The same calls in order, merged where each token directly follows the one before in its sequence."""
     runs: list[list[PendingDecode]] = []
     for decode in decodes:
         if runs and decode.follows(runs[-1][-1]):
@@ -84,7 +84,7 @@ def _one(run: Sequence[PendingDecode]) -> PendingDecode:
 
 
 class MirroredDecode(NamedTuple):
-    """Calls that the mirror has followed: `record` says what they did to the cells. The rest as in `PendingDecode`."""
+    """Calls that the mirror has followed: `record` has their effect on the cells. The rest as in `PendingDecode`."""
 
     record: DecodeRecord
     batch: Batch
@@ -95,5 +95,5 @@ class MirroredDecode(NamedTuple):
 
     @property
     def n_tokens(self) -> int:
-        """Tokens of each call."""
+        """Tokens per call."""
         return len(self.batch.tokens) // len(self.ms)

@@ -1,7 +1,7 @@
-"""Work that recurses deeply: run in a thread with a stack made for it.
+"""Runs deeply recursive work in a thread with a large stack.
 
-Owns the thread. The stack of the caller may be 8 MB (the main thread on Linux), 1 MB (Windows) or 512 KB (threads on
-macOS). Memory of a stack is taken when it is used, so a deep one costs its address space only.
+Owns the thread. The caller's stack may have only 8 MB (main thread on Linux), 1 MB (Windows) or 512 KB (threads on
+macOS). A large stack costs only address space, because its memory is allocated when it is used.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _lock = threading.Lock()
 
 
 def run_deep(work: Callable[[], _Result]) -> _Result:
-    """The result of `work()`, which is run in another thread; what it raises is raised here. Takes some 0.1 ms more.
+    """Return or raise what `work()` does in another thread. Takes about 0.1 ms longer.
 
     Raises PromptError if the system gives no such stack.
     """
@@ -29,11 +29,11 @@ def run_deep(work: Callable[[], _Result]) -> _Result:
     def body() -> None:
         try:
             results.append(work())
-        except BaseException as error:  # noqa: BLE001  # the thread's edge: the caller gets whatever it was
+        except BaseException as error:  # noqa: BLE001  # passed on to the caller
             errors.append(error)
 
     thread = threading.Thread(target=body, name="kvdesk-deep")
-    with _lock:  # the size is one for the process
+    with _lock:  # the stack size is a setting of the process
         usual = threading.stack_size(STACK_BYTES)
         try:
             thread.start()

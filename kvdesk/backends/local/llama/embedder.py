@@ -1,6 +1,7 @@
-"""A model that turns tokens into vectors: its own pooling, or another. No cache that is mirrored, nothing kept.
+"""A model that turns tokens into vectors, with its own pooling or another one. Its cache is neither mirrored nor kept.
 
-One sequence at a time, from an empty cache. For a separate process (`kvdesk.backends.local.embedding_child`).
+Handles one sequence at a time, from an empty cache. Runs in a separate process
+(`kvdesk.backends.local.embedding_child`).
 """
 
 from __future__ import annotations
@@ -15,19 +16,18 @@ from kvdesk.errors import ModelFileError, PromptError
 from kvdesk.translation import tr
 
 POOLINGS: Final = ("none", "mean", "cls", "last", "rank")
-"""By llama.cpp's numbers."""
+"""In the order of llama.cpp's numbers."""
 _LAST, _RANK = POOLINGS.index("last"), POOLINGS.index("rank")
 _MOST_TOKENS: Final = 8192
 _MOST_AT_ONCE: Final = 2048
-"""Tokens in one graph of an encoder, which sees a whole text at once."""
+"""Tokens in one graph of an encoder, which must see a whole text at once."""
 _DECODER_AT_ONCE: Final = 512
-"""The same of a model that could write: llama.cpp makes room for the logits of each token, 300 MB at 150,000 tokens."""
+"""Same for a decoder. llama.cpp allocates logits for each token, 300 MB for a vocabulary of 150,000 tokens."""
 
 
 class Embedder:
-    """A model and its context. `pooling`: one of POOLINGS, "" for the model's own, and where it has none the last
-    token's. `lean`: weights stay as they are in the file, which another process may have loaded too.
-
+    """A model and its context. `pooling`: one of POOLINGS, "" for the model's own or else the last token's. `lean`:
+    keep weights as they are in the file, because another process may have loaded it too.
     Raises ModelFileError.
     """
 
@@ -59,11 +59,11 @@ class Embedder:
 
     @property
     def pooling(self) -> str:
-        """How the vectors of tokens become one."""
+        """How the vectors of tokens become one vector."""
         return POOLINGS[self._pooling]
 
     def vectors(self, tokens: Sequence[int]) -> tuple[tuple[float, ...], ...]:
-        """One vector of them, or without pooling one a token. Raises PromptError."""
+        """One vector for all tokens, or one per token without pooling. Raises PromptError."""
         if not tokens:
             raise PromptError(tr("The text is empty."))
         if len(tokens) > self.n_most:
@@ -91,7 +91,7 @@ class Embedder:
         return tuple(found)
 
     def ranked(self, query: str, document: str) -> list[int]:
-        """The tokens of a query with a document, as llama-server makes them (`format_prompt_rerank`)."""
+        """The tokens of a query and a document, combined as in llama-server (`format_prompt_rerank`)."""
         prompt = lib.llama_model_chat_template(self._model, b"rerank")
         if prompt:
             text = prompt.decode("utf-8", "replace").replace("{query}", query).replace("{document}", document)

@@ -1,7 +1,7 @@
-"""A batch that makes the engine apply what is pending, K-shifts and copies between streams, and leaves no trace.
+"""Plans a batch that makes the engine apply pending K-shifts and stream copies, and leaves no trace.
 
-Only `llama_decode` applies them (llama-context.cpp:1809); neither saving a state nor an aborted decode respects them.
-Pure: looks at the mirror, must never call the engine.
+Only `llama_decode` applies them (llama-context.cpp:1809); saving a state and an aborted decode ignore them.
+Pure: reads the mirror, must never call the engine.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ class FlushPlan:
 
 
 def pending(mirror: Mirror) -> bool:
-    """Whether K-shifts or copies between streams wait for the next decode. Read-only."""
+    """Whether K-shifts or stream copies wait for the next decode. Read-only."""
     return mirror.pending_shift or any(cache.pending_copies for cache in mirror.caches)
 
 
 def plan_flush(mirror: Mirror, n_positions: int = 0) -> FlushPlan | None:
-    """How to make the engine apply what is pending; None if there is no way without harm. Read-only.
+    """How to make the engine apply what is pending; None if that is impossible without harm. Read-only.
 
-    Best is a batch that does not fit (rc 1): nothing is placed and nothing computed but the shift. Else one token in an
-    empty sequence, or, where part of a sequence can be removed, one more token behind another. `n_positions`: how many
-    the model has learned, 0 for no limit.
+    The best batch is one that does not fit (rc 1): the engine computes only the shift. Otherwise one token goes into an
+    empty sequence or, if a part of a sequence can be removed, after another. `n_positions`: how many the model has
+    learned, 0 for no limit.
     """
     n_batch = mirror.geometry.n_batch
     sequences = range(mirror.geometry.n_seq_max)
@@ -52,5 +52,5 @@ def plan_flush(mirror: Mirror, n_positions: int = 0) -> FlushPlan | None:
 
 
 def _tokens(mirror: Mirror, seq_id: int, n: int) -> Batch:
-    """`n` tokens that go on behind the sequence, without logits."""
+    """`n` tokens that continue the sequence, without logits."""
     return Batch.of(seq_id, mirror.seq_pos_max(seq_id) + 1, (0,) * n)

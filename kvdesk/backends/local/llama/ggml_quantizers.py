@@ -1,6 +1,6 @@
-"""Floats to rows of K and V, by the engine's own quantizers: those with which its CPU fills a cache.
+"""Converts floats to rows of K and V with the quantizers that the engine's CPU code uses for the cache.
 
-Bytes to floats, and the rotation before, are `kvdesk.library.ggml_rows`.
+`kvdesk.library.ggml_rows` does the reverse, and the rotation.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class _CpuTraits(ctypes.Structure):
 
 
 def encode(table: Floats, ggml_type: int) -> Bytes:
-    """Rows of bytes, shape (n_rows, row_bytes), from rows of floats, shape (n_rows, width), of a type that a cache may
-    have (`settings.CacheType`); `width` is whole blocks of it.
+    """Rows of bytes, shape (n_rows, row_bytes), from rows of floats, shape (n_rows, width), for a type of a cache
+    (`settings.CacheType`); `width` is a multiple of its block.
 
     Bit for bit what `ggml_set_rows` writes into a cache on the CPU (ggml-cpu/ops.cpp, `from_float`).
     """
@@ -56,8 +56,8 @@ def encode(table: Floats, ggml_type: int) -> Bytes:
 
 @functools.cache
 def _from_float(ggml_type: int) -> Callable[[int, int, int], None]:
-    """The processor's quantizer; in a build whose processor code has no library of one name, the reference, which may
-    round the last bit the other way.
+    """The processor's quantizer. If the build has no library for it with a known name, the reference, which may round
+    the last bit differently.
     """
     for name, function, traits in (
         ("ggml-cpu", "ggml_get_type_traits_cpu", _CpuTraits),

@@ -1,7 +1,7 @@
-"""Answers that follow a grammar, as llama.cpp's programs sample them (common/sampling.cpp, `common_sampler_sample`).
+"""Samples answers that follow a grammar, as llama.cpp's programs do (common/sampling.cpp, `common_sampler_sample`).
 
-The chain samples first; only where the grammar does not allow that token are all tokens compared with it, which takes
-as long as a small model's decode, and the chain samples from those that are allowed.
+The chain samples first. Only if the grammar rejects that token are all tokens checked, which takes as long as a small
+model's decode, and the chain samples from the allowed ones.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from kvdesk.translation import tr
 from kvdesk.values import replace
 
 _TRIES: Final = 16
-"""Tokens that llama.cpp allows and then would not take (a token named after text in the same token)."""
+"""Attempts at tokens that llama.cpp first allows and then rejects (a token named after text in the same token)."""
 _CANDIDATE: Final = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)])  # llama_token_data
 
 
 class GrammarSampler(Sampler):
-    """A chain and a grammar. Raises PromptError if llama.cpp cannot make a sampler of the grammar."""
+    """A chain and a grammar. Raises PromptError if llama.cpp cannot make a sampler from the grammar."""
 
     def __init__(self, plan: SamplingPlan, grammar: Grammar, vocab: Vocab) -> None:
         self._state = GrammarState(grammar, vocab.only_token)
@@ -43,7 +43,7 @@ class GrammarSampler(Sampler):
         self._ids = np.arange(vocab.n_tokens, dtype=np.int32)
 
     def sample(self, ctx: Any, row: int) -> int:
-        """As `Sampler.sample`; -1 if the grammar allows no token, or the answer can only end."""
+        """As `Sampler.sample`; -1 if the grammar allows no token, or only the end of the answer."""
         pointer = lib.llama_get_logits_ith(ctx, row)
         logits = np.ctypeslib.as_array(pointer, shape=(len(self._ids),))
         try:
@@ -86,7 +86,7 @@ class GrammarSampler(Sampler):
             self._grammar = None
 
     def _chosen(self, logits: np.ndarray[Any, np.dtype[np.float32]]) -> tuple[int, Position | None]:
-        """A token, and where the grammar is after it; None if there is none. Raises UserError: too ambiguous."""
+        """A token, and the position in the grammar after it; None if there is none. Raises UserError: too ambiguous."""
         token = self._apply(logits, ())
         if (position := self._after(token)) is not None:
             return token, position
@@ -114,7 +114,7 @@ class GrammarSampler(Sampler):
         return int(array.data[array.selected].id) if array.selected >= 0 else -1
 
     def _after(self, token: int) -> Position | None:
-        """Where the grammar is after this token; None if llama.cpp would not take it."""
+        """The position in the grammar after this token; None if llama.cpp would reject it."""
         if lib.llama_vocab_is_eog(self._vocab.handle, token):
             return self._state.position if self._state.position.complete else None
         position = self._state.after(token, self._vocab.written(token))
@@ -132,7 +132,7 @@ class GrammarSampler(Sampler):
 
 
 class LateGrammarSampler(GrammarSampler):
-    """A chain, and from a certain text of the answer on a grammar too."""
+    """A chain, and from a certain text of the answer on also a grammar."""
 
     def __init__(self, plan: SamplingPlan, grammar: Grammar, trigger: Trigger, vocab: Vocab) -> None:
         super().__init__(plan, grammar, vocab)
@@ -166,7 +166,7 @@ class LateGrammarSampler(GrammarSampler):
         return super().forced() if self._trigger is None else []
 
     def _look(self, token: int, trigger: Trigger) -> None:
-        """Whether the grammar counts from the next token on."""
+        """Whether the grammar applies from the next token on."""
         self._tokens.append((token, len(self._text)))
         new = self._utf8.decode(self._vocab.piece(token))
         self._text += new
@@ -181,12 +181,12 @@ class LateGrammarSampler(GrammarSampler):
         if trigger.is_part:
             try:
                 super().resume([token for token, begins in self._tokens if begins >= at])
-            except PromptError:  # the token in which it begins has other text before it
+            except PromptError:  # the token in which it begins also has earlier text
                 self._trigger = replace(trigger, text="\0")  # never
 
 
 def sampler_of(plan: SamplingPlan, vocab: Vocab, prompt: Sequence[int] = (), continued: Sequence[int] = ()) -> Sampler:
-    """A sampler that has seen as much of the prompt as it asks for. `continued`: the end of the prompt that is the
+    """A sampler that has seen as much of the prompt as it needs. `continued`: the end of the prompt that is the
     beginning of the answer.
 
     Raises UserError if llama.cpp, or this vocabulary, cannot use the plan's grammar, or `continued` breaks it.

@@ -1,4 +1,4 @@
-"""Refusals: every call of llama.cpp that could abort the process or do silent harm is checked here before it is made.
+"""Checks every call of llama.cpp that could abort the process or silently do harm, before it is made.
 
 Owns the table of process-killing calls as code. Each method returns, or raises RefusedCall with a sentence in the
 user's terms. Must never call the engine. All `file:line` references are llama.cpp 0c1e57098.
@@ -26,7 +26,7 @@ _GONE_BACK = marked(
 
 
 class Guards:
-    """The checks of one context. `mirror` gives what the cache holds now, where a rule depends on it. Read-only."""
+    """The checks of one context. `mirror` has the current content of the cache. Read-only."""
 
     def __init__(self, traits: Traits, mirror: Callable[[], Mirror]) -> None:
         self._traits = traits
@@ -41,9 +41,9 @@ class Guards:
         return self._now()
 
     def seq(self, seq_id: int) -> None:
-        """Sequence ids are checked everywhere (llama-kv-cache.cpp:389, :457, :549, :576, :665, :678, :2153).
+        """Every operation checks sequence ids (llama-kv-cache.cpp:389, :457, :549, :576, :665, :678, :2153).
 
-        The engine's own limit is 256 in a unified cache; ids above n_seq_max would be lost by a restore.
+        The engine's own limit is 256 in a unified cache; a restore would lose ids above n_seq_max.
         """
         if not 0 <= seq_id < self._n_seq_max:
             raise RefusedCall(
@@ -65,7 +65,7 @@ class Guards:
                 and 0 <= seq_ids[0][0] < self._n_seq_max
             )
         ):
-            return  # the next token of an answer: nothing can be wrong with it
+            return  # the next token of an answer cannot be wrong
         g = self._traits.geometry
         if n == 0:
             raise RefusedCall(tr("The batch is empty."))
@@ -90,7 +90,7 @@ class Guards:
             raise RefusedCall(
                 tr(
                     "With this architecture llama.cpp writes the states of several sequences in one batch to "
-                    "wrong places, and aborts: each sequence needs a batch of its own."
+                    "wrong places, and aborts: each sequence needs a separate batch."
                 )
             )
         if not model.shared and any(len(ids) > 1 for ids in seq_ids):
@@ -105,8 +105,8 @@ class Guards:
             self._gapless(batch)
 
     def _states(self, batch: Batch) -> None:
-        """A token of several sequences: only the first has its state put back (llama-memory-recurrent.cpp:1345), and
-        saving the state aborts where they differ (:797).
+        """A token of several sequences: only the state of the first is put back (llama-memory-recurrent.cpp:1345), and
+        saving aborts if they differ (:797).
         """
         if self._traits.geometry.n_rs_seq and any(
             len(ids) > 1 and any(self._mirror.gone_back(s) for s in ids) for ids in batch.seq_ids
@@ -114,7 +114,7 @@ class Guards:
             raise RefusedCall(tr(_GONE_BACK))
 
     def _gapless(self, batch: Batch) -> None:
-        """An indexer's block is as many positions as cells: with a gap it would be beyond the cells, and aborts."""
+        """An indexer's block covers as many positions as cells; a gap would exceed the cells and abort."""
         follows: dict[int, int] = {}
         for at, ids in zip(batch.pos, batch.seq_ids, strict=True):
             for seq_id in ids:
@@ -144,8 +144,9 @@ class Guards:
             )
 
     def seq_cp(self, src: int, dst: int, p0: int, p1: int) -> None:
-        """Between streams only everything (llama-kv-cache.cpp:506); never a part of a recurrent state, nor one that
-        waits to be put back: the copy would get the later one (llama-memory-recurrent.cpp:245, dsv4.cpp:1507).
+        """Between streams only whole sequences (llama-kv-cache.cpp:506). Never a part of a recurrent state, nor one
+        that is still to be put back: the copy would get the later state (llama-memory-recurrent.cpp:245,
+        dsv4.cpp:1507).
         """
         self.seq(src)
         self.seq(dst)
@@ -177,7 +178,7 @@ class Guards:
             )
 
     def state(self, blob: Blob) -> StateBlob:
-        """The parsed blob of a whole state. A blob that does not fit would wipe the cache (llama-kv-cache.cpp:2468)."""
+        """The parsed blob of a whole state. One that does not fit would wipe the cache (llama-kv-cache.cpp:2468)."""
         state = self._parsed(blob, None)
         for cache, streams in zip(self._mirror.caches, state.caches, strict=True):
             for stored in streams:
@@ -202,7 +203,7 @@ class Guards:
         return state
 
     def seq_state(self, seq_id: int, blob: Blob) -> StateBlob:
-        """The parsed blob of one sequence, to be put into `seq_id`."""
+        """The parsed blob of one sequence, for `seq_id`."""
         self.seq(seq_id)
         return self._parsed(blob, seq_id)
 
@@ -211,7 +212,7 @@ class Guards:
         self._allow("swap")
 
     def row(self, row: int, rows: frozenset[int]) -> None:
-        """Sampling where there are no logits aborts (llama-sampler.cpp:940)."""
+        """Sampling without logits aborts (llama-sampler.cpp:940)."""
         if row not in rows:
             raise RefusedCall(tr("There are no logits for entry {row} of the last batch.").format(row=row))
 

@@ -1,7 +1,7 @@
-"""A sampler that also says how likely each token was, before any sampler had changed that.
+"""A sampler that also reports how likely each token was, before any sampler changed that.
 
-As llama.cpp's server counts them (server-context.cpp, `get_token_probabilities`): the softmax of all logits. Reads all
-logits for each token, so only where somebody asks for it.
+Uses the softmax of all logits, like llama.cpp's server (server-context.cpp, `get_token_probabilities`). Reads all
+logits for each token, so it is used only on request.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from kvdesk.backends.local.llama.vocab import Vocab
 from kvdesk.protocol.chat import TokenLogprobs, TokenProb
 
 _GROUP: Final = 128
-"""Logits of which only the largest is looked at first: so the likeliest of 150,000 are found in a fraction of the time
-that `argpartition` takes."""
+"""Logits per group, of which only the largest is compared first. This finds the likeliest of 150,000 tokens in a
+fraction of the time of `argpartition`."""
 
 
 class LogprobSampler(Sampler):
-    """Samples with `inner`, which it closes. `n`: so many of the likeliest tokens are told beside the chosen one."""
+    """Samples with `inner`, which it closes. `n`: likeliest tokens reported beside the chosen one."""
 
     def __init__(self, inner: Sampler, vocab: Vocab, n: int) -> None:
         self._inner, self._vocab, self._n = inner, vocab, min(n, vocab.n_tokens)
@@ -67,9 +67,7 @@ class LogprobSampler(Sampler):
 
 
 def log_of_sum(logits: np.ndarray[Any, np.dtype[np.float32]]) -> float:
-    """The logarithm of the sum of exp(logit) over all of them. Float32 is enough: numpy adds in pairs, and the error
-    stays below 1e-6.
-    """
+    """The logarithm of the sum of exp(logit). Float32 is enough: numpy adds in pairs, so the error stays below 1e-6."""
     top = logits.max()
     powers = logits - top
     np.exp(powers, out=powers)
@@ -77,17 +75,17 @@ def log_of_sum(logits: np.ndarray[Any, np.dtype[np.float32]]) -> float:
 
 
 def likeliest_of(logits: np.ndarray[Any, np.dtype[np.float32]], n: int) -> list[int]:
-    """The `n` tokens with the largest logits, the largest first; of equals the first."""
+    """The `n` tokens with the largest logits, largest first; among equals the first."""
     if n <= 0:
         return []
     n_groups, least = len(logits) // _GROUP, -np.inf
     if n_groups >= n:
         largest = logits[: n_groups * _GROUP].reshape(_GROUP, n_groups).max(axis=0)
-        least = np.partition(largest, -n)[-n]  # so many groups have one as large
+        least = np.partition(largest, -n)[-n]  # at least n groups have one as large
     found = np.flatnonzero(logits >= least)
     return [int(i) for i in found[np.argsort(-logits[found], kind="stable")[:n]]]
 
 
 def with_logprobs(sampler: Sampler, vocab: Vocab, n_probs: int) -> Sampler:
-    """The sampler, which also says how likely each token was where `n_probs` (`Generate.n_probs`) is not negative."""
+    """Wrap the sampler to report probabilities, unless `n_probs` (`Generate.n_probs`) is negative."""
     return LogprobSampler(sampler, vocab, n_probs) if n_probs >= 0 else sampler

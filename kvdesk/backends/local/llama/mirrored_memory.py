@@ -1,7 +1,7 @@
-"""The memory of one llama.cpp context with its mirror: each call to the engine is guarded, mirrored and compared.
+"""The memory of one llama.cpp context with its mirror: each engine call is guarded, mirrored and compared.
 
-Owns decodes and the operations on sequences, at the level of single calls. Must never know saved states, sampling and
-settings (`state_transfer`, `context`).
+Owns decodes and operations on sequences, as single calls. Must never know saved states, sampling and settings
+(`state_transfer`, `context`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from kvdesk.protocol import calls
 from kvdesk.translation import tr
 
 SETTLE_S = 0.25
-"""Seconds that decodes of answers may wait until the mirror follows and they are published."""
+"""Seconds that decodes of answers may wait before the mirror follows and they are published."""
 _NO_ROWS, _ROW_0 = frozenset[int](), frozenset({0})
 
 
@@ -37,11 +37,11 @@ class MirroredMemory:
 
     inspect       what the engine prints (LLAMA_KV_CACHE_DEBUG): 0 nothing, 1 lines, 3 every cell
     stop          stops a decode from another thread
-    on_decoded    gets the decodes that the mirror has followed, in order, before anything else happens to their cells
-    on_operation  is told of every other operation: its number, the call in words, wall time in ms
+    on_decoded    gets the decodes that the mirror has followed, in order, before their cells change again
+    on_operation  gets every other operation: its number, the call in words, wall time in ms
     rows          batch entries of the last decode that have logits
-    last_record   what the mirror said of the latest decode that it has followed
-    n_threads     of decodes of one token; `n_threads_batch`: of larger ones
+    last_record   the mirror's record of the latest decode that it has followed
+    n_threads     for decodes of one token; `n_threads_batch`: for larger ones
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class MirroredMemory:
         self._unpublished: list[MirroredDecode] = []
         self._settle_at = self._called_at = 0.0
         self._batch = BatchBuffer(int(lib.llama_n_batch(ctx)), int(lib.llama_n_seq_max(ctx)))
-        self._spare = [0] * traits.geometry.n_stream  # cells that are certainly free for a sequence of the stream
+        self._spare = [0] * traits.geometry.n_stream  # cells that are surely free for a sequence of the stream
         self._has_state = traits.geometry.has_state
         self._small_window = 0 < traits.geometry.n_window < traits.geometry.n_cells
         stop.install(ctx)
@@ -81,16 +81,16 @@ class MirroredMemory:
 
     @property
     def verification(self) -> Verification:
-        """How far the map can be trusted now."""
+        """How far the map can currently be trusted."""
         self.settle()
         return self._verifier.verification
 
     def changed_since(self, operation: int) -> bool:
-        """Whether there was an operation after this one. Read-only."""
+        """Whether another operation followed this one. Read-only."""
         return bool(self._unsettled) or self._mirror.operation != operation
 
     def snapshot(self) -> CacheSnapshot:
-        """The cells as the mirror has them, with how far they are proven. Read-only."""
+        """The cells of the mirror, and how far they are proven. Read-only."""
         return self.mirror.snapshot(self.verification)
 
     def totals(self) -> tuple[int, int, int]:
@@ -115,7 +115,7 @@ class MirroredMemory:
         return free
 
     def has_room(self, seq_id: int, n_tokens: int) -> bool:
-        """Whether `free_cells` are enough for so many tokens. Read-only."""
+        """Whether `free_cells` is at least this many. Read-only."""
         stream = seq_id if len(self._spare) > 1 else 0
         if self._spare[stream] >= n_tokens:
             return True
@@ -124,10 +124,10 @@ class MirroredMemory:
         return free >= n_tokens
 
     def removable(self, seq_id: int) -> int:
-        """How many of the sequence's last tokens can be removed now, so that what is left is right. Read-only.
+        """How many of the sequence's last tokens can be removed now and leave a correct state. Read-only.
 
-        Where it has a state: tokens of its last ubatch, one less than that had, up to `n_rs_seq`; 0 after some were
-        removed, until its next decode.
+        With a recurrent state: tokens of its last ubatch but one, up to `n_rs_seq`; 0 after a removal, until its next
+        decode.
         """
         n = self.mirror.removable(seq_id)
         return self.mirror.seq_pos_max(seq_id) + 1 if n is None else n
@@ -145,11 +145,11 @@ class MirroredMemory:
     # --- decode: changes the cache ------------------------------------------------------------------------------------
 
     def decode(self, batch: Batch, kind: DecodeKind = "decode") -> PendingDecode:
-        """Run the batch. Changes the cache. `kind`: what it is for, to be told with its measurement.
+        """Run the batch. Changes the cache. `kind`: its purpose, reported with its measurement.
 
         rc 0: every token is in the cache. rc 1: no slot, nothing was placed. rc 2: stopped; finished ubatches stay.
-        A pending K-shift is applied first, and cannot be stopped: stopped in the middle it would rotate K twice. Where
-        there is no way to apply it alone, this whole decode cannot be stopped.
+        A pending K-shift is applied first and cannot be stopped, because half a shift would later rotate K twice. If it
+        cannot be applied alone, the whole decode cannot be stopped.
 
         Raises RefusedCall for a batch that would abort the process, DecodeError for any other return code.
         """
@@ -180,7 +180,7 @@ class MirroredMemory:
     def flush(self) -> None:
         """Apply pending K-shifts and copies between streams now. Changes K and V, and no position.
 
-        Takes a decode that does not fit or of one token, which is removed again; logits of the last decode are lost.
+        Decodes a batch that does not fit, or one token that is removed again; logits of the last decode are lost.
         Raises RefusedCall if neither is possible.
         """
         if not pending(self.mirror):
@@ -195,14 +195,14 @@ class MirroredMemory:
             self.seq_rm(plan.seq_id, plan.p0, -1)
 
     def set_threads(self, n_threads: int, n_threads_batch: int) -> None:
-        """Threads for decodes of one token, and of more, from the next decode on. Those before are followed first."""
+        """Threads for decodes of one token and of more. Earlier decodes are followed first."""
         if (n_threads, n_threads_batch) != (self.n_threads, self.n_threads_batch):
             self.settle()
             self.n_threads, self.n_threads_batch = n_threads, n_threads_batch
             lib.llama_set_n_threads(self.ctx, n_threads, n_threads_batch)
 
     def close(self) -> None:
-        """Free what belongs to the memory. The context is freed by its owner."""
+        """Free what belongs to the memory; the owner frees the context."""
         self._batch.close()
 
     # --- operations on sequences: change the cache ------------------------------------------------------------
@@ -210,8 +210,8 @@ class MirroredMemory:
     def seq_rm(self, seq_id: int, p0: int, p1: int) -> bool:
         """Remove the cells of `seq_id` in `[p0, p1)`; -1 means all sequences, from 0, to the end. Changes the cache.
 
-        False if the memory cannot remove a part (recurrent states): nothing was removed. Nor does it where llama.cpp
-        would go back to an earlier state that is not kept (`removable`): it does not know what it has kept.
+        False if the memory cannot remove a part (recurrent states); nothing was removed then. The same if llama.cpp
+        would return to an earlier state that it has not kept (`removable`), which it does not know.
         Raises RefusedCall for a sequence outside [-1, n_seq_max).
         """
         if seq_id != -1:
@@ -228,10 +228,10 @@ class MirroredMemory:
         return done
 
     def seq_cp(self, src: int, dst: int, p0: int = -1, p1: int = -1) -> None:
-        """Let `dst` have the cells of `src` in `[p0, p1)` too. Changes the cache.
+        """Let `dst` also have the cells of `src` in `[p0, p1)`. Changes the cache.
 
-        In a unified cache they become shared. With streams K and V are copied at the next decode, and what `dst` had is
-        lost. Raises RefusedCall for a part of a sequence between streams or of a recurrent state.
+        In a unified cache they become shared. With streams, K and V are copied at the next decode, and the cells of
+        `dst` are lost. Raises RefusedCall for a part of a sequence between streams or of a recurrent state.
         """
         self.guards.seq_cp(src, dst, p0, p1)
         if src != dst:
@@ -257,8 +257,8 @@ class MirroredMemory:
     def seq_add(self, seq_id: int, p0: int, p1: int, shift: int) -> None:
         """Move the positions of `seq_id` in `[p0, p1)` by `shift`. Changes the cache.
 
-        Cells shared with others move for all of them; cells that get a negative position are freed. K is rotated before
-        the next decode. Raises RefusedCall if the rotation would abort, crash or be wrong.
+        Shared cells move for all their sequences; cells with a negative position are freed. K is rotated before the
+        next decode. Raises RefusedCall if the rotation would abort, crash or be wrong.
         """
         self.guards.seq_add(seq_id, p0, p1, shift)
         self.before_call()
@@ -276,18 +276,18 @@ class MirroredMemory:
     # --- for the mirror -----------------------------------------------------------------------------------------------
 
     def settle(self) -> None:
-        """Let the mirror follow the decodes that wait for it, each compared with what the engine printed then.
+        """Let the mirror follow pending decodes, and compare each with what the engine printed.
 
-        One token after another is followed in groups: right after a decode the processor's caches are full of weights,
-        and following costs five times what it costs for the second of a group. Whoever looks at `mirror`,
-        `verification` or `snapshot` sees everything settled.
+        Single tokens are followed in groups: right after a decode the processor's caches are full of weights, so the
+        first of a group takes five times as long as the second. Readers of `mirror`, `verification` or `snapshot`
+        always see a settled state.
         """
         waiting, self._unsettled = self._unsettled, []
         for decode in joined(waiting):
             self._follow(decode)
 
     def publish(self) -> None:
-        """Hand every decode so far to `on_decoded`: in groups too, for the reason that `settle` gives."""
+        """Pass all decodes so far to `on_decoded`; in groups too, for the reason in `settle`."""
         self.settle()
         decodes, self._unpublished = self._unpublished, []
         if decodes and self.on_decoded is not None:
@@ -296,12 +296,12 @@ class MirroredMemory:
     # --- for saved states and audits ----------------------------------------------------------------------------------
 
     def before_call(self) -> None:
-        """llama.cpp is called now, for an operation that `after_call` will tell of: earlier decodes are published."""
+        """Call before an operation that `after_call` reports: earlier decodes are published."""
         self.publish()
         self._called_at = time.perf_counter()
 
     def after_call(self, call: str, found: Difference | None = None) -> None:
-        """An operation was made and mirrored: remember it and compare the positions of all sequences."""
+        """Call after an operation was made and mirrored: record it and compare the positions of all sequences."""
         self._spare = [0] * len(self._spare)
         ms = (time.perf_counter() - self._called_at) * 1e3
         self._verifier.note(self.mirror.operation, call)
@@ -310,7 +310,7 @@ class MirroredMemory:
             self.on_operation(self._mirror.operation, call, ms)
 
     def compare_lines(self, expected: Sequence[SlotState], lines: Sequence[bytes]) -> Difference | None:
-        """Slot searches as the mirror expects them with what the engine printed; nothing if it prints nothing."""
+        """Compare the mirror's slot searches with what the engine printed; nothing if it prints nothing."""
         if not self._inspect:
             return None
         if not self._mirror.capture and lines == render_lines(expected):
@@ -325,11 +325,11 @@ class MirroredMemory:
         return compare_spans(self.mirror, self.seq_pos_min, self.seq_pos_max)
 
     def forget_logits(self) -> None:
-        """The logits of the last decode are lost: llama.cpp would abort where somebody samples from them."""
+        """The logits of the last decode are lost; sampling from them would abort."""
         self.rows = _NO_ROWS
 
     def apply_pending_unmirrored(self) -> None:
-        """Like `flush`, but asking the engine, not the mirror, where there is room. The mirror does not follow.
+        """Like `flush`, but asks the engine for room instead of the mirror, which does not follow.
 
         Changes K and V, and no position.
         """
@@ -352,10 +352,10 @@ class MirroredMemory:
     # --- private ------------------------------------------------------------------------------------------------------
 
     def _whole_state(self, seq_id: int, p0: int, p1: int) -> tuple[int, int, bool]:
-        """A range for `seq_rm` of a sequence with a state: open ends where it covers them, and whether llama.cpp would
-        go back to an earlier state that it does not keep.
+        """The range for `seq_rm` of a sequence with a state, with open ends if it covers all; and whether llama.cpp
+        would return to an earlier state that it does not keep.
 
-        Only with open ends all of it is forgotten (llama-memory-recurrent.cpp:178, llama-kv-cache-dsv4.cpp:1459).
+        Only open ends make llama.cpp forget all of it (llama-memory-recurrent.cpp:178, llama-kv-cache-dsv4.cpp:1459).
         """
         last = self.mirror.seq_pos_max(seq_id)
         if p1 > last:
@@ -367,22 +367,22 @@ class MirroredMemory:
         return p0, p1, stale
 
     def _drop_unknown(self) -> None:
-        """Remove the sequences of a decode that failed for which llama.cpp counts on an earlier state: it may not be
-        there. Where a cell is shared it counts on it for one of them, and would abort at the next saved state
+        """Remove sequences of a failed decode for which llama.cpp relies on an earlier state that may not exist. For a
+        shared cell it relies on it for one of them, and would abort at the next saved state
         (llama-memory-recurrent.cpp:797).
         """
         for seq_id in sorted(self.mirror.unknown):
             self._forget_back(seq_id)
 
     def _forget_back(self, seq_id: int) -> None:
-        """Remove all of a sequence that is replaced or left out, if its state waits to be put back: llama.cpp would put
-        that in the place of the next state it has (llama-memory-recurrent.cpp:245-309).
+        """Remove a whole sequence that is replaced or left out, if its state is still to be put back. llama.cpp would
+        apply that to the next state in its place (llama-memory-recurrent.cpp:245-309).
         """
         if self.mirror.gone_back(seq_id):
             self.seq_rm(seq_id, -1, -1)
 
     def _decode(self, batch: Batch, kind: DecodeKind) -> PendingDecode:
-        """llama_decode of a batch that was checked. Changes the cache."""
+        """llama_decode of a checked batch. Changes the cache."""
         n = len(batch.tokens)
         self._batch.fill(batch)
         if len(self._spare) == 1:
@@ -409,7 +409,7 @@ class MirroredMemory:
         return decoded
 
     def _decode_unstoppably(self, batch: Batch, kind: DecodeKind) -> PendingDecode:
-        """`_decode` that cannot be stopped: a K-shift that was stopped half-way would be applied again."""
+        """`_decode` that cannot be stopped, because half a K-shift would be applied again."""
         self.stop.remove(self.ctx)
         try:
             return self._decode(batch, kind)
@@ -417,9 +417,9 @@ class MirroredMemory:
             self.stop.install(self.ctx)
 
     def _follow(self, decode: PendingDecode) -> None:
-        """Move the mirror as the engine moved, and compare."""
+        """Move the mirror like the engine, and compare."""
         batch, kind, rc, ms, at_s, n_threads, lines, last, taken_back = decode
-        appends = decode.each and kind == "decode" and not self._small_window  # changes no cell that holds something
+        appends = decode.each and kind == "decode" and not self._small_window  # fills empty cells only
         if not appends:
             self.publish()
         records: Iterable[DecodeRecord]
@@ -447,7 +447,7 @@ class MirroredMemory:
     def _compared(
         self, record: DecodeRecord, batch: Batch, lines: Sequence[bytes], last: Mapping[int, int] | None
     ) -> None:
-        """Compare what the mirror has just followed with what the engine printed, and remember both."""
+        """Compare the mirror's last step with what the engine printed, and record both."""
         self.last_record = record
         self._verifier.note(record.last_operation, f"rc {record.rc}{', one by one' * (record.n_decodes > 1)}", batch)
         if not self._inspect:

@@ -76,7 +76,7 @@ class Model:
         return int(lib.llama_model_n_ctx_train(self._handle))
 
     def info(self) -> ModelInfo:
-        """What the user reads about the model."""
+        """The model's facts for the user."""
         buffer = ctypes.create_string_buffer(256)
         lib.llama_model_desc(self._handle, buffer, len(buffer))
         return ModelInfo(
@@ -141,7 +141,7 @@ def vocabulary(path: Path) -> Iterator[Vocab]:
 
 
 def _reason(problems: str) -> str:
-    """The most telling line of llama.cpp's errors, without its function names."""
+    """The most informative line of llama.cpp's errors, without function names."""
     lines = [line for line in problems.splitlines() if "failed to load model" not in line] or problems.splitlines()
     if not lines:
         return tr("it gave no reason.")

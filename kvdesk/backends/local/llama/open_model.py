@@ -1,6 +1,6 @@
-"""The one way to a model: its file is read, found to fit, tried in a process that may die, and loaded. In this order.
+"""Opens a model: reads its file, checks that it fits, tries it in a child process, and loads it, in this order.
 
-Every command that takes a model file goes through here. Knows nothing of contexts.
+Every command that takes a model file uses this. Knows nothing of contexts.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def open_model(
     """Load `path` for a context with these settings.
 
     on_progress    gets 0.0 to 1.0 and ends the load by returning False
-    freed_before   bytes that are in use now and will be free when the context is made
+    freed_before   bytes in use now that will be free when the context is made
 
     Raises ModelFileError, ContextError: the file cannot be used, or its context does not fit into memory.
     """

@@ -1,7 +1,7 @@
-"""Another libllama in place of llama-cpp-python's own, for a child process; one with another ABI is refused.
+"""Loads another libllama in place of llama-cpp-python's own in a child process, and refuses one with another ABI.
 
-llama-cpp-python passes structs by value, so a library whose structs have another size or order would read and write
-beyond them. Its symbols, the sizes of its structs and their default values are compared before anything else is called.
+llama-cpp-python passes structs by value, so a library with structs of another size or order would read and write beyond
+them. Symbols, struct sizes and default values are compared before anything else is called.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from kvdesk.translation import tr
 from kvdesk.values import dataclass
 
 VARIABLE: Final = "LLAMA_CPP_LIB_PATH"
-"""By which llama-cpp-python finds the folder of libllama."""
+"""Environment variable with the folder of libllama, read by llama-cpp-python."""
 _SUFFIXES: Final = {"win32": (".dll",), "darwin": (".dylib", ".so")}
 _BELOW: Final = ("ggml-base", "ggml-cpu", "ggml")
-"""What libllama is linked to, in the order in which it is loaded."""
+"""Libraries that libllama links to, in loading order."""
 _ROOM: Final = 4096
 """Bytes, far more than any of the structs."""
 
 Defaults = dict[str, dict[str, str]]
-"""Values of fields, by the function that returns them."""
+"""Values of fields, by the function that returns the struct."""
 
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """A library that was loaded. `measured`: whether this processor lets struct sizes be measured."""
+    """A loaded library. `measured`: whether struct sizes can be measured on this processor."""
 
     commit: str
     system: str
@@ -44,16 +44,16 @@ class Library:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What such a process sends first: its library, or why that is refused."""
+    """The first message of such a process: its library, or why it is refused."""
 
     library: Library | None = None
     refused: str = ""
 
 
 def child_main(parent: Parent, argv: Sequence[str]) -> int:
-    """`argv`: the folder of the library, "" for llama-cpp-python's own; and what runs on it, as "module:function".
+    """`argv`: the folder of the library, "" for llama-cpp-python's own, and what runs on it, as "module:function".
 
-    That module is imported only after the library: whatever knows the engine loads one.
+    That module is imported only after the library, because whatever knows the engine loads one.
     """
     folder, target = argv
     try:
@@ -69,7 +69,7 @@ def child_main(parent: Parent, argv: Sequence[str]) -> int:
 
 
 def folder_of(library: Path) -> Path:
-    """The folder of a libllama that was named by its file or its folder. Raises UserError."""
+    """The folder of a libllama given by its file or folder. Raises UserError."""
     file = library if library.is_file() else _find(library, "llama")
     if file is None or _find(file.parent, "llama") is None:
         name = f"libllama{_suffixes()[0]}" if sys.platform != "win32" else "llama.dll"
@@ -81,7 +81,7 @@ def folder_of(library: Path) -> Path:
 def use(folder: Path) -> None:
     """Load the libraries of `folder` in place of llama-cpp-python's own. Raises UserError.
 
-    The ones that libllama is linked to come first, by their path: a library of the same name is not loaded again.
+    The libraries that libllama links to come first, by path, because a library of the same name is not loaded twice.
     """
     if "llama_cpp" in sys.modules:
         raise RuntimeError("llama-cpp-python has loaded its own library already")
@@ -95,7 +95,7 @@ def use(folder: Path) -> None:
 
 
 def examine() -> Library:
-    """What is loaded, once its symbols and struct sizes are found to be those that llama-cpp-python calls.
+    """The loaded library, after its symbols and struct sizes were found to match llama-cpp-python.
 
     Raises UserError if they are not.
     """
@@ -118,7 +118,7 @@ def examine() -> Library:
 
 
 def check_defaults(own: Defaults, other: Defaults) -> None:
-    """Raises UserError if a field has another default: its struct is then laid out otherwise, or means otherwise."""
+    """Raises UserError if a field has another default, because its struct then has another layout or meaning."""
     for function, fields in own.items():
         for name, value in fields.items():
             if (theirs := other.get(function, {}).get(name)) != value:
@@ -151,10 +151,11 @@ def _check_size(name: str, found: int, struct: Any) -> None:
 
 
 def _written(library: Any, name: str, arguments: tuple[int, ...]) -> int:
-    """Bytes up to the last one that a function writes of the struct that it returns.
+    """Number of bytes, up to the last, that a function writes of the struct it returns.
 
-    A struct of more than two registers is returned through a pointer before the arguments (System V and Microsoft x64),
-    which is given here as an argument: memory of two different fillings, so that each written byte differs from one.
+    A struct of more than two registers is returned through a pointer before the arguments (System V and Microsoft x64).
+    That pointer is passed as an argument here, to memory with two different fillings, so each written byte differs from
+    one of them.
     """
     function = getattr(library, name)
     function.restype = None
@@ -173,7 +174,7 @@ def _defaults(lib: Any) -> Defaults:
 
 
 def _fields(params: Any) -> dict[str, str]:
-    """Pointers only tell whether they are null."""
+    """Fields as text; pointers only as whether they are null."""
     found = {}
     for name, *_ in params._fields_:
         value = getattr(params, name)

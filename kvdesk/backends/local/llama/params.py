@@ -1,4 +1,4 @@
-"""From settings to a `llama_context *`: types, parameters, and what llama.cpp said while it made the context.
+"""Turns settings into a `llama_context *`: types, parameters, and what llama.cpp logged while it made the context.
 
 Owns the translation of `ContextSettings`. Must never know the mirror's state; sizes come from `kvdesk.cache.geometry`.
 """
@@ -36,7 +36,7 @@ _BUFFER = re.compile(r"\b(KV|RS|output|compute) buffer size = +([\d.]+) MiB")
 
 
 def planned(model: Model, settings: ContextSettings) -> Geometry:
-    """The caches that the engine will make. For a kind of memory that is not mirrored, those of a plain one.
+    """The caches that the engine will make. For a memory that is not mirrored, those of a plain one.
 
     Raises ContextError if llama.cpp would refuse or abort: quantized V without flash attention, more sequences than
     tokens in a batch once n_batch is cut to n_ctx (llama-context.cpp:247, :377), no size known.

@@ -1,7 +1,7 @@
-"""A saved state with K and V of other types: what a context with other settings takes, and no token is read again.
+"""Rewrites a saved state with K and V of other types, for a context with other settings, without reading tokens again.
 
-Owns how it is rewritten. Each row is decoded, rotated back where the old context rotates, rotated where the new one
-does, and encoded as the engine does it. The table of cells and recurrent states stay as they are.
+Owns how it is rewritten. Each row is decoded, rotated back if the old context rotates, rotated if the new one does, and
+encoded like the engine does it. The table of cells and recurrent states stay unchanged.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from kvdesk.settings import CacheType, ContextSettings
 from kvdesk.translation import tr
 
 _HEAD: Final = 12  # bytes before each tensor (llama-kv-cache.cpp:2202): type and row size; or type, element size, rows
-_PIECE: Final = 1 << 17  # bytes that are converted together: they stay in the cache of the processor
+_PIECE: Final = 1 << 17  # bytes converted together, so that they fit into the processor's cache
 _TRIAL: Final = (64, 1024)  # rows, numbers of each
 
 
 class _Conversion(NamedTuple):
-    """One tensor: what it becomes. `first`: of its stream, so the layout of V is said before it. Rotations: numbers
-    that are rotated together, before and after.
+    """The conversion of one tensor. `first`: of its stream, so the layout of V precedes it. Rotations: numbers that are
+    rotated together, before and after.
     """
 
     section: Section
@@ -48,18 +48,18 @@ class _Conversion(NamedTuple):
 
     @property
     def same(self) -> bool:
-        """Whether its bytes stay as they are."""
+        """Whether its bytes stay unchanged."""
         s = self.section
         return s.ggml_type == self.type and bool(s.n_rows) == self.transposed and self.rotations[0] == self.rotations[1]
 
 
 def stored_otherwise(now: ContextSettings, wanted: ContextSettings) -> bool:
-    """Whether K and V of a context with the other settings lie there in other bytes."""
+    """Whether a context with the other settings stores K and V as other bytes."""
     return (now.type_k, now.type_v, now.flash_attn) != (wanted.type_k, wanted.type_v, wanted.flash_attn)
 
 
 def loses_nothing_more(now: ContextSettings, wanted: ContextSettings) -> bool:
-    """Whether converted K and V are as good as read again with the wanted types: nothing was quantized before."""
+    """Whether converted K and V are as good as recomputed ones, because nothing was quantized before."""
     return all(a == b or a in FLOAT_TYPES for a, b in ((now.type_k, wanted.type_k), (now.type_v, wanted.type_v)))
 
 
@@ -86,10 +86,10 @@ def why_not_converted(context: Context, settings: ContextSettings) -> str:
 
 
 def requantize(blob: Blob, source: Traits, target: Traits, *, whole: bool = True) -> memoryview:
-    """The state, which a context with the traits `source` wrote, for one with `target`. `whole`: of all sequences, by
-    llama_state_get_data, else of one. Both have the same model and as many streams. Read-only.
+    """Convert a state written by a context with the traits `source` for one with `target`. `whole`: of all sequences,
+    by llama_state_get_data, else of one. Both need the same model and number of streams. Read-only.
 
-    Raises BlobError for what is no such state, EngineError if there is no memory for the new one.
+    Raises BlobError for an invalid state, EngineError if there is not enough memory.
     """
     state = (parse_state if whole else parse_seq_state)(blob, source.geometry)
     conversions = [
@@ -121,7 +121,7 @@ def requantize(blob: Blob, source: Traits, target: Traits, *, whole: bool = True
 
 
 def trial_ms(n: int, source: CacheType, target: CacheType) -> float:
-    """How long the conversion of so many numbers takes on this machine: some are converted. 0.0 for equal types."""
+    """Milliseconds to convert `n` numbers on this machine, estimated from a few. 0.0 for equal types."""
     if source is target:
         return 0.0
     data = encode(np.random.default_rng(0).normal(size=_TRIAL).astype(np.float32), ggml_type(source))
@@ -151,7 +151,7 @@ def _conversion(section: Section, n_cells: int, first: bool, sides: tuple[Traits
 
 
 def _convert(blob: memoryview, c: _Conversion, out: Bytes) -> None:
-    """Write what the tensor becomes."""
+    """Write the converted tensor."""
     section, first = c.section, 0
     if c.same:
         out[:] = np.frombuffer(blob, np.uint8, section.n_bytes, section.offset)

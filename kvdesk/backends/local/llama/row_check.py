@@ -1,7 +1,7 @@
-"""Whether a token gets the same bits computed alone as computed among others.
+"""Checks whether a token computed alone gets the same bits as one computed among others.
 
-llama.cpp multiplies rows of tokens with other code where there are several (llamafile_sgemm, sgemm.cpp; repacked
-weights, ggml-cpu/repack.cpp), and which, depends on the weights, the processor and the number of rows. So it is tried.
+llama.cpp multiplies several rows of tokens with other code than one (llamafile_sgemm, sgemm.cpp; repacked weights,
+ggml-cpu/repack.cpp). Which code depends on the weights, the processor and the number of rows, so it is tried.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from kvdesk.backends.local.llama.binding import lib
 from kvdesk.cache.batch import Batch
 
 SIZES = (1, 1, 2, 4, 8, 16)
-"""Tokens of the batches: rows alone, those of drafts, and whole tiles of kernels."""
+"""Batch sizes: single rows, those of drafts, and whole tiles of kernels."""
 
 
 def rows_alike(ctx: Any, n_vocab: int) -> bool:
-    """Read the same tokens together, and in batches of `SIZES` with the last one alone, into an empty context, and
-    compare all bits of the state and of all logits: K and V are rounded, and logits have a product of their own.
+    """Read the same tokens together, and in batches of `SIZES` with the last one alone, into an empty context. Compares
+    all bits of the state and of all logits, because K and V are rounded and logits have a separate product.
 
-    The context is empty afterwards. True also where llama.cpp cannot decode them: then nothing is read at all.
+    The context is empty afterwards. Also True if llama.cpp cannot decode the tokens, since nothing is read then.
     """
     memory, n_ubatch = lib.llama_get_memory(ctx), int(lib.llama_n_ubatch(ctx))
     tokens = tuple(i % n_vocab for i in range(1, sum(SIZES) + 1))[: max(2, n_ubatch)]

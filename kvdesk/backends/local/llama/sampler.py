@@ -1,7 +1,7 @@
-"""llama.cpp's own sampler chain, built from `Sampling` as its programs do (common/sampling.cpp, `common_sampler_init`).
+"""llama.cpp's sampler chain, built from `Sampling` as its programs do (common/sampling.cpp, `common_sampler_init`).
 
-Sampling runs on the C side, without a grammar on no copy of the logits. Where nothing but the likeliest token is asked
-for, numpy finds it in a quarter of the time: the C side first makes a table of all tokens.
+Sampling runs on the C side and, without a grammar, needs no copy of the logits. For greedy sampling numpy is four times
+as fast, because the C side first builds a table of all tokens.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from kvdesk.translation import tr
 from kvdesk.values import dataclass
 
 _MIROSTAT_M: Final = 100
-"""Tokens that Mirostat 1 estimates with, as in common/sampling.cpp."""
+"""Tokens for the estimate of Mirostat 1, as in common/sampling.cpp."""
 _KEEP_THE_LIKELIEST: Final = {SamplerName.TOP_N_SIGMA, SamplerName.TOP_K, SamplerName.TOP_P, SamplerName.MIN_P}
-"""They never leave out the most likely token: nothing to do where it is the one that is taken."""
+"""They never remove the likeliest token, so greedy sampling can skip them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trigger:
-    """With what text of an answer its grammar begins to count.
+    """The text of an answer from which on its grammar applies.
 
-    is_part     the text is the beginning of what the grammar describes, and stands behind the answer's reasoning
-    is_at_start nothing but blanks may stand before it
+    is_part     the text belongs to what the grammar describes, and follows the answer's reasoning
+    is_at_start only blanks may precede it
     marks       around the answer's reasoning
     """
 
@@ -48,9 +48,9 @@ class Trigger:
 
 @dataclass(frozen=True, slots=True)
 class SamplingPlan:
-    """Sampling that this vocabulary allows: token ids and the grammar are checked, and a random seed is drawn.
+    """Checked sampling for a vocabulary: token ids and the grammar are valid, and a random seed is drawn.
 
-    trigger  the grammar counts from then on; None: from the first token on
+    trigger  from where the grammar applies; None: from the first token
     """
 
     sampling: Sampling
@@ -60,7 +60,7 @@ class SamplingPlan:
 
     @property
     def looks_back(self) -> int:
-        """How many tokens of the prompt the samplers ask for."""
+        """How many tokens of the prompt the samplers look at."""
         s = self.sampling
         if s.mirostat is not Mirostat.OFF:
             return 0
@@ -70,7 +70,7 @@ class SamplingPlan:
 
 
 def plan_sampling(sampling: Sampling, vocab: Vocab) -> SamplingPlan:
-    """Raises UserError with a sentence for what llama.cpp would not take, or the process not survive."""
+    """Raises UserError with a sentence if llama.cpp would refuse the settings or crash."""
     if sampling.seed == RANDOM_SEED:
         sampling = sampling.model_copy(update={"seed": secrets.randbelow(RANDOM_SEED)})
     biases: dict[int, float] = {}
@@ -94,8 +94,8 @@ def plan_sampling(sampling: Sampling, vocab: Vocab) -> SamplingPlan:
 class Sampler:
     """One chain for one answer. Close it, or the C side leaks.
 
-    seed       of this answer; -1 if nothing is left to chance
-    dead_end   after `sample` has returned -1: why, in a sentence; "" if the answer is complete
+    seed       of this answer; -1 if sampling is not random
+    dead_end   after `sample` has returned -1: a sentence why; "" if the answer is complete
     """
 
     dead_end: str | None = None
@@ -114,34 +114,34 @@ class Sampler:
     def sample(self, ctx: Any, row: int) -> int:
         """Sample from the logits of batch entry `row` (-1: the last) and remember the token for the penalties.
 
-        Aborts the process where there are no logits at `row` (llama-sampler.cpp:940): only
-        `Context.sample`, which knows what was decoded, calls this.
+        Aborts the process if `row` has no logits (llama-sampler.cpp:940). Only `Context.sample`, which knows what was
+        decoded, calls this.
         """
-        if self._n_argmax:  # the first of equals, as llama.cpp takes it; nothing is to be remembered
+        if self._n_argmax:  # the first among equals, like llama.cpp; there is nothing to remember
             return int(np.ctypeslib.as_array(lib.llama_get_logits_ith(ctx, row), shape=(self._n_argmax,)).argmax())
         return int(lib.llama_sampler_sample(self._chain, ctx, row))
 
     def accept(self, tokens: Iterable[int]) -> None:
-        """Show the chain tokens it did not sample: the end of the prompt, for the penalties."""
+        """Feed tokens that the chain did not sample: the end of the prompt, for the penalties."""
         for token in tokens:
             lib.llama_sampler_accept(self._chain, token)
 
     def resume(self, tokens: Iterable[int]) -> None:
-        """The answer begins with these tokens, which are the end of what `accept` was shown. Raises UserError if a
-        grammar does not allow them.
+        """The answer begins with these tokens, which `accept` has already got. Raises UserError if a grammar forbids
+        them.
         """
 
     def force(self, token: int) -> bool:
-        """The answer goes on with this token, whatever the chain would choose. False: a grammar says what it may be."""
+        """Continue the answer with this token, whatever the chain would choose. False: the grammar decides."""
         lib.llama_sampler_accept(self._chain, token)
         return True
 
     def forced(self) -> list[int]:
-        """The next tokens, as far as there is no choice: their text is certain, and likely how it is cut into them."""
+        """Next tokens without a choice: their text is certain, and probably the split into tokens too."""
         return []
 
     def take_logprobs(self, n: int) -> tuple[TokenLogprobs, ...]:  # noqa: ARG002 - see LogprobSampler
-        """How likely the next `n` tokens were that it sampled, where that was asked for; else ()."""
+        """How likely the next `n` sampled tokens were, if that was requested; else ()."""
         return ()
 
     def close(self) -> None:
@@ -156,7 +156,7 @@ def _penalizes(s: Sampling) -> bool:
 
 
 def _parts(plan: SamplingPlan, vocab: Vocab) -> list[Any]:
-    """Samplers in the order in which they work. The last one chooses the token."""
+    """Samplers in their order; the last one chooses the token."""
     s = plan.sampling
     parts: list[Any] = []
     if plan.biases:
@@ -172,7 +172,7 @@ def _parts(plan: SamplingPlan, vocab: Vocab) -> list[Any]:
         return [*parts, lib.llama_sampler_init_mirostat_v2(s.seed, s.mirostat_tau, s.mirostat_eta)]
     for name in s.samplers:
         if s.greedy and name is SamplerName.TEMPERATURE:
-            break  # one token is left, whatever comes after it
+            break  # one token is left, so later samplers change nothing
         if (not s.greedy or name not in _KEEP_THE_LIKELIEST) and (part := _part(name, s, vocab)) is not None:
             parts.append(part)
     if s.greedy:
@@ -211,8 +211,8 @@ def _part(name: SamplerName, s: Sampling, vocab: Vocab) -> Any | None:
 
 
 def _dry(s: Sampling, vocab: Vocab) -> Any:
-    """A copy of the sampler with these values that the vocabulary keeps: llama.cpp makes one by looking through all
-    tokens for each sequence breaker.
+    """A copy of the vocabulary's sampler with these values. llama.cpp builds one by searching all tokens for each
+    sequence breaker.
     """
     values = (s.dry_multiplier, s.dry_base, s.dry_allowed_length, s.dry_penalty_last_n)
     key = (values, s.dry_sequence_breakers)

@@ -1,7 +1,7 @@
 """A second context of the loaded model, for one sequence, in which attention is read (`AttentionReader`).
 
-Its K and V are of the types that the first one has, so that a state of that can be copied to it bit for bit. The first
-one is not touched. Runs on the engine's thread.
+It stores K and V like the first context, so a state can be copied bit for bit. The first context is not touched. Runs
+on the engine's thread.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from kvdesk.translation import tr
 
 
 def second_settings(settings: ContextSettings, n_cells: int, n_batch: int) -> ContextSettings:
-    """Of a context for one sequence of so many cells, beside one with `settings`."""
+    """Settings for one sequence of `n_cells` cells, beside a context with `settings`."""
     return settings.model_copy(
         update={
             "n_ctx": pad(max(n_cells, n_batch), CTX_PAD),
@@ -38,7 +38,7 @@ def second_settings(settings: ContextSettings, n_cells: int, n_batch: int) -> Co
 
 
 class SecondContext:
-    """Empty at first. settings: as `second_settings` makes them.
+    """Empty at first. settings: those of `second_settings`.
 
     Raises ContextError if it cannot be made; RefusedCall, DecodeError and EngineError from its methods.
     """
@@ -51,32 +51,32 @@ class SecondContext:
 
     @property
     def n_bytes(self) -> int:
-        """Of its buffers."""
+        """Bytes of its buffers."""
         return sum(self._context.buffers.values())
 
     def positions(self) -> list[NDArray[np.int32]]:
-        """Of the cells of each attention cache up to its high-water mark, -1 if one is empty. Read-only."""
+        """Positions in each attention cache up to its high-water mark, -1 for empty cells. Read-only."""
         return [cache.streams[0].pos for cache in self._context.memory.snapshot().maps]
 
     def load(self, blob: Blob) -> None:
-        """Hold this state and nothing else: an excerpt (`kvdesk.cache.excerpt`), whose cells go to the front."""
+        """Replace the content with this state: an excerpt (`kvdesk.cache.excerpt`), whose cells go to the front."""
         self._context.memory.clear(data=False)
         if not self._context.states.seq_set(0, blob, audited=False):
             raise EngineError(tr("llama.cpp did not take the copied state."))
 
     def clear(self) -> None:
-        """Hold nothing."""
+        """Remove all content."""
         self._context.memory.clear(data=False)
 
     def read(self, tokens: Sequence[int], pos: int) -> None:
-        """Decode tokens at `pos` and the positions behind it: n_batch at most."""
+        """Decode at most n_batch tokens, at `pos` and the following positions."""
         decoded = self._context.decode(Batch.of(0, pos, tokens, "none"), "check")
         if decoded.rc != 0:
             why = tr("llama.cpp could not compute the attention (code {rc}).").format(rc=decoded.rc)
             raise DecodeError(decoded.rc, why)
 
     def attend(self, tokens: Sequence[int], pos: int, *, summed: bool) -> dict[int, HeadWeights]:
-        """`read`, and the weights of its tokens by layer. `summed`: over the tokens."""
+        """`read`, and the weights of its tokens by layer. `summed`: added up over the tokens."""
         with self._reader.reading(summed=summed) as found:
             self.read(tokens, pos)
         return found

@@ -1,7 +1,7 @@
-"""A short proof of the mirror's rules, made whenever a context is made: on a twin of few cells that prints its maps.
+"""A short proof of the mirror's rules for each new context, on a twin with few cells that prints its maps.
 
-Owns the script of operations. The twin has the model, the build and the settings of the real context, so that what
-holds there holds here; it is closed before the real context is used.
+Owns the script of operations. The twin has the model, build and settings of the real context, so results apply to it
+too. It is closed before the real context is used.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kvdesk.translation import tr
 from kvdesk.values import dataclass
 
 BUDGET_S = 0.25
-"""No step is begun after this time: a large model proves fewer of them, and the proof says so."""
+"""No step begins after this time. A large model proves fewer steps, and the result says so."""
 _SEQUENCES = 3
 _UBATCH = 2
 
@@ -47,7 +47,7 @@ class SelfCheck:
 
 
 def twin_settings(settings: ContextSettings) -> ContextSettings:
-    """The same types and layout with as few cells as there can be."""
+    """The same types and layout with the fewest possible cells."""
     n_seq_max = min(settings.n_seq_max, _SEQUENCES)
     return settings.model_copy(
         update={
@@ -55,14 +55,14 @@ def twin_settings(settings: ContextSettings) -> ContextSettings:
             "n_seq_max": n_seq_max,
             "n_batch": 4 * _UBATCH,
             "n_ubatch": _UBATCH,
-            "n_threads": 1,  # batches this small gain nothing from two, and lose tenfold when a core is busy
+            "n_threads": 1,  # such small batches gain nothing from two, and a busy core makes them ten times slower
             "n_threads_batch": 1,
         }
     )
 
 
 def checked_context(model: Model, settings: ContextSettings, *, inspect: int = 1) -> Context:
-    """A `Context` whose rules were checked, which takes about BUDGET_S. Raises ContextError as `Context` does."""
+    """A `Context` with checked rules; the check takes about BUDGET_S. Raises ContextError as `Context` does."""
     context = Context(model, settings, inspect=inspect)
     try:
         self_check(context)
@@ -73,7 +73,7 @@ def checked_context(model: Model, settings: ContextSettings, *, inspect: int = 1
 
 
 def self_check(context: Context) -> SelfCheck | None:
-    """Prove the rules on a twin of this context, which was made just now, and tell its verifier what came of it.
+    """Prove the rules on a twin of this new context, and report the result to its verifier.
 
     None if nothing could be proved: the map is known to be wrong already, or the twin cannot be made.
     """

@@ -1,8 +1,8 @@
-"""State blobs in and out of a `llama_context *`: bytes, nothing else. Must never know what is in them.
+"""Copies state blobs out of and into a `llama_context *`, as plain bytes. Must never know their content.
 
-Callers check first (`kvdesk.backends.local.llama.guards`): a sequence that does not exist aborts the process
-(llama-kv-cache.cpp:2153), a blob of another context wipes the cache. The flags of llama_state_seq_*_ext are not
-offered: ON_DEVICE aborts without a matching save, and throws through C where the blob's magic is wrong
+Callers check first (`kvdesk.backends.local.llama.guards`), because a sequence that does not exist aborts the process
+(llama-kv-cache.cpp:2153) and a blob of another context wipes the cache. The flags of llama_state_seq_*_ext are not
+available: ON_DEVICE aborts without a matching save, and throws through C if the blob's magic is wrong
 (llama-context.cpp:3230).
 """
 
@@ -23,11 +23,11 @@ from kvdesk.translation import tr
 
 
 def room(n_bytes: int) -> memoryview:
-    """Memory for a state. The system has it back as soon as nothing refers to it any more.
+    """Memory for a state, which the system gets back as soon as nothing refers to it.
 
-    It is a mapping of its own: glibc keeps freed blocks of up to 32 MB in its heap (400 MB after two minutes of
-    compactions). In huge pages, since small ones cost several times the copy when they are touched first: 47 MB take
-    37 ms with huge pages, 20 ms in memory that was used before. Raises EngineError: the system has no memory for it.
+    It is mapped separately, because glibc keeps freed blocks of up to 32 MB in its heap (400 MB after two minutes of
+    compactions). It uses huge pages, because touching new small ones costs several times the copy: 47 MB take 37 ms
+    with huge pages, 20 ms in memory that was used before. Raises EngineError if the system has no memory for it.
     """
     try:
         if sys.platform == "win32":
@@ -52,10 +52,10 @@ def get_state(ctx: Any, target: memoryview) -> None:
 
 
 def get_beginning(ctx: Any, n_bytes: int) -> bytearray:
-    """The first `n_bytes` of the whole state, and zeros where it is shorter. Read-only.
+    """The first `n_bytes` of the whole state, padded with zeros if it is shorter. Read-only.
 
-    llama.cpp writes what is in front of K and V, finds no room for them, and gives up before any is copied: it copies K
-    and V at the end (llama-context.cpp:2692). It says 0 bytes and logs an error, which `EngineLog` leaves out.
+    llama.cpp writes what precedes K and V, finds no room for them and gives up before it copies any, because it copies
+    K and V at the end (llama-context.cpp:2692). It returns 0 bytes and logs an error, which `EngineLog` hides.
     """
     target = bytearray(n_bytes)
     lib.llama_state_get_data(ctx, _pointer(target), n_bytes)

@@ -1,6 +1,6 @@
-"""States of a mirrored memory, out of llama.cpp and back in: of the whole cache, or of one sequence.
+"""Saves and restores the state of a mirrored memory: of the whole cache, or of one sequence.
 
-Must never know what a state is kept for, sampling and settings. Each call is guarded, mirrored and compared.
+Must never know the purpose of a state, sampling and settings. Each call is guarded, mirrored and compared.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class StateTransfer:
         return state.seq_state_size(self._memory.ctx, seq_id)
 
     def get(self) -> memoryview:
-        """The whole state: positions, sequences, K and V of used cells. Applies what is pending first (`flush`).
+        """The whole state: positions, sequences, K and V of used cells. Applies pending operations first (`flush`).
 
         Raises RefusedCall if this memory cannot be saved, EngineError.
         """
@@ -49,13 +49,14 @@ class StateTransfer:
         return self._auditor.read_state()
 
     def set(self, blob: Blob, *, carry: bool = False, known: Sequence[CacheMap] = ()) -> None:
-        """Replace everything by a saved state: cells go to the front of their stream. Changes the cache; audits it.
+        """Replace everything with a saved state: cells go to the front of their stream. Changes the cache and audits
+        it.
 
-        `carry`: the blob is what this memory holds now, if in another order, so the map keeps token ids and ages.
-        `known`: the maps when the blob was taken, to the same end.
+        `carry`: the blob has the current content, perhaps in another order, so the map keeps token ids and ages.
+        `known`: the maps when the blob was taken, for the same purpose.
 
-        Logits of the last decode are lost. Raises RefusedCall, before anything changed, for a blob that does not fit;
-        EngineError when llama.cpp does not take it anyway: the cache is empty then.
+        Logits of the last decode are lost. Raises RefusedCall, before any change, for a blob that does not fit;
+        EngineError if llama.cpp still does not accept it, and the cache is then empty.
         """
         memory = self._memory
         parsed = self._guards.state(blob)
@@ -73,7 +74,7 @@ class StateTransfer:
         self._auditor.audit()
 
     def seq_get(self, seq_id: int) -> memoryview:
-        """The state of one sequence. Applies what is pending first (`flush`). Raises RefusedCall, EngineError."""
+        """The state of one sequence. Applies pending operations first (`flush`). Raises RefusedCall, EngineError."""
         self._guards.saving()
         self._guards.seq(seq_id)
         memory = self._memory
@@ -84,7 +85,7 @@ class StateTransfer:
         return blob.toreadonly()
 
     def seq_set(self, seq_id: int, blob: Blob, tokens: Sequence[int] = (), *, audited: bool = True) -> bool:
-        """Put a saved sequence in the place of `seq_id`. Changes the cache; audits it, which costs as much again.
+        """Replace the sequence `seq_id` with a saved one. Changes the cache and audits it, which takes as long again.
 
         `tokens`: token ids by position, for the map. False: there is no room, and the sequence is empty now. Logits of
         the last decode are lost. Raises RefusedCall, before anything changed, for a blob that does not fit.

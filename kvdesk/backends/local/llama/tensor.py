@@ -1,7 +1,7 @@
-"""A `ggml_tensor` while a graph is computed: what it is made of, and its numbers.
+"""A `ggml_tensor` while a graph is computed: its inputs and its numbers.
 
-Owns the layout of the struct (ggml.h), which llama-cpp-python does not wrap: `check_layout` proves it on a tensor
-before anything of one is believed. All `file:line` references are llama.cpp 0c1e57098.
+Owns the layout of the struct (ggml.h), which llama-cpp-python does not wrap. `check_layout` verifies it on a tensor
+before any is read. All `file:line` references are llama.cpp 0c1e57098.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from kvdesk.translation import tr
 
 _DIMS, _PARAMS, _SOURCES, _NAME = 4, 16, 10, 64  # GGML_MAX_DIMS, _OP_PARAMS / 4, _SRC, _NAME (ggml.h:221-233)
 _DEPTH: Final = 8
-"""Tensors that are looked through, one from another, for a name."""
+"""Most tensors that are followed, from one to its source, to find a name."""
 _KEEPS_ROWS: Final = ("CPY", "CONT", "VIEW", "RESHAPE", "PERMUTE")
-_LAYER: Final = re.compile(rb"-(\d+)(?: \(|$)")  # `llm_graph_context::cb` puts the layer behind the name
+_LAYER: Final = re.compile(rb"-(\d+)(?: \(|$)")  # `llm_graph_context::cb` appends the layer to the name
 
 
 class Tensor(ctypes.Structure):
@@ -50,7 +50,7 @@ class Tensor(ctypes.Structure):
 
 
 def source(tensor: Any, i: int) -> Any:
-    """Input number `i` of the operation that makes the tensor, a `Tensor`; None: it has none."""
+    """Input number `i` of the operation that makes the tensor, a `Tensor`; None if it has none."""
     address = tensor.src[i]
     return Tensor.from_address(address) if address else None
 
@@ -61,7 +61,7 @@ def parameters(tensor: Any, n: int) -> list[float]:
 
 
 def numbers(tensor: Any) -> NDArray[np.float32]:
-    """All numbers of the tensor, a copy; the shape is ggml's in numpy's order, the last dimension the inner one.
+    """A copy of all numbers of the tensor. The shape is ggml's in numpy's order: the innermost dimension is last.
 
     Raises EngineError if they are not in this computer's memory, or of a type that no cache has.
     """
@@ -73,11 +73,11 @@ def numbers(tensor: Any) -> NDArray[np.float32]:
     span = row + sum((n - 1) * step for n, step in zip(ne[1:], nb[1:], strict=True))
     raw = np.ctypeslib.as_array((ctypes.c_uint8 * span).from_address(tensor.data))
     table = np.lib.stride_tricks.as_strided(raw, (*ne[:0:-1], row), (*nb[:0:-1], 1), writeable=False)
-    return decode(np.array(table).reshape(-1, row), tensor.type).reshape(ne[::-1])  # a copy: the engine goes on
+    return decode(np.array(table).reshape(-1, row), tensor.type).reshape(ne[::-1])  # a copy: the engine continues
 
 
 def layer_of(tensor: Any) -> int:
-    """The layer in whose name the tensor, or what it is made of, was computed; -1: no name tells."""
+    """The layer in the name of the tensor or of its sources; -1 if no name has one."""
     for one in _ancestors(tensor):
         if match := _LAYER.search(one.name):
             return int(match[1])
@@ -85,8 +85,8 @@ def layer_of(tensor: Any) -> int:
 
 
 def is_view_of(tensor: Any, name: bytes) -> bool:
-    """Whether the rows of the tensor are those of one whose name begins so, in their order: if converted, not picked
-    out of it.
+    """Whether the rows of the tensor are those of one whose name begins with `name`, in order: perhaps converted, but
+    not selected.
     """
     for _ in range(_DEPTH):
         if tensor.name.startswith(name):
@@ -99,7 +99,7 @@ def is_view_of(tensor: Any, name: bytes) -> bool:
 
 
 def check_layout(address: int) -> None:
-    """Compare what the struct says of a tensor with what ggml's functions do. Raises EngineError."""
+    """Compare the struct's fields of a tensor with the results of ggml's functions. Raises EngineError."""
     functions, tensor = _functions(), Tensor.from_address(address)
     name, n_bytes = int(functions.ggml_get_name(address)), int(functions.ggml_element_size(address))
     same = name == address + Tensor.name.offset and int(np.prod(tensor.ne)) == functions.ggml_nelements(address)
@@ -110,13 +110,13 @@ def check_layout(address: int) -> None:
 
 @functools.cache
 def operation(number: int) -> str:
-    """The name of the operation that a tensor says it is made by, such as "FLASH_ATTN_EXT"."""
+    """The name of an operation by its number in a tensor, such as "FLASH_ATTN_EXT"."""
     name: bytes = _functions().ggml_op_name(number)
     return name.decode()
 
 
 def _ancestors(tensor: Any) -> Iterator[Any]:
-    """The tensor, what it is a view of, and what it is made of, the nearest first."""
+    """The tensor, what it is a view of, and its sources, nearest first."""
     level = [tensor]
     for _ in range(_DEPTH):
         yield from level
@@ -129,7 +129,7 @@ def _in_memory(tensor: Any) -> bool:
 
 
 class _Functions:
-    """ggml's own, each from the library that has it: llama-cpp-python wraps none of them."""
+    """Functions of ggml, each from its own library, since llama-cpp-python wraps none of them."""
 
     def __init__(self) -> None:
         for name, result, argument in (

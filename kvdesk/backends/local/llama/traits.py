@@ -1,7 +1,7 @@
-"""What decides which operations a context allows: facts of its model, its settings, and what the engine made of both.
+"""Decides which operations a context allows: facts of its model, its settings, and what the engine made of both.
 
-Owns the facts that no llama.cpp function tells and that come from metadata or from the engine's log. Plain values; must
-never call the engine. All `file:line` references are llama.cpp 0c1e57098.
+Owns facts that no llama.cpp function returns and that come from metadata or the engine's log. Plain values; must never
+call the engine. All `file:line` references are llama.cpp 0c1e57098.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ Meta = Callable[[str], str]
 
 @dataclass(frozen=True, slots=True)
 class ModelTraits:
-    """What the model's metadata says.
+    """Facts from the model's metadata.
 
     causal        False: attention also looks ahead, so a batch must be one ubatch
     n_positions   number of learned positions, 0 if positions are not learned
     has_rope      whether K is rotated by position
     mixed_rope    some layers are rotated and some are not
-    n_rot         numbers per head that are rotated, all of them where 0
+    n_rot         numbers per head that are rotated, 0: all of them
     together      whether tokens of different sequences can be in one batch
     shared        whether a token of a batch can belong to several sequences
-    gaps          whether the positions of a sequence can begin behind 0, and with M-RoPE have gaps
+    gaps          whether a sequence's positions can begin after 0, and with M-RoPE have gaps
     """
 
     causal: bool = True
@@ -62,11 +62,11 @@ class ModelTraits:
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """All that a guard or a capability depends on.
+    """Everything that a guard or a capability depends on.
 
     creation   the caches the engine made; head_k: size of a K head in each cache, -1 if layers differ
-    rotated_k  of each cache: how many numbers of K are rotated together before they are stored, 0: none are
-               (attn_rot_k; `kvdesk.library.ggml_rows.rotate`); rotated_v: the same of V
+    rotated_k  for each cache, how many numbers of K are rotated together before they are stored, 0: none are
+               (attn_rot_k; `kvdesk.library.ggml_rows.rotate`); rotated_v: the same for V
     """
 
     model: ModelTraits
@@ -130,7 +130,7 @@ def context_traits(
 
 
 def _largest_rotation(head: int) -> int:
-    """Of K; V always has the smallest (llama-kv-cache.cpp, `build_input_k_rot`, `build_input_v_rot`)."""
+    """For K; V always has the smallest (llama-kv-cache.cpp, `build_input_k_rot`, `build_input_v_rot`)."""
     size = _SMALLEST_ROTATION
     while head > 0 and head % (2 * size) == 0:
         size *= 2

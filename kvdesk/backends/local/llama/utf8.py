@@ -1,6 +1,6 @@
-"""Bytes of tokens to text, one piece at a time.
+"""Decodes the bytes of tokens to text, piece by piece.
 
-Owns the bytes of a character that is not complete yet. Knows nothing of tokens, models or stop conditions.
+Owns the bytes of an incomplete character. Knows nothing of tokens, models or stop conditions.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Utf8Decoder:
         return self._decoder.decode(piece)
 
     def flush(self) -> str:
-        """The end: what was held back becomes U+FFFD. The decoder can be used again for another text."""
+        """The end of the text: pending bytes become U+FFFD. The decoder can then decode another text."""
         text = self._decoder.decode(b"", final=True)
         self._decoder.reset()
         return text

@@ -1,4 +1,4 @@
-"""How far the map of one context can be trusted, and what is kept to tell when it cannot.
+"""How far the map of one context can be trusted, and the history for a report when it cannot.
 
 Owns the verification state, the history of operations and the report of a mismatch. Must never call the engine.
 """
@@ -14,12 +14,12 @@ from kvdesk.cache.verify import Difference
 from kvdesk.values import dataclass, replace
 
 MAX_REBUILDS = 3
-"""A map that had to be taken from the engine this often follows rules that are wrong: it then stays marked."""
+"""A map that was rebuilt from the engine this often follows wrong rules, and then stays marked."""
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What a report says about where it comes from."""
+    """The origin of a report."""
 
     versions: Mapping[str, str]
     model: Mapping[str, object]
@@ -30,7 +30,7 @@ class Verifier:
     """The verification of one context.
 
     doubt    what no comparison can prove here, "" for nothing: agreement is then "mirrored", never "verified"
-    remark   what a reader of "verified" should know besides
+    remark   what else a reader of "verified" should know
     """
 
     def __init__(self, subject: Subject, doubt: str = "") -> None:

@@ -18,8 +18,8 @@ from kvdesk.reasoning import TOKENS
 from kvdesk.translation import tr
 
 REPEATED = 2000
-"""Blanks or digits in a row, aligned, that are refused: some pre-tokenizers take time with the square of their number
-(deepseek-llm and superbpe, 4e-8 s for each pair)."""
+"""Blanks or digits in a row, aligned, that are refused. Some pre-tokenizers need time quadratic in their number
+(deepseek-llm and superbpe, 4e-8 s per pair)."""
 _CONTROL = lib.LLAMA_TOKEN_ATTR_CONTROL | lib.LLAMA_TOKEN_ATTR_UNKNOWN
 
 _TAG = re.compile(r"</?[a-z][a-z0-9]*>")
@@ -28,7 +28,7 @@ _TAG = re.compile(r"</?[a-z][a-z0-9]*>")
 class Vocab:
     """Tokens of one model. Valid as long as the model is loaded.
 
-    longest_line   most characters in one line of text that `tokenize` takes; set to what the preflight has found
+    longest_line   most characters in a line of text that `tokenize` accepts, as found by the preflight
     """
 
     def __init__(self, model: Any) -> None:
@@ -39,14 +39,14 @@ class Vocab:
         self.longest_line = LONG_LINE
         self._has_expressions = lib.llama_vocab_type(self._vocab) == lib.LLAMA_VOCAB_TYPE_BPE
         self._pieces: dict[int, bytes] = {}
-        self.shown = TOKENS  # texts of control tokens that a reader sees: the marks that set reasoning apart
+        self.shown = TOKENS  # texts of control tokens that the user sees: the marks around reasoning
         self._eog: dict[int, bool] = {}
         self._buffer = ctypes.create_string_buffer(256)
-        self.dry: tuple[object, Any] | None = None  # the DRY sampler made last, and its values
+        self.dry: tuple[object, Any] | None = None  # the latest DRY sampler and its values
 
     @functools.cached_property
     def fingerprint(self) -> str:
-        """A hash that tells vocabularies apart, of the number of tokens and the texts of about 500 of them."""
+        """A hash to distinguish vocabularies, of the number of tokens and the texts of about 500 of them."""
         digest = hashlib.sha256(str(self.n_tokens).encode())
         for token in range(0, self.n_tokens, max(1, self.n_tokens // 500)):
             digest.update((lib.llama_vocab_get_text(self._vocab, token) or b"") + b"\0")
@@ -60,10 +60,10 @@ class Vocab:
         """Token ids of `text`. With `parse_special` False, control tokens written out in the text stay text;
         user-defined ones do not (llama-vocab.cpp, `tokenizer_st_partition`; `prompt.text_ids` sees to those).
 
-        A BPE vocabulary splits text by regular expressions, and the one of the C++ library recurses once for every
-        character of a match (unicode.cpp, `unicode_regex_split_stl`): libstdc++ takes 323 bytes of stack each time. No
-        expression of llama.cpp crosses the end of a line except by blanks, so a line's length bounds the recursion, and
-        what is longer than a few is tokenized where the stack is deep enough for twice LONG_LINE.
+        A BPE vocabulary splits text by regular expressions. The C++ library's implementation recurses once per
+        character of a match (unicode.cpp, `unicode_regex_split_stl`), and libstdc++ takes 323 bytes of stack each time.
+        No expression of llama.cpp crosses the end of a line except by blanks, so a line's length bounds the recursion.
+        Longer lines are tokenized with a stack deep enough for twice LONG_LINE.
 
         Raises PromptError if the model has no text tokenizer, or if its tokenizer could not take the text.
         """
@@ -104,8 +104,8 @@ class Vocab:
         return list(tokens[:n])
 
     def piece(self, token: int) -> bytes:
-        """Bytes of a token as a reader sees them: empty for control tokens, but for the marks that set reasoning apart.
-        May end inside a character.
+        """Bytes of a token as the user sees them: empty for control tokens, except the marks around reasoning. May end
+        inside a character.
         """
         known = self._pieces.get(token)
         if known is None:
@@ -116,7 +116,7 @@ class Vocab:
         return known
 
     def show(self, texts: frozenset[str]) -> bool:
-        """From now on a reader sees these too, where they are control tokens. Returns whether that is new."""
+        """Also show these control tokens from now on. Returns whether that is new."""
         new = texts & self.control_texts - self.shown
         if new:
             self.shown |= new
@@ -124,7 +124,7 @@ class Vocab:
         return bool(new)
 
     def text(self, tokens: Iterable[int]) -> str:
-        """What tokens read as together; broken characters marked."""
+        """The text of the tokens together, with broken characters marked."""
         return b"".join(map(self.piece, tokens)).decode("utf-8", "replace")
 
     def label(self, token: int) -> str:
@@ -134,21 +134,21 @@ class Vocab:
         return self._to_piece(token, special=True).decode("utf-8", "replace")
 
     def is_control(self, token: int) -> bool:
-        """Whether it is one that no text becomes without `parse_special`."""
-        known = 0 <= token < self.n_tokens  # llama.cpp would end the process
+        """Whether text never becomes this token without `parse_special`."""
+        known = 0 <= token < self.n_tokens  # llama.cpp would crash
         return known and bool(lib.llama_vocab_get_attr(self._vocab, token) & _CONTROL)
 
     def written(self, token: int) -> bytes:
-        """Bytes of a token, control tokens written out: what a grammar compares."""
+        """Bytes of a token with control tokens written out, for comparison with a grammar."""
         return self._to_piece(token, special=True)
 
     def only_token(self, text: str) -> int | None:
-        """The token that a text is, control tokens included; None if it is none, or several."""
+        """The single token of a text, control tokens included; None if it is several or none."""
         tokens = self.tokenize(text, add_special=False, parse_special=True)
         return tokens[0] if len(tokens) == 1 else None
 
     def forget_dry(self) -> None:
-        """Free the DRY sampler that is kept."""
+        """Free the kept DRY sampler."""
         if self.dry is not None:
             lib.llama_sampler_free(self.dry[1])
             self.dry = None
@@ -166,13 +166,13 @@ class Vocab:
         return frozenset(text for text, token in self.controls.items() if lib.llama_vocab_is_eog(self._vocab, token))
 
     def ignore_eog(self) -> None:
-        """From now on no token ends generation (llama.cpp's --ignore-eog): for measurements of a known length."""
+        """Let no token end generation from now on (llama.cpp's --ignore-eog), to measure answers of a known length."""
         self._eog = dict.fromkeys(range(self.n_tokens), False)
 
     @functools.cached_property
     def controls(self) -> Mapping[str, int]:
-        """Marks: texts that only a template may turn into tokens, and those tokens. A person's text must never become
-        one, whatever its attribute: control and unknown tokens, and the user-defined ones that are no plain text.
+        """Marks, texts that only a template may turn into tokens, with those tokens. A user's text must never become
+        one, whatever its attribute: control and unknown tokens, and user-defined ones that are not plain text.
         """
         if not self.has_text:
             return {}
@@ -196,14 +196,14 @@ class Vocab:
         return frozenset(self.controls.values())
 
     def strips_right(self, token: int) -> bool:
-        """Whether llama.cpp leaves out the white space behind this token."""
-        known = 0 <= token < self.n_tokens  # llama.cpp would end the process
+        """Whether llama.cpp removes the white space after this token."""
+        known = 0 <= token < self.n_tokens  # llama.cpp would crash
         return known and bool(lib.llama_vocab_get_attr(self._vocab, token) & lib.LLAMA_TOKEN_ATTR_RSTRIP)
 
     def text_of(self, token: int) -> str:
         """Text of a special token as the template sees it (`bos_token`, `eos_token`); empty outside the vocabulary."""
         if not 0 <= token < self.n_tokens:
-            return ""  # llama.cpp would end the process
+            return ""  # llama.cpp would crash
         return (lib.llama_vocab_get_text(self._vocab, token) or b"").decode("utf-8", "replace")
 
     @property
@@ -218,7 +218,7 @@ class Vocab:
 
     @property
     def infill(self) -> InfillTokens:
-        """Tokens that mark the parts of a text to be filled in."""
+        """Tokens that mark the parts of a text with a gap to fill."""
         of = (
             *(lib.llama_vocab_fim_pre, lib.llama_vocab_fim_suf, lib.llama_vocab_fim_mid),
             *(lib.llama_vocab_fim_rep, lib.llama_vocab_fim_sep),
@@ -235,7 +235,7 @@ class Vocab:
 
     def _to_piece(self, token: int, *, special: bool) -> bytes:
         if not 0 <= token < self.n_tokens:
-            return b""  # llama.cpp would end the process
+            return b""  # llama.cpp would crash
         n = lib.llama_token_to_piece(self._vocab, token, self._buffer, len(self._buffer), 0, special)
         if n < 0:
             self._buffer = ctypes.create_string_buffer(-n)
@@ -244,8 +244,8 @@ class Vocab:
 
 
 def _is_mark(text: str, template: str) -> bool:
-    """Whether a user-defined token sets something apart, such as `<|channel|>`, `<tool_call>` and `</think>`. Plain
-    text are runs of blanks, words, rows of signs, and the tags of HTML that Gemma has.
+    """Whether a user-defined token is a mark, such as `<|channel|>`, `<tool_call>` and `</think>`. Runs of blanks,
+    words, rows of signs and Gemma's HTML tags are plain text.
     """
     if len(text) == 1 or all(char.isalnum() or char.isspace() for char in text):
         return False

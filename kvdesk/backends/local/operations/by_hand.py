@@ -1,7 +1,7 @@
-"""Operations by hand: each carried out, measured before and after, audited, and kept so that it can be undone.
+"""Operations by hand: carried out, measured before and after, audited, and kept so that they can be undone.
 
-Owns the order of these steps and the saved states for undo. The caller has ended the requests that cannot go on after
-an operation (`ends`). Runs on the engine's thread.
+Owns the order of these steps and the saved states for undo. The caller first ends the requests that cannot continue
+after an operation (`ends`). Runs on the engine's thread.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ from kvdesk.values import dataclass, replace
 
 BY_HAND = marked("by hand")
 MOST_MEASURED = 4
-"""Sequences whose next token is looked at before and after: each costs two decodes of one token."""
+"""Sequences whose next token is measured before and after. Each measurement decodes one token."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Done:
-    """The sequence of the conversation that the operation names; bytes of K and V that moved; the answer of
-    llama.cpp, if it is shown; whether the sequence is empty now; whether the cache changed; a sentence for the person.
+    """The sequence of the operation's conversation; bytes of K and V that moved; llama.cpp's answer, if it is shown;
+    whether the sequence is now empty; whether the cache changed; a sentence for the user.
     """
 
     seq_id: int = -1
@@ -67,8 +67,8 @@ class _Done:
 class CacheOperations:
     """Operations by hand on the cache of one context.
 
-    cost   learns how long it takes to move bytes of state
-    noise  what of a difference of logits is rounding: `LoadedModel.noise`
+    cost   learns how long moving bytes of state takes
+    noise  how much of a difference between logits is rounding: `LoadedModel.noise`
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class CacheOperations:
         self.blobs = UndoBlobs(self._cells)
 
     def ends(self, operation: HandOperation) -> Callable[[CacheSequence], bool]:
-        """Whether the answer of a sequence cannot go on after the operation."""
+        """Whether a sequence's answer cannot continue after the operation."""
         affected = operation.affected
         match affected:
             case OneSequence(seq_id, moved_from):
@@ -108,7 +108,7 @@ class CacheOperations:
                 assert_never(affected)
 
     def do(self, operation: HandOperation, *, measured: bool) -> None:
-        """Carry it out and tell of it. Raises UserError, RefusedCall, EngineError; nothing is lost then."""
+        """Carry it out and report it. Raises UserError, RefusedCall, EngineError; nothing is lost then."""
         journal = self._journal
         kept = None if isinstance(operation, Undo) else self.blobs.take()
         with journal.purpose(None, tr(TO_COMPARE)):
@@ -129,7 +129,7 @@ class CacheOperations:
     # --- another context in the place of this one -----------------------------------------------------------------
 
     def leave(self) -> Left | None:
-        """All that the next context needs to go on with this cache; None if it cannot be saved. Read-only."""
+        """Everything the next context needs to continue with this cache; None if it cannot be saved. Read-only."""
         with self._journal.purpose(None, tr(TO_COMPARE)):
             before = self._look(measured=True)
         cells = self._cells.save()
@@ -139,15 +139,15 @@ class CacheOperations:
         return left(cells, self._context.traits, store, before)
 
     def take_over(self, from_before: Left, undone: CacheCopy | None = None) -> str:
-        """Go on with what the context before this one left: K and V are converted. `undone`: the cache is as in this
-        copy instead, which was made with the settings of now.
+        """Continue with what the previous context left: K and V are converted. `undone`: restore this copy instead,
+        made with the current settings.
 
-        Returns why that failed, "" if it did not. Changes the cache, which is empty; audits it.
+        Returns why that failed, "" if it did not. Changes the cache, which must be empty, and audits it.
         """
         context, cache_manager, journal = self._context, self._cache_manager, self._journal
         old, now = from_before.settings, context.settings
         types = f"K {old.type_k} -> {now.type_k}, V {old.type_v} -> {now.type_v}"
-        converts = undone is None and stored_otherwise(old, now)  # else it is all as it was before
+        converts = undone is None and stored_otherwise(old, now)  # an undo restores the old bytes
         name = "requantize" if converts else "undo"
         call = f"{calls.state_get()}; /* {types} */ {calls.state_set()}"
         with journal.operation(name, None, tr(BY_HAND), call=call) as told:
@@ -176,8 +176,8 @@ class CacheOperations:
         return ""
 
     def _keep(self, number: int, copy: CacheCopy) -> str:
-        """Keep what was before a conversion, for undo. Returns why not, "" if it is kept."""
-        for kept in (copy, replace(copy, saved=())):  # saved chats are saved again at their next turn
+        """Keep the cache from before a conversion, for undo. Returns why not, "" if it is kept."""
+        for kept in (copy, replace(copy, saved=())):  # saved chats are saved again after their next turn
             self.blobs.keep(number, kept)
             if number in self.blobs.numbers:
                 return ""
@@ -226,7 +226,7 @@ class CacheOperations:
         return _Done(emptied=empty, note=self._behind(seq_id, p1))
 
     def _behind(self, seq_id: int, p1: int) -> str:
-        """What becomes of the cells behind a hole that ends at `p1`; "" if there are none."""
+        """A sentence about the cells after a hole that ends at `p1`; "" if there are none."""
         sequence = self._cache_manager.pool.by_seq(seq_id)
         last = self._cells.last_position(seq_id) if sequence is not None else -1
         if sequence is None or last < max(len(sequence.tokens), p1):
@@ -239,12 +239,12 @@ class CacheOperations:
         ).format(n=f"{n:,}")
 
     def _remember(self, operation: HandOperation, before: Before) -> None:
-        """What the next token was before a part of a sequence was removed: for `verify`."""
+        """Keep the logits from before a part of a sequence was removed, for `verify`."""
         if not isinstance(operation, RemoveRange) or operation.seq_id not in before.asked:
             return
         sequence = self._cache_manager.pool.by_seq(operation.seq_id)
         if sequence is not None:
-            self._cache_manager.removed.clear()  # logits are large, and the last removal is what one asks about
+            self._cache_manager.removed.clear()  # logits are large, and only the last removal is asked about
             n_left = before.n_tokens[operation.seq_id] - (operation.p1 - max(operation.p0, 0))
             self._cache_manager.removed[sequence.conversation] = n_left, before.asked[operation.seq_id]
 
@@ -259,7 +259,7 @@ class CacheOperations:
         return _Done(target.seq_id)
 
     def _try(self, seq_id: int, pos: int) -> _Done:
-        """One token at a position of the person's choice. What llama.cpp refuses is explained, and harmless."""
+        """Decode one token at a position that the user chose. A refusal by llama.cpp is harmless and explained."""
         token = max(0, self._context.model.vocab.bos)
         changed = True
         try:
@@ -280,7 +280,7 @@ class CacheOperations:
         return Before(snapshot, self._ask() if measured else {}, n_tokens)
 
     def _ask(self) -> dict[int, Logits]:
-        """The next token of the sequences that hold something; of none where there is no room to ask."""
+        """Next-token logits of the sequences that hold something; of none if there is no room to compute them."""
         asked: dict[int, Logits] = {}
         for sequence in [s for s in self._cache_manager.pool if s.tokens][:MOST_MEASURED]:
             if not self._cache_manager.probe.possible:
@@ -302,7 +302,7 @@ class CacheOperations:
         return Effect(compare_snapshots(before.snapshot, snapshot, logits), done.bytes_moved, audited)
 
     def _conversation(self, operation: HandOperation) -> ConversationId | None:
-        """The conversation whose cells the operation is about; None for all, or where nobody has the sequence."""
+        """The conversation whose cells the operation changes; None for all, or if the sequence is nobody's."""
         match operation.affected:
             case OneConversation(conversation):
                 return conversation

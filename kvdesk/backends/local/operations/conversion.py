@@ -1,6 +1,6 @@
-"""K and V of a whole cache in other types: what a context leaves to the one in its place, and how that is converted.
+"""Converts K and V of a whole cache to other types, when one context replaces another.
 
-The caller frees the one context and makes the other. Runs on the engine's thread.
+The caller frees the old context and makes the new one. Runs on the engine's thread.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from kvdesk.values import dataclass, replace
 
 @dataclass(frozen=True, slots=True)
 class Before:
-    """The cache before an operation: its cells, the next token of some sequences, and the tokens of all."""
+    """The cache before an operation: its cells, next-token logits of some sequences, and the tokens of all."""
 
     snapshot: CacheSnapshot
     asked: dict[int, Logits]
@@ -35,11 +35,11 @@ class Before:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Left:
-    """What a context leaves to the next, whose K and V are stored in another way.
+    """What a context leaves to the next one, which stores K and V differently.
 
-    cells   all that it held, for undo too: `made_with` says its settings
+    cells   all its cells, also for undo: `made_with` has its settings
     traits  of the context; kind: of its saved states
-    before  what the effect on the next token is compared with
+    before  for measuring the effect on the next token
     """
 
     cells: CacheCopy
@@ -52,12 +52,12 @@ class Left:
         return self.traits.settings
 
     def converted(self, traits: Traits) -> CacheCopy:
-        """Its cells for a context with these traits. Raises EngineError if there is no memory for them."""
+        """Its cells for a context with these traits. Raises EngineError if there is not enough memory."""
         return replace(self.cells, blob=requantize(self.cells.blob, self.traits, traits))
 
     def convert_saved(self, store: SavedStateStore, traits: Traits, emit: Emit) -> None:
-        """The states that were saved for it, in `store` as those of a context with these traits. `emit` hears of the
-        progress. What is there already, and what cannot be converted, stays as it is.
+        """Convert its saved states for a context with these traits, into `store`. `emit` gets the progress. States that
+        exist already or cannot be converted stay unchanged.
         """
         states = {saved.key: saved for saved in (*store.of_kind(self.kind), *self.cells.saved)}
         same = loses_nothing_more(self.settings, traits.settings)
@@ -78,7 +78,7 @@ class Left:
 
 
 def left(cells: CacheCopy, traits: Traits, store: SavedStateStore, before: Before) -> Left:
-    """What the context with these traits leaves. Ages are those of the next one: all is older than its first step."""
+    """What the context with these traits leaves. All cells are older than the first step of the next context."""
     maps = _older(cells.maps)
     before = replace(before, snapshot=replace(before.snapshot, maps=maps))
     kept = replace(cells, maps=maps, made_with=traits.settings, saved=tuple(store.in_memory()))
@@ -86,7 +86,7 @@ def left(cells: CacheCopy, traits: Traits, store: SavedStateStore, before: Befor
 
 
 def restore_saved(store: SavedStateStore, states: tuple[SavedState, ...]) -> None:
-    """States that were in memory when a copy of the cache was made, where they are not there any more."""
+    """Restore states that were in memory when a copy of the cache was made and are gone now."""
     for saved in states:
         if saved.blob is not None:
             store.adopt(saved, saved.blob)

@@ -1,4 +1,4 @@
-"""Saved states of the whole cache from before operations by hand, so that each can be undone.
+"""Saved states of the whole cache from before operations by hand, for undo.
 
 Owns these states; the oldest are dropped first. Runs on the engine's thread.
 """
@@ -15,12 +15,12 @@ from kvdesk.translation import tr
 
 MOST_BYTES = 512 << 20
 SHARE = 32
-"""All blobs together take at most this part of the machine's memory (256 MB of 8 GB), and never more than MOST_BYTES.
-A cache larger than that is not copied."""
+"""All blobs together take at most one part in SHARE of the machine's memory (256 MB of 8 GB), and at most MOST_BYTES.
+A larger cache is not copied."""
 
 
 class UndoBlobs:
-    """The blobs of one context, by the number of the operation that came after each."""
+    """The blobs of one context, by the number of the operation that followed each."""
 
     def __init__(self, cells: HandCells) -> None:
         self._cells = cells
@@ -34,21 +34,21 @@ class UndoBlobs:
 
     @property
     def n_bytes(self) -> int:
-        """Of all blobs."""
+        """Bytes of all blobs."""
         return sum(kept.n_bytes for kept in self._kept.values())
 
     def take(self) -> CacheCopy | None:
-        """The cache as it is now; None if it cannot be saved or is too large. Applies what is pending."""
+        """The cache as it is now; None if it cannot be saved or is too large. Applies pending operations."""
         return self._cells.save(self.most_bytes)
 
     def keep(self, number: int, kept: CacheCopy) -> None:
-        """Operation `number` was made after `kept`."""
+        """Keep `kept` as the cache before operation `number`."""
         self._kept[number] = kept
         while self.n_bytes > self.most_bytes:
             self._kept.popitem(last=False)
 
     def drop_of(self, conversation: ConversationId) -> None:
-        """It, or a message of it, was deleted: no copy of the cache brings it back."""
+        """The conversation, or a message of it, was deleted, so no copy may restore it."""
         for number, kept in tuple(self._kept.items()):
             if kept.has(conversation):
                 del self._kept[number]
@@ -65,10 +65,10 @@ class UndoBlobs:
         return kept
 
     def restore(self, number: int) -> str:
-        """Put everything back as it was before operation `number`; what came after can no longer be undone.
+        """Restore everything from before operation `number`; later operations can no longer be undone.
 
-        Answers what of it is not as it was, in a sentence: "" for nothing. Raises UserError if its blob is gone,
-        EngineError when llama.cpp does not take it.
+        Returns a sentence about what could not be restored, "" if everything was. Raises UserError if its blob is gone,
+        EngineError when llama.cpp does not accept it.
         """
         lost = self._cells.restore(self.before(number), self.most_bytes)
         for later in [n for n in self._kept if n >= number]:

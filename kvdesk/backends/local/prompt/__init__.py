@@ -1,1 +1,1 @@
-"""Conversations to prompt tokens: templates, and where messages lie in what they render."""
+"""Turns conversations into prompt tokens: templates, and where messages lie in their output."""

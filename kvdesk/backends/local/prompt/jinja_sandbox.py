@@ -1,7 +1,7 @@
-"""Jinja2 for templates of strangers, as Hugging Face transformers sets it up: no access to Python.
+"""Jinja2 for untrusted templates, set up as in Hugging Face transformers: no access to Python.
 
-Owns the environment. Its memory and time are limited from outside: it runs in a separate process
-(`template_process`). Knows nothing of chats.
+Owns the environment. It runs in a separate process, which limits its memory and time (`template_process`). Knows
+nothing of chats.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ class Raised(JinjaError):
 
 
 class Sandbox(ImmutableSandboxedEnvironment):
-    """The environment chat templates are written for. Lists grow by `append`, as Kimi's templates let them: what a
-    template is given belongs to its own process.
+    """The environment that chat templates are written for. Lists have `append`, which Kimi's templates need: a
+    template's input belongs to its own process.
     """
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
@@ -38,12 +38,12 @@ class Sandbox(ImmutableSandboxedEnvironment):
         )
         self.filters["tojson"] = _tojson
         self.globals["raise_exception"] = _raise_exception
-        del self.globals["lipsum"]  # random: two renderings could not be compared
+        del self.globals["lipsum"]  # random, so two renderings could not be compared
         del self.filters["random"]
 
 
 class _GenerationTag(Extension):
-    """`{% generation %}` marks for training what an assistant says; the text inside is simply text."""
+    """`{% generation %}` marks an assistant's text for training; the text inside is kept."""
 
     tags = {"generation"}  # noqa: RUF012  # so does jinja2
 
@@ -63,14 +63,14 @@ def _tojson(
     separators: tuple[str, str] | None = None,
     sort_keys: bool = False,
 ) -> str:
-    """As transformers has it: characters stay as they are, nothing is escaped for HTML."""
+    """As in transformers: characters stay unescaped, also those of HTML."""
     return json.dumps(
         value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys, default=_listed
     )
 
 
 def _listed(value: object) -> object:
-    """What `map` and `select` give. Raises TypeError for anything else."""
+    """The result of `map` or `select`. Raises TypeError for anything else."""
     if isinstance(value, Iterator):
         return list(value)
     raise TypeError(f"a {type(value).__name__} is no JSON")

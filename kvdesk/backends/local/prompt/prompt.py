@@ -1,4 +1,4 @@
-"""Conversation to prompt tokens: the template renders, the vocabulary tokenizes, generated answers keep their ids."""
+"""Turns a conversation into prompt tokens. The template renders, the vocabulary tokenizes, answers keep their ids."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from kvdesk.translation import tr
 from kvdesk.values import dataclass, replace
 
 ANSWERS_KNOWN = 1000
-"""Answers whose ids were compared with their text, remembered: a preview asks again at every keystroke."""
+"""Answers whose ids were compared with their text are remembered, because a preview asks at every keystroke."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,23 +44,23 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """The token ids of a prompt, and where the messages lie in it, in order. `remark`: as in `Rendering`; `text`: as
-    the chat template wrote it, without the beginning-of-sequence token that llama.cpp adds.
+    """The token ids of a prompt, and where the messages lie in it, in order. `remark`: as in `Rendering`; `text`: the
+    chat template's output, without the beginning-of-sequence token that llama.cpp adds.
     """
 
     tokens: list[int]
     places: tuple[Place, ...]
     remark: str = ""
-    marks: ReasoningMarks | None = None  # around the reasoning of the answer, as the template says
-    calls: CallFormat | None = None  # how the answer calls tools, where it may
+    marks: ReasoningMarks | None = None  # the template's marks around the reasoning of the answer
+    calls: CallFormat | None = None  # how the answer calls tools, if it may
     text: str = ""
 
 
 class PromptBuilder:
     """Turns messages into the token ids of a prompt that ends where the answer begins. `close` it.
 
-    Every method takes the chat template in the place of the model's own; "" is the model's. One process renders with
-    all of those, another with the model's, so that none of them can end that.
+    Every method accepts a chat template to use instead of the model's; "" is the model's. One process renders with all
+    others, another with the model's, so that no other template can end that process.
     """
 
     def __init__(self, vocab: Vocab, template_source: str) -> None:
@@ -78,7 +78,7 @@ class PromptBuilder:
             self._others.close()
 
     def begin(self) -> None:
-        """Other templates than the model's will be needed: their process starts, and nobody waits for it."""
+        """Start the process for other templates than the model's, without waiting for it."""
         if self._others is None:
             self._others = self._process("", tr(CHATS_OWN))
 
@@ -98,10 +98,10 @@ class PromptBuilder:
         """Token ids of the whole conversation and the beginning of the next answer (`begins`). `tools`, `variables`: as
         in `Generate`.
 
-        Marks that the template wrote become special tokens, text of anyone else never does (`text_ids`). An answer that
-        was generated here is inserted as the ids it was generated as: tokenizing its text again could give others, and
-        every difference is a prefix lost. Of one that was edited, the ids before the edit are kept (`ids_of_text`).
-        Ids of another vocabulary mean nothing here: then the text is tokenized.
+        Marks that the template wrote become special tokens; other text never does (`text_ids`). An answer generated
+        here is inserted with its generated ids. Tokenizing its text could give others, which would shorten the reusable
+        prefix. An edited answer keeps the ids before the edit (`ids_of_text`). Ids of another vocabulary are not used;
+        that text is tokenized.
 
         Raises TemplateError, and PromptError if the model has no text tokenizer.
         """
@@ -110,7 +110,7 @@ class PromptBuilder:
         places = []
         for span, message in rendering.places:
             if message not in texts:
-                continue  # kvdesk's own, which tells of tools
+                continue  # kvdesk's own message that describes tools
             first, end = bisect_right(ends, span.start), bisect_left(ends, span.end) + 1
             lead = max(0, texts[message].rfind(rendering.text[span.start : span.end]))  # a folded system prompt: none
             chars = tuple(min(max(0, at - span.start), span.end - span.start) + lead for at in ends[first:end])
@@ -126,7 +126,7 @@ class PromptBuilder:
         return Prompt(tokens, tuple(places), rendering.remark, marks, calls, text)
 
     def traits(self, template: str = "") -> TemplateTraits:
-        """What the template says of its family."""
+        """The traits of the template's family."""
         found = self._renderer(template).traits
         marks = found.marks.texts if found.marks is not None else frozenset()
         if self._vocab.show(marks | (found.calls.texts - self._vocab.ends)):
@@ -135,8 +135,8 @@ class PromptBuilder:
         return found
 
     def raw_tokens(self, raw: RawPrompt) -> list[int]:
-        """Ids of a prompt that nothing renders, as llama.cpp's server makes them: a text begins with the
-        beginning-of-sequence token where the model wants one. Raises PromptError.
+        """Ids of a prompt without a template, as in llama.cpp's server: a text begins with the beginning-of-sequence
+        token if the model wants one. Raises PromptError.
         """
         if not self._vocab.has_text:
             raise PromptError(NO_TOKENIZER)
@@ -157,15 +157,15 @@ class PromptBuilder:
         return self._vocab.tokenize(text, add_special=add_special, parse_special=parse_special)
 
     def written(self, tokens: Sequence[int]) -> list[bytes]:
-        """The bytes of each token, control tokens written out; of those that there are not, none."""
+        """The bytes of each token, with control tokens written out; empty for ids that do not exist."""
         return [self._vocab.written(token) for token in tokens]
 
     def answer_tokens(self, answer: Message, template: str = "") -> list[int]:
-        """Ids of an answer that is to be continued, behind the prompt that asked for it.
+        """Ids of an answer to be continued, after the prompt that asked for it.
 
-        The assistant's turn is kept open as llama.cpp's server does it (common/chat.cpp, `continue_final_message`): the
-        messages before the answer are rendered with the generation prompt, and the answer follows as it is. So no
-        template can close, trim or rewrite it, and the tokens are those that the cache has.
+        The assistant's turn stays open as in llama.cpp's server (common/chat.cpp, `continue_final_message`): the
+        messages before the answer are rendered with the generation prompt, and the answer follows unchanged. So no
+        template can close, trim or rewrite it, and its tokens are those in the cache.
 
         Raises PromptError if the model has no text tokenizer.
         """
@@ -200,7 +200,7 @@ class PromptBuilder:
         """The rendering, its tokens, and the number of its characters that are complete after each."""
         if not self._vocab.has_text:
             raise PromptError(tr(NO_TOKENIZER))
-        self.traits(template)  # what of an answer is text depends on them
+        self.traits(template)  # they decide which part of an answer is text
         messages = [replace(m, tokens=self._generated(m)) if m.tokens else m for m in messages]
         answers = {m.id: m.tokens for m in messages if m.tokens}
         rendering = self._renderer(template).rendering(
@@ -208,12 +208,12 @@ class PromptBuilder:
         )
         tokens, ends = self._tokenizer.tokens(rendering.segments, answers)
         if self._vocab.add_bos and tokens[:1] != [self._vocab.bos]:
-            tokens.insert(0, self._vocab.bos)  # llama.cpp adds it once; many templates write it themselves
+            tokens.insert(0, self._vocab.bos)  # llama.cpp adds it once, and many templates write it
             ends.insert(0, 0)
         return rendering, tokens, ends
 
     def _generated(self, message: Message) -> tuple[int, ...]:
-        """Ids of an answer, as far as they were generated here; () if none of them mean anything here."""
+        """The ids of an answer that were generated here; () if none of them are valid here."""
         if message.stats is None or message.stats.vocab != self._vocab.fingerprint:
             return ()
         return self._ids_of(message.tokens, message.text, message.stats.marks)
@@ -222,13 +222,13 @@ class PromptBuilder:
 def ids_of_text(
     vocab: Vocab, generated: tuple[int, ...], text: str, marks: ReasoningMarks | None = None
 ) -> tuple[int, ...]:
-    """Ids of an answer's text: those it was generated as; where a person has changed it, those before the change, and
-    then those of the new text as a whole, from the first boundary that both have. () if no generated id stays.
+    """Ids of an answer's text: the generated ones. If it was edited, those before the change, and then those of the new
+    text as a whole, from the first boundary that both share. () if no generated id remains.
     """
     ends = ends_in(vocab, generated, text)
     if len(ends) > len(generated):
         whole = vocab.text(generated)
-        if text in (whole, whole[: max(ends)]):  # the end of a character may be missing
+        if text in (whole, whole[: max(ends)]):  # the last character may be incomplete
             return generated
     new = text_tokens(vocab, text, marks)
     starts = {end: i for i, end in reversed([*enumerate(ends_in(vocab, new, text))])}
@@ -237,8 +237,8 @@ def ids_of_text(
 
 
 def text_tokens(vocab: Vocab, text: str, marks: ReasoningMarks | None = None) -> list[int]:
-    """Ids of an answer's text behind the prompt. Nothing in it becomes a control token but the marks that set reasoning
-    apart, where they do so: without them the model would not see where its reasoning ends. `marks`: of its family.
+    """Ids of an answer's text after the prompt. Only the marks around reasoning become control tokens, because without
+    them the model would not see where its reasoning ends. `marks`: those of its family.
     """
     tokens: list[int] = []
     for part, special in _marked_parts(vocab, text, marks):
@@ -250,7 +250,7 @@ def text_tokens(vocab: Vocab, text: str, marks: ReasoningMarks | None = None) ->
 
 
 def _marked_parts(vocab: Vocab, text: str, marks: ReasoningMarks | None) -> Iterator[tuple[str, bool]]:
-    """The text in pieces, and whether each is a mark that sets reasoning apart."""
+    """The text in pieces, and whether each is a mark around reasoning."""
     if marks is not None and (at := parts_of(text, marks)) is not None:
         pieces = (text[: at.thought], text[at.thought_end : at.said], text[at.said_end :])
         inner = (text[at.thought : at.thought_end], text[at.said : at.said_end], "")

@@ -1,6 +1,6 @@
-"""How a chat template writes calls of tools, found by rendering calls that differ in one thing and comparing.
+"""Finds how a chat template writes tool calls, by rendering calls that differ in one thing and comparing.
 
-A model of a family writes a call as its template does. Knows nothing of Jinja2 and tokens.
+A model of a family writes calls as its template does. Knows nothing of Jinja2 and tokens.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _RESULT = "Rresultr"
 _NAME, _OTHER = "Nnamen", "Mmorem"
 _KEY, _SECOND, _VALUE, _WORD, _NUMBER = "Kkeyk", "Llastl", "Vvaluev", "Wwordw", 73519
 _IDS: Final = (("aBcD12345", "eFgH67890"), (f"functions.{_NAME}:0", f"functions.{_OTHER}:1"))
-"""Of two calls: such as Mistral's templates take, and such as have the name in them (Kimi)."""
+"""Ids of two calls: as Mistral's templates accept them, and with the name in them (Kimi)."""
 _ONE: Final[Arguments] = {_KEY: _VALUE}
 
 
@@ -43,7 +43,7 @@ class _Call(NamedTuple):
 
 
 def with_calls(traits: TemplateTraits, render: Render, source: str) -> TemplateTraits:
-    """The traits of the template that `render` renders with, and how it treats tools and calls."""
+    """Add how the template behind `render` treats tools and calls to its traits."""
     takes_tools = _NAME in try_render(render, [_asked()], True, _TOOLS)
     known = next((form for text, form in KNOWN.items() if takes_tools and text in source), None)
     found = call_format_of(render, source)
@@ -58,7 +58,7 @@ def with_calls(traits: TemplateTraits, render: Render, source: str) -> TemplateT
 
 
 def _takes_results(render: Render) -> bool:
-    """Whether a result is written as a message of any role is, unless it is in the message of its call."""
+    """Whether results are written like messages of any role, unless they are in the message of their call."""
     call = {"id": _IDS[0][0], "type": "function", "function": {"name": _NAME, "arguments": _ONE}}
     calling = {"role": "assistant", "content": "", "tool_calls": [call]}
     alone, any_role, inside = (
@@ -73,7 +73,7 @@ def _takes_results(render: Render) -> bool:
 
 
 def call_format_of(render: Render, source: str) -> CallFormat | None:
-    """The form of calls of the template that `render` renders with; None if it writes none."""
+    """The format of calls in the template behind `render`; None if it writes none."""
     if "tool" not in source:
         return None
     for ids in _IDS:
@@ -85,8 +85,8 @@ def call_format_of(render: Render, source: str) -> CallFormat | None:
 
 
 class _Probe:
-    """One way of handing calls to a template: with these ids, with their results behind them or not, arguments as a
-    JSON text or as an object.
+    """One way to give calls to a template: with these ids, with or without results, arguments as JSON text or as an
+    object.
     """
 
     def __init__(self, render: Render, ids: tuple[str, str], with_results: bool, as_text: bool) -> None:
@@ -127,13 +127,13 @@ class _Probe:
         """What a model writes before the first name: the text without the beginning of the turn."""
         head = one[common_start(one, plain) :]
         header = begun.strip().rpartition("\n")[2]
-        if header and header in head:  # an empty turn before it
+        if header and header in head:  # preceded by an empty turn
             head = head.rpartition(header)[2]
         return one[len(begun) :] if not head.strip() and one.startswith(begun) else head
 
     def _second(self, call: _Call) -> tuple[str, str, str] | None:
-        """Of an answer with two calls: what is between the arguments of the first and the second name, behind that
-        name, and behind the second call's arguments. None if the template does not write two.
+        """For an answer with two calls: the text between the first arguments and the second name, after that name, and
+        after the second arguments. None if the template does not write two calls.
         """
         text = self._written((_NAME, _ONE), (_OTHER, _ONE))
         width, gap = call.end - call.arguments, call.arguments - call.name_end
@@ -145,7 +145,7 @@ class _Probe:
         return text[first_end:other], text[other + len(_OTHER) : begin], text[begin + width :]
 
     def _named(self, one: str, call: _Call) -> tuple[_Call, NamedArguments] | None:
-        """Of arguments that are no JSON."""
+        """The format of arguments that are not JSON."""
         two = self._written((_NAME, {_KEY: _VALUE, _SECOND: _WORD}))
         number = self._written((_NAME, {_KEY: _NUMBER}))
         first = _parts(one[call.name_end :], _KEY, _VALUE)
@@ -172,7 +172,7 @@ class _Probe:
         return _Call(call.name, call.name_end, at, end), named
 
     def _item(self, pair: Pair) -> str:
-        """The name of the items of a list where nested values are pairs too; "" if they are not."""
+        """The name of list items if nested values are also pairs; "" if not."""
         nested = {_KEY: [_WORD, {_SECOND: _VALUE}]}
         text = self._written((_NAME, nested))
         inside = text.partition(_KEY + pair.between)[2]
@@ -214,7 +214,7 @@ _TOOLS: Final = (_tool(_NAME), _tool(_OTHER))
 
 
 def _find(text: str) -> _Call | None:
-    """The one call in a text; arguments that are no JSON reach from the name to the value."""
+    """The single call in a text; arguments that are not JSON extend from the name to the value."""
     at = text.find(_NAME)
     behind = at + len(_NAME)
     key = text.find(_KEY, behind)
@@ -234,28 +234,28 @@ def _find(text: str) -> _Call | None:
 
 
 def _json_kind(text: str) -> tuple[bool, bool]:
-    """Whether a text is the JSON of an object, and whether as a string."""
+    """Whether a text is the JSON of an object, and whether it is one inside a string."""
     value = json_value(text)
     inner = json_value(value)
     return isinstance(value, dict) or isinstance(inner, dict), isinstance(inner, dict)
 
 
 def _parts(text: str, key: str, value: str) -> tuple[str, str, str] | None:
-    """What is before a name, between it and its value, and behind that."""
+    """The text before a name, between it and its value, and after that."""
     before, found, rest = text.partition(key)
     between, also, behind = rest.partition(value)
     return (before, between, behind) if found and also else None
 
 
 def _numbered(one: str, other: str) -> str:
-    """The first text, its one digit in which the other differs as `INDEX`."""
+    """The first text, with its only digit that differs from the other replaced by `INDEX`."""
     at = common_prefix(one, other)
     is_number = at < min(len(one), len(other)) and all(c == INDEX or c.isdigit() for c in (one[at], other[at]))
     return one[:at] + INDEX + one[at + 1 :] if is_number else one
 
 
 def _without_end(text: str, end: str) -> str:
-    """A text without what also ends a plain answer, or with what that ends."""
+    """A text without its ending shared with a plain answer's end."""
     end = end.strip()
     for begin in (0, *(mark.start() for mark in MARK.finditer(end) if mark.start())):
         if end and (at := text.find(end[begin:])) >= 0:
@@ -264,14 +264,14 @@ def _without_end(text: str, end: str) -> str:
 
 
 def _same_start(one: str, other: str) -> int:
-    """Characters that both begin with, no part of a mark."""
+    """Number of characters both begin with, not cutting a mark."""
     n = common_prefix(one, other)
     inside = [m.start() for text in (one, other) for m in MARK.finditer(text) if m.start() < n < m.end()]
     return min([n, *inside])
 
 
 def _same_end(one: str, other: str) -> int:
-    """Characters that both end with, no part of a mark."""
+    """Number of characters both end with, not cutting a mark."""
     n = common_prefix(one[::-1], other[::-1])
     inside = [
         len(text) - m.end() for text in (one, other) for m in MARK.finditer(text) if m.start() < len(text) - n < m.end()

@@ -1,6 +1,7 @@
-"""The child of a template process: compiles a chat template and renders conversations with it, until it gets another.
+"""The child process of a template process: compiles a chat template and renders with it, until it gets another.
 
-Owns nothing that outlives it; may be killed at any moment. `template_process` starts it. Knows nothing of llama.cpp.
+Owns nothing that outlives it, so it may be killed at any moment. `template_process` starts it. Knows nothing of
+llama.cpp.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class Render(msgspec.Struct, frozen=True, tag=True):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """To a request; an empty one first, when the process has started. error: why there is no result."""
+    """Answer to a request; an empty one is sent once the process has started. error: why there is no result."""
 
     traits: TemplateTraits | None = None
     rendering: Rendering | None = None

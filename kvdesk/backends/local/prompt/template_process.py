@@ -1,15 +1,15 @@
-"""A chat template in a separate process: whatever a stranger's template does, that process pays for it.
+"""Renders a chat template in a separate process, which alone suffers whatever an untrusted template does.
 
-Why not bounds inside Jinja2: every filter, method and literal that makes text or containers would have to be charged
-before it runs, by name, and the next one that is overlooked fills the memory of the process that holds the
-conversations; a long computation inside one C call cannot be stopped by a thread at all. Why not another engine
-(minijinja has fuel): templates are written for Python's Jinja2 and its methods, and one byte that differs is another
-prompt. A process can be limited and killed, and costs a fraction of a millisecond for each rendering.
+Limits inside Jinja2 do not work: every filter, method and literal that makes text or containers would have to be
+metered by name, and one that is overlooked fills the memory of the process that holds the conversations. A thread
+cannot stop a long computation inside one C call. Another engine (minijinja has fuel) does not work either: templates
+are written for Python's Jinja2 and its methods, and one different byte is another prompt. A process can be limited and
+killed, and costs a fraction of a millisecond per rendering.
 
-Memory is limited by the system where it does that (RLIMIT_AS), and everywhere by looking at the process while it works.
+The system limits memory where it can (RLIMIT_AS), and everywhere the process is checked while it works.
 
-Owns the process: it is started with the template, killed when it takes too long or too much, and started again at the
-next rendering. Knows nothing of Jinja2.
+Owns the process: it starts with the template, is killed when it takes too much time or memory, and starts again with
+the next rendering. Knows nothing of Jinja2.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ MEMORY_LIMIT = 600_000_000  # bytes of real memory
 class TemplateProcess:
     """A chat template in a child process. Not for two threads at once. `close` it.
 
-    `source` may be empty: then it is ChatML. `control_tokens`, `name`: as in `ChatTemplate`. Returns before the process
-    is ready; whether the template can be compiled shows at the first rendering.
+    `source` may be empty for ChatML. `control_tokens`, `name`: as in `ChatTemplate`. Returns before the process is
+    ready; an invalid template is noticed at the first rendering.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class TemplateProcess:
 
     @property
     def traits(self) -> TemplateTraits:
-        """Of the template; of one that cannot be compiled, those of a template that says nothing."""
+        """The template's traits; if it cannot be compiled, empty ones."""
         try:
             return self._compiled().traits
         except TemplateError:
@@ -95,7 +95,7 @@ class TemplateProcess:
         try:
             self._child.compile(self._template)
         except TemplateError as error:
-            self._refused = error  # another process would say the same
+            self._refused = error  # another process would fail too
             raise
         return self._child
 
@@ -126,13 +126,13 @@ class _Child(Child):
         self.send_value(template)
 
     def compile(self, template: Compile) -> None:
-        """Returns when it renders with this template. Raises TemplateError if that cannot be compiled."""
+        """Return once it renders with this template. Raises TemplateError if that cannot be compiled."""
         if not self._is_there:
             self.answer(START_LIMIT_S)
             self._is_there = True
         if template is not self._template:
             if self._is_compiling:
-                self.answer(TIME_LIMIT_S)  # whatever is wrong with the one before
+                self.answer(TIME_LIMIT_S)  # errors of the previous template do not matter
             self._template, self._is_compiling = template, True
             self.send_value(template)
         if self._is_compiling:
@@ -141,8 +141,8 @@ class _Child(Child):
             self.traits = _checked(answer).traits or TemplateTraits()
 
     def answer(self, limit_s: float) -> Answer:
-        """The next one. Raises TemplateError when it takes longer than `limit_s`, too much memory, or never comes; the
-        process is then dead.
+        """The next answer. Raises TemplateError if it takes longer than `limit_s` or too much memory, or never comes;
+        the process is then dead.
         """
         try:
             answer: Answer = self.receive_value(limit_s, kind=Answer)
@@ -156,7 +156,7 @@ class _Child(Child):
 
 
 def _short(message: Message) -> Message:
-    """Without what no template reads; of the tokens it only counts whether there are any."""
+    """Without fields that no template reads; of the tokens only whether there are any."""
     return replace(message, tokens=message.tokens[:1], attachments=())
 
 

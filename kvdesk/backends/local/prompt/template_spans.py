@@ -1,15 +1,15 @@
-"""Whose text is it? Finds in a rendered conversation what the template wrote and what the messages say.
+"""Finds in a rendered conversation what the template wrote and what the messages contain.
 
-A template may trim a message, cut its thinking out or repeat it, so messages cannot be searched for afterwards. Instead
-the conversation is rendered again with marks in the messages: characters that occur nowhere else. Where the result
-without its marks equals the plain rendering, the marks show where everything came from. Two kinds of marks:
+A template may trim a message, cut out its thinking or repeat it, so messages cannot be searched for afterwards. Instead
+the conversation is rendered again with marks in the messages: characters that occur nowhere else. If the result without
+its marks equals the plain rendering, the marks show where everything came from. There are two kinds of marks:
 
-- edges around a message: what lies between them is that message;
+- edges around a message: the text between them is that message;
 - a break inside every control text (`<|im_end|>`) of a message: a control text that is whole in the marked rendering
-  was written by the template, and every other one is a person's.
+  was written by the template, and every other one by a person.
 
-Marks that change what the template does are found by halving and left out. A break in what a person wrote is never left
-out: then the template sees the broken text, and the rendering differs from the plain one (`Marked.exact` is False).
+Marks that change the rendering are found by bisection and left out. A break in a person's text is never left out: then
+the template sees the broken text, and the rendering differs from the plain one (`Marked.exact` is False).
 
 Owns the marks. Knows nothing of Jinja2, tokens and roles.
 """
@@ -26,7 +26,7 @@ from kvdesk.values import dataclass
 
 Render = Callable[[Sequence[str]], str]
 PRIVATE_USE = range(0xF0000, 0xFFFFE)  # Unicode's supplementary private use area A: 65,534 characters
-PATIENCE_S = 0.8  # for finding the marks that change the rendering; after that all others count as such
+PATIENCE_S = 0.8  # for finding the marks that change the rendering; after that all remaining ones count as such
 
 
 class Span(NamedTuple):
@@ -41,18 +41,18 @@ _NOWHERE = Span(-1, -1)
 
 @dataclass(frozen=True, slots=True)
 class Marked:
-    """A rendering and where its parts came from."""
+    """A rendering and the origin of its parts."""
 
     text: str
     typed_controls: tuple[Span, ...]  # must not be parsed as control tokens; in order, none overlap
-    answers: tuple[tuple[Span, int], ...]  # where an answer, or its beginning, stands unchanged, its index; in order
+    answers: tuple[tuple[Span, int], ...]  # unchanged answers, or their beginnings, with their indices; in order
     exact: bool  # the text is the plain rendering
-    places: tuple[tuple[Span, int], ...] = ()  # where a message's text stands once, outer white space apart; its index
+    places: tuple[tuple[Span, int], ...] = ()  # messages that occur once, outer white space apart, with their indices
 
 
 class SplitText(NamedTuple):
-    """An answer that a template gets in two: `answer` and `thought` are the places of what it says and of its reasoning
-    among the texts; `whole` is its text, in which the reasoning begins at `start`.
+    """An answer that a template gets in two parts: `answer` and `thought` are the indices of its text and its
+    reasoning; `whole` is the whole text, in which the reasoning begins at `start`.
     """
 
     whole: str
@@ -62,7 +62,7 @@ class SplitText(NamedTuple):
 
 
 class ControlTexts:
-    """Finds control tokens that are written out in a text."""
+    """Finds control tokens written out in a text."""
 
     def __init__(self, texts: frozenset[str]) -> None:
         self.texts = texts - {""}
@@ -82,7 +82,7 @@ class ControlTexts:
 
 
 class _Mark(NamedTuple):
-    """A character put into one message at one position (a break) or two (edges)."""
+    """A character inserted into one message at one position (a break) or two (edges)."""
 
     message: int
     positions: tuple[int, ...]
@@ -90,11 +90,11 @@ class _Mark(NamedTuple):
 
 
 class TemplateSpanFinder:
-    """Marks one conversation: `texts` are its messages, `render` makes the rendering of any texts in their place.
+    """Marks one conversation: `texts` are its messages, `render` renders any texts in their place.
 
-    `answers` are the messages whose place must be known exactly, outer white space included. `thinking` are those whose
-    control texts a template may look for and cut out, such as `</think>` in an answer. `strings` are no messages: they
-    get breaks, and no edges. Of `splits` the marks around reasoning are the template's own.
+    `answers` are the messages whose place must be exact, including outer white space. `thinking` are those whose
+    control texts a template may search for and cut out, such as `</think>` in an answer. `strings` are not messages:
+    they get breaks but no edges. The marks around reasoning in `splits` are the template's.
     """
 
     def __init__(
@@ -118,7 +118,7 @@ class TemplateSpanFinder:
         self._last: tuple[list[_Mark], str] | None = None  # marks of the last rendering, and what it gave
 
     def mark(self, plain: str) -> Marked:
-        """Where the parts of `plain`, the rendering of the texts as they are, came from."""
+        """Where the parts of `plain` came from, the rendering of the unchanged texts."""
         chars = self._unused_characters(plain)
         self._any_mark = re.compile(f"[{chars[0]}-{chars[-1]}]")
         break_char, edge_chars = chars[0], chars[1:]
@@ -141,7 +141,7 @@ class TemplateSpanFinder:
     # --- which marks ------------------------------------------------------------------------------------------------
 
     def _unused_characters(self, plain: str) -> str:
-        """Neighbouring characters, one for breaks and one for the edges of each message, that occur nowhere."""
+        """Adjacent unused characters: one for breaks, and one for the edges of each message."""
         used = set(plain).union(*self._texts)
         n = 1 + len(self._texts)
         for first in (PRIVATE_USE.start, *(ord(char) + 1 for char in sorted(used) if ord(char) in PRIVATE_USE)):
@@ -151,14 +151,14 @@ class TemplateSpanFinder:
         raise ValueError("no characters are left to mark the messages with")
 
     def _edges(self, message: int) -> tuple[int, int]:
-        """Inside the outer white space, which templates trim; an answer's own white space belongs to it."""
+        """Inside the outer white space, which templates trim; an answer's white space belongs to it."""
         text = self._texts[message]
         if message in self._answers:
             return 0, len(text)
         return len(text) - len(text.lstrip()), len(text.rstrip())
 
     def _harmless(self, plain: str, marks: list[_Mark]) -> list[_Mark]:
-        """The marks that leave the rendering as it is, found by halving those that do not."""
+        """The marks that do not change the rendering, found by bisection."""
         deadline_s = time.monotonic() + PATIENCE_S
 
         def search(marks: list[_Mark], kept: list[_Mark]) -> list[_Mark]:
@@ -175,10 +175,10 @@ class TemplateSpanFinder:
         return search(marks, [])
 
     def _necessary(self, kept: list[_Mark], breaks: list[_Mark]) -> list[_Mark]:
-        """Which of the breaks that change the rendering must be there anyway.
+        """The breaks that are needed although they change the rendering.
 
-        Those in a person's text, always. Those in thinking text may go where the template then cuts the control text
-        out or writes its own: where the rendering gets no more of them than it has with all breaks.
+        Those in a person's text always are. Those in thinking text are left out if the template then cuts out the
+        control text or writes its own: if the rendering gets no more of them than it has with all breaks.
         """
         forced = [mark for mark in breaks if mark.message not in self._thinking]
         if len(forced) == len(breaks):
@@ -229,7 +229,7 @@ class TemplateSpanFinder:
         return Marked(text, tuple(typed), answers, text == plain, tuple(self._places(text, edges)))
 
     def _typed(self, text: str, cuts: set[int], insides: list[Span], answers: list[Span]) -> Iterator[Span]:
-        """Control texts that the template did not write, outside `answers`, in order; neighbours are one."""
+        """Control texts that the template did not write, outside `answers`, in order; adjacent ones are joined."""
         inside, typed, own = bytearray(len(text)), bytearray(len(text)), []
         for span in insides:
             _fill(inside, span, 1)
@@ -249,8 +249,8 @@ class TemplateSpanFinder:
             start = typed.find(1, end)
 
     def _unchanged(self, text: str, edges: dict[int, list[int]]) -> Iterator[tuple[Span, int]]:
-        """Answers that stand in the text once, as they are; of those with reasoning of which the template writes the
-        rest otherwise, such as with other blank lines, the beginning.
+        """Answers that occur once and unchanged. If the template rewrites the rest of an answer with reasoning, for
+        example its blank lines, the beginning.
         """
         last = 0
         for start, message in sorted((self._start(text, edges, message), message) for message in self._answers):
@@ -264,7 +264,7 @@ class TemplateSpanFinder:
                 last = span.end
 
     def _common(self, text: str, start: int, whole: str) -> Span:
-        """What the text has from `start` on of an answer, no part of a control text."""
+        """The common beginning of the text from `start` on and an answer, not cutting a control text."""
         end = start + common_prefix(text[start : start + len(whole)], whole)
         if end < start + len(whole):
             longest = max(map(len, self._controls.texts), default=0)
@@ -274,7 +274,7 @@ class TemplateSpanFinder:
         return Span(start, end)
 
     def _start(self, text: str, edges: dict[int, list[int]], message: int) -> int:
-        """Where a message begins, one with reasoning by that; less than 0 if it does not stand once."""
+        """Where a message begins, including its reasoning; negative if it does not occur exactly once."""
         split = self._splits.get(message)
         ends = edges.get(message if split is None else split.thought, [])
         if len(ends) != 2:
@@ -285,7 +285,7 @@ class TemplateSpanFinder:
         return len(before) - len(mark) if mark and before.endswith(mark) else ends[0] - split.start
 
     def _places(self, text: str, edges: dict[int, list[int]]) -> Iterator[tuple[Span, int]]:
-        """Messages that stand in the text once, in order; none overlap."""
+        """Messages that occur exactly once, in order, without overlap."""
         last = 0
         messages = {*edges, *self._splits} - self._thoughts
         for span, message in sorted((self._place(text, edges, message), message) for message in messages):
@@ -294,7 +294,7 @@ class TemplateSpanFinder:
                 last = span.end
 
     def _place(self, text: str, edges: dict[int, list[int]], message: int) -> Span:
-        """Where a message stands, one with reasoning as a whole or without that; `_NOWHERE` where it is changed."""
+        """The span of a message, with or without its reasoning; `_NOWHERE` if it was changed."""
         split, ends = self._splits.get(message), edges.get(message, [])
         start = self._start(text, edges, message)
         if split is not None and start >= 0 and text.startswith(split.whole, start):

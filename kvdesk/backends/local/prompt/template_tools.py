@@ -1,4 +1,4 @@
-"""Messages for a template without tools, calls or results of tools: these are written as text."""
+"""Writes tools, calls and results as text, for templates that do not know them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _RESULT_END: Final = RESULT.rpartition("}")[2]
 
 
 def calls_as_text(messages: Sequence[Message], form: CallFormat) -> Sequence[Message]:
-    """The messages for a template that leaves calls in the text of an answer."""
+    """The messages for a template that leaves calls in the text of answers."""
     found = []
     for message in messages:
         fields = json.loads(message.fields) if message.fields else {}
@@ -29,22 +29,22 @@ def calls_as_text(messages: Sequence[Message], form: CallFormat) -> Sequence[Mes
 
 
 def results_as_questions(messages: Sequence[Message]) -> Sequence[Message]:
-    """The messages for a template that knows no results of tools."""
+    """The messages for a template without results of tools."""
     found: list[Message] = []
     for message in messages:
         if message.role != "tool":
             found.append(message)
             continue
         result = RESULT.format(result=message.text)
-        if found and found[-1].text.endswith(_RESULT_END):  # many templates insist on turns
+        if found and found[-1].text.endswith(_RESULT_END):  # many templates require alternating turns
             result = f"{found.pop().text}\n{result}"
         found.append(replace(message, role="user", text=result, fields=""))
     return found
 
 
 def results_in_calls(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Messages as templates know them, for one that takes results in the message of their calls, and the answer behind
-    them too. llama-server does the same (`gemma4.cpp`), but makes objects of results that are JSON: here they are text.
+    """Messages as templates get them, for one that takes results in the message of their calls, followed by the answer.
+    llama-server does the same (`gemma4.cpp`), but parses results that are JSON; here they stay text.
     """
     found: list[dict[str, Any]] = []
     for message in messages:
@@ -61,7 +61,7 @@ def results_in_calls(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]
 
 
 def told_of_tools(messages: Sequence[Message], tools: str, form: CallFormat) -> Sequence[Message]:
-    """The messages with a system prompt that tells of tools."""
+    """The messages with a system prompt that describes the tools."""
     lines = "\n".join(json.dumps(tool, ensure_ascii=False) for tool in json.loads(tools))
     told = TOLD.format(tools=lines, example=form.written([("function", {"argument": "value"})]))
     if messages[0].role == "system":

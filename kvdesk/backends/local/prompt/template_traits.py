@@ -1,9 +1,9 @@
-"""What a chat template says of its family: the marks around reasoning, and how an answer's reasoning is handed to it.
+"""The family of a chat template: the marks around reasoning, and how the reasoning of an answer is passed to it.
 
 Found by rendering conversations that differ in one thing and comparing: an answer with and without reasoning, with and
-without a call, a prompt with and without the beginning of the next answer. Marks that a template looks for in the text
-of an answer cannot be found so: those of `KNOWN`, and pairs whose end the source names, are tried. Knows nothing of
-Jinja2 and tokens.
+without a call, a prompt with and without the beginning of the next answer. Marks that a template searches for in the
+text of an answer cannot be found like that, so those of `KNOWN` and pairs whose end is in the source are tried. Knows
+nothing of Jinja2 and tokens.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ Render = Callable[
     [Sequence[Mapping[str, Any]], bool, Sequence[Mapping[str, Any]] | None, Mapping[str, Any]],
     str,
 ]
-"""Messages as templates know them, whether the next answer begins, tools, and further variables, to text. May raise
+"""Renders messages as templates get them, whether the next answer begins, tools, and further variables. May raise
 anything."""
 
 FIELDS: Final = ("reasoning_content", "reasoning", "thinking", "thought")
 PARTS, BLOCKS = "parts", "blocks"
-"""Forms in which reasoning is a part of the content: a list of typed parts (Ministral), an object of typed blocks
+"""Forms in which reasoning is part of the content: a list of typed parts (Ministral), an object of typed blocks
 (Apertus)."""
 KNOWN: Final = (
     ReasoningMarks("<think>", "</think>"),
@@ -35,12 +35,12 @@ KNOWN: Final = (
     ReasoningMarks("◁think▷", "◁/think▷"),
     ReasoningMarks("<|START_THINKING|>", "<|END_THINKING|>", "<|START_RESPONSE|>"),
 )
-"""Tried in the text of an answer where a template takes reasoning in no field or part for it."""
+"""Tried in the text of an answer if a template has no field or part for reasoning."""
 _MOST_PAIRS: Final = 12
-"""Of the source that are tried."""
+"""Pairs from the source that are tried."""
 
 QUESTION, SAID = "Qquestionq", "Ssaids"
-"""What is asked and said in a probe."""
+"""The question and the answer of a probe."""
 _THOUGHT, _NEXT = "Tthoughtt", "Nnextn"
 _A_MARK: Final = f"(?:{MARK.pattern})"
 _A_WORD: Final = r"[^<>\[\]◁▷\s]{1,40}"
@@ -51,7 +51,7 @@ _END_OF_PAIR: Final = re.compile(r"([<\[◁])/((?!tool|func|call)[^<>\[\]◁▷{
 _AS_DATA: Final = re.compile(r"['\"](?:type|blocks)['\"][^\n]{0,60}\Z")  # the form itself, written out
 _USUAL: Final[Mapping[str, Any]] = {}
 _THINKING: Final[Mapping[str, Any]] = {"enable_thinking": True, "thinking": True}
-_LONGEST_MARK: Final = 100  # characters; what is longer is a sentence, no mark
+_LONGEST_MARK: Final = 100  # characters; longer text is a sentence
 _CALL: Final = {"id": "abcdef123", "type": "function", "function": {"name": "look", "arguments": {"at": "x"}}}
 _RESULT: Final = {"role": "tool", "content": "seen", "tool_call_id": "abcdef123", "name": "look"}
 _TOOLS: Final = (
@@ -71,10 +71,10 @@ class TemplateTraits:
     """`marks`: around reasoning, None if none were found. `form`: one of `FIELDS`, `PARTS` or `BLOCKS`: how the
     template takes the reasoning of an earlier answer; "" if that stays in the text.
 
-    `is_unknown`: the template takes reasoning, and its marks could not be found.
-    `calls`: how the family calls tools. `takes_tools`: the template describes tools to the model. `writes_calls`: it
-    writes the calls of earlier answers. `takes_results`: it takes the results of calls in the message of the calls, and
-    writes those that stand alone as any other message (Gemma 4's first ones).
+    `is_unknown`: the template takes reasoning, but its marks could not be found. `calls`: how the family calls tools.
+    `takes_tools`: the template describes tools to the model. `writes_calls`: it writes the calls of earlier answers.
+    `takes_results`: it takes results in the message of their calls, and writes separate results like any other message
+    (Gemma 4's first templates).
     """
 
     marks: ReasoningMarks | None = None
@@ -101,7 +101,7 @@ def traits_of(render: Render, source: str) -> TemplateTraits:
 
 
 def answer_in_form(form: str, thought: str, said: str) -> dict[str, Any]:
-    """What a template of the form sees of an answer with reasoning."""
+    """What a template with this form gets for an answer with reasoning."""
     match form:
         case "parts":
             return {"content": [{"type": "thinking", "thinking": thought}, {"type": "text", "text": said}]}
@@ -113,7 +113,7 @@ def answer_in_form(form: str, thought: str, said: str) -> dict[str, Any]:
 
 
 def _takes(render: Render, form: str) -> bool:
-    """Whether the reasoning of an answer is written anywhere: at the end, in an earlier turn, beside a call."""
+    """Whether the template writes the reasoning of any answer: the last, an earlier one, or one with a call."""
     answer = {"role": "assistant", **answer_in_form(form, _THOUGHT, SAID)}
     calling = ({"role": "user", "content": QUESTION}, {**answer, "tool_calls": [_CALL]}, _RESULT)
     plain = calling[0], answer
@@ -130,7 +130,7 @@ def _takes(render: Render, form: str) -> bool:
 
 
 def _marks_of(render: Render, form: str) -> ReasoningMarks | None:
-    """The marks around reasoning that is handed over in this form."""
+    """The marks around reasoning that is passed in this form."""
     question = {"role": "user", "content": QUESTION}
     without = {"role": "assistant", "content": SAID}
     answer = {"role": "assistant", **answer_in_form(form, _THOUGHT, SAID)}
@@ -149,7 +149,7 @@ def _marks_of(render: Render, form: str) -> ReasoningMarks | None:
 
 
 def _marks_of_nothing(render: Render) -> ReasoningMarks | None:
-    """The marks that a template writes with nothing between them before an answer: there the reasoning was."""
+    """The marks that a template writes before an answer with nothing between them, in place of its reasoning."""
     question, answer = {"role": "user", "content": QUESTION}, {"role": "assistant", "content": SAID}
     head = behind_question(try_render(render, [question, answer], False)).partition(SAID)[0]
     pair = _PAIR.search(head)
@@ -160,8 +160,8 @@ def _marks_of_nothing(render: Render) -> ReasoningMarks | None:
 
 
 def _compared(begun: str, plain: str, thinking: str, *, calls: bool) -> ReasoningMarks | None:
-    """Marks from what stands behind a question: the beginning of its answer, an answer without reasoning, and one that
-    has reasoning, and `calls` a tool.
+    """Marks from the text after a question: the beginning of its answer, an answer without reasoning, and one with
+    reasoning, and with a tool call if `calls`.
     """
     head, found, behind = thinking.partition(_THOUGHT)
     said = behind.find(SAID)
@@ -183,12 +183,12 @@ def _compared(begun: str, plain: str, thinking: str, *, calls: bool) -> Reasonin
 
 
 def _start_mark(head: str, begun: str, plain: str, close: str) -> str:
-    """What a model itself writes before its reasoning: the text before that, without the beginning of the turn. Where
-    that is all, the prompt opens the reasoning: then its last mark.
+    """What a model writes before its reasoning: the text before that, without the beginning of the turn. If nothing is
+    left, the prompt opens the reasoning, and its last mark counts.
     """
     rest = begun[len(head.rstrip()) :].strip() if begun.startswith(head.rstrip()) else ""
     if rest and not rest.startswith(close):
-        return rest  # written at the beginning of an answer, and left out of earlier ones
+        return rest  # begins an answer, and is left out of earlier ones
     at = len(begun) if begun and head.startswith(begun) else common_start(head, plain)
     if own := head[at:].strip():
         return own
@@ -201,13 +201,13 @@ def behind_question(text: str) -> str:
 
 
 def _pairs_of(source: str) -> list[ReasoningMarks]:
-    """Pairs such as `<x>` and `</x>` of which the source has the end."""
+    """Pairs such as `<x>` and `</x>` whose end is in the source."""
     found = dict.fromkeys((f"{a}{name}{b}", f"{a}/{name}{b}") for a, name, b in _END_OF_PAIR.findall(source))
     return [ReasoningMarks(start, end) for start, end in found][:_MOST_PAIRS]
 
 
 def _marks_in_text(render: Render, source: str) -> ReasoningMarks | None:
-    """The marks with which the template cuts reasoning out of an earlier answer's text, or known ones that begin an
+    """The marks with which the template cuts reasoning out of an earlier answer, or known ones at the beginning of an
     answer.
     """
     question, following = {"role": "user", "content": QUESTION}, {"role": "user", "content": _NEXT}
@@ -236,6 +236,6 @@ def try_render(
 
 
 def common_start(one: str, other: str) -> int:
-    """Characters that both begin with, no part of a mark of the first."""
+    """Number of characters both begin with, not cutting a mark of the first."""
     at = common_prefix(one, other)
     return next((mark.start() for mark in MARK.finditer(one) if mark.start() < at < mark.end()), at)

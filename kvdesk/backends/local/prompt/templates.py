@@ -1,9 +1,9 @@
-"""A conversation through the model's chat template, cut into text to be parsed, text to be left alone, and answers.
+"""Renders a conversation with the model's chat template, split into text to parse, text to leave alone, and answers.
 
-Owns the template and what it is given. Knows nothing of tokens beyond the texts of control tokens. What comes out is
-rendered as Hugging Face transformers would; the beginning-of-sequence token is in it when the template writes it.
+Owns the template and its input. Knows nothing of tokens except the texts of control tokens. The output is as Hugging
+Face transformers would render it, with the beginning-of-sequence token if the template writes it.
 
-A stranger's template may compute forever and fill the memory: it is rendered in a separate process
+An untrusted template may compute forever and fill the memory, so it is rendered in a separate process
 (`template_process`).
 """
 
@@ -40,24 +40,24 @@ from kvdesk.values import dataclass, field, replace
 
 MAX_SOURCE = 1 << 20  # characters of a template; the longest known ones have about 20,000
 OWN_TEXT = 100_000
-"""Characters that a template may write by itself, and REPEATED times what the messages have, OWN_PER_MESSAGE for each:
-so that what is tokenized has a bound, too. The longest known template writes 5,000."""
+"""Characters that a template may add, besides REPEATED times those of the messages and OWN_PER_MESSAGE for each. This
+limits what is tokenized. The longest known template adds 5,000."""
 REPEATED, OWN_PER_MESSAGE = 4, 1000
 PROBE_TEXT, PROBE_DAY = OWN_TEXT, datetime(2025, 1, 1, tzinfo=UTC)
-"""Characters that a probe of the template's traits may give, and the day it is made on."""
-PROBE_S = 0.5  # for all probes; a template that takes longer says nothing of its family
+"""Characters that a probe of the template's traits may return, and its day."""
+PROBE_S = 0.5  # for all probes; a slower template has no traits
 MOST_REASON = 200  # characters of what Jinja2 says
 _IN_PARTS = (frozenset(), *map(frozenset, (("system", "user", "assistant", "tool"), ("system", "user"), ("user",))))
-"""Roles whose contents a template may take as typed parts only, as they are tried."""
+"""Roles whose contents a template may accept only as typed parts, in the order of attempts."""
 THOUGHT_FIELD = "reasoning_content"
-"""Of an answer's fields: reasoning that its text does not have."""
+"""Field of an answer for reasoning that its text does not contain."""
 _OWN_VARIABLES = frozenset(
     ("messages", "add_generation_prompt", "tools", "documents", "strftime_now", "bos_token", "eos_token")
 )
-"""What a template gets from kvdesk, and from nobody else."""
+"""Variables of a template that only kvdesk sets."""
 _FILE = "<template>"  # Jinja2's name for a template that is no file
 MODELS_OWN, CHATS_OWN = marked("The model's chat template"), marked("This chat's own template")
-"""What a template is called in sentences."""
+"""Names of templates in sentences."""
 FALLBACK = (  # ChatML, for a GGUF without a template
     "{% for message in messages %}"
     "{{ '<|im_start|>' + message.role + '\n' + message.content + '<|im_end|>\n' }}"
@@ -73,13 +73,13 @@ class TemplateText(msgspec.Struct, frozen=True, tag=True):
 
 
 class UserText(msgspec.Struct, frozen=True, tag=True):
-    """A person's or a model's text that spells a mark: it stays text."""
+    """A user's or a model's text that contains a mark: it stays text."""
 
     text: str
 
 
 class AnswerTokens(msgspec.Struct, frozen=True, tag=True):
-    """Insert the token ids this answer was generated as; `text` is how they read. Not `is_whole`: of the first ids."""
+    """Insert the generated ids of this answer; `text` is their text. Not `is_whole`: only the first ids."""
 
     message_id: MessageId
     text: str
@@ -94,10 +94,10 @@ class Rendering:
     """A rendered conversation."""
 
     segments: tuple[Segment, ...]
-    system_folded: bool  # the template takes no system prompt: it stands at the top of the first user message
-    places: tuple[tuple[Span, MessageId], ...]  # where messages stand in the text, in order, outer white space apart
-    exact: bool  # False: the template looks for control tokens in a person's text, and was not shown them
-    remark: str = ""  # what a person should know of this prompt; "" for nothing
+    system_folded: bool  # the template takes no system prompt, so it is at the top of the first user message
+    places: tuple[tuple[Span, MessageId], ...]  # where messages are in the text, in order, outer white space apart
+    exact: bool  # False: the template searches a person's text for control tokens, and did not get them
+    remark: str = ""  # what the user should know about this prompt; "" for nothing
 
     @property
     def text(self) -> str:
@@ -106,10 +106,10 @@ class Rendering:
 
 @dataclass(frozen=True, slots=True)
 class _Given:
-    """What a template gets beside the messages.
+    """Input of a template besides the messages.
 
-    parts    roles whose contents it takes as typed parts only, and not as texts
-    strings  of tools and fields, and what stands in their place
+    parts    roles whose contents it accepts only as typed parts
+    strings  strings in tools and fields, with their replacements
     """
 
     add_generation_prompt: bool
@@ -122,10 +122,10 @@ class _Given:
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """Messages, and their texts as the template gets them; reasoning that it gets apart stands behind those.
+    """Messages, and their texts as the template gets them; separate reasoning follows them.
 
-    thoughts  by the place of an answer, that of its reasoning among the texts
-    parts     of the answers that were split, by their place
+    thoughts  by index of an answer, the index of its reasoning among the texts
+    parts     of the split answers, by index
     """
 
     messages: Sequence[Message]
@@ -145,8 +145,8 @@ class ChatTemplate:
         control_tokens: frozenset[str] = frozenset(),
         name: str = MODELS_OWN,
     ) -> None:
-        """`source` may be empty: then it is ChatML. `control_tokens` are the texts of all tokens that `parse_special`
-        finds and that are marks (`Vocab.controls`). `name` begins the sentences about it.
+        """`source` may be empty for ChatML. `control_tokens` are the texts of all tokens that `parse_special` finds and
+        that are marks (`Vocab.controls`). `name` begins the sentences about it.
 
         Raises TemplateError for a template that cannot be compiled.
         """
@@ -159,7 +159,7 @@ class ChatTemplate:
         self._special = {"bos_token": bos_token, "eos_token": eos_token}
         try:
             self._template = self._sandbox.from_string(FALLBACK if self.is_fallback else source)
-        except Exception as error:  # the edge to a stranger's code
+        except Exception as error:  # untrusted code may raise anything
             raise _template_error(error, name) from error
         self._probed_until_s = time.monotonic() + PROBE_S
         self.traits: TemplateTraits = with_calls(traits_of(self._probe, source), self._probe, source)
@@ -178,7 +178,7 @@ class ChatTemplate:
         """
         try:
             return self._rendering(messages, add_generation_prompt, tools, variables)
-        except Exception as error:  # the edge to a stranger's code
+        except Exception as error:  # untrusted code may raise anything
             raise _template_error(error, self._name) from error
 
     # --- internals --------------------------------------------------------------------------------------------------
@@ -194,7 +194,7 @@ class ChatTemplate:
         if tools and not self.traits.takes_tools:
             messages, tools = told_of_tools(messages, tools, self.traits.calls), ""
         given = _Given(add_generation_prompt, datetime.now().astimezone(), tools, variables)
-        problem: Exception | None = None  # of the first way
+        problem: Exception | None = None  # of the first attempt
         for tried, remark in self._ways(messages):
             folding: Rendering | None = None
             for parts in _IN_PARTS:
@@ -207,14 +207,14 @@ class ChatTemplate:
                     problem = problem or error
                     continue
                 if parts and any(str(_in_parts(text)) in plain for text in accepted.texts):
-                    continue  # parts as Python writes them: it takes a text of that role
+                    continue  # parts as Python prints them, so it takes text for that role
                 found = self._found(accepted, plain, folded, way)
                 if self._lacks_last(found, accepted, plain, way):
                     said = tr(
                         "{name} leaves the last message out of the prompt. Choose another template for this chat."
                     )
                     problem = problem or TemplateError(said.format(name=self._name))
-                elif folded and parts:  # another choice of roles may leave the system prompt where it is
+                elif folded and parts:  # another choice of roles may keep the system prompt in place
                     folding = folding or replace(found, remark=remark)
                 else:
                     return replace(found, remark=remark)
@@ -224,7 +224,7 @@ class ChatTemplate:
         raise problem
 
     def _with_thought(self, message: Message) -> Message:
-        """An answer with the reasoning that its fields have, where the template's family reasons."""
+        """An answer with the reasoning from its fields, if the template's family reasons."""
         fields = json.loads(message.fields) if message.fields else {}
         thought = fields.pop(THOUGHT_FIELD, None)
         if message.role != "assistant" or not isinstance(thought, str):
@@ -233,9 +233,9 @@ class ChatTemplate:
         return replace(message, text=text, fields=json.dumps(fields, ensure_ascii=False) if fields else "")
 
     def _ways(self, messages: Sequence[Message]) -> Iterator[tuple[Sequence[Message], str]]:
-        """The messages as they are, calls as the model wrote them; then as the template writes them; and then with an
-        empty question before every answer that lacks one: many templates insist on turns. Each with what a person
-        should know of it.
+        """The messages to try, each with a remark for the user: unchanged, with calls as the model wrote them; with
+        calls as the template writes them; and with an empty question before every answer that lacks one, because many
+        templates require alternating turns.
         """
         own = [replace(m, fields="") if m.tokens and m.fields and m.role == "assistant" else m for m in messages]
         if own != [*messages]:
@@ -248,11 +248,11 @@ class ChatTemplate:
                 completed.append(replace(message, id=MessageId(""), role="user", text="", tokens=(), fields=""))
             completed.append(message)
         if len(completed) > len(messages):
-            said = tr("{name} does not accept an answer without a question: an empty question stands before it.")
+            said = tr("{name} does not accept an answer without a question: an empty question was added before it.")
             yield completed, said.format(name=self._name)
 
     def _found(self, seen: _Seen, plain: str, folded: bool, given: _Given) -> Rendering:
-        """Whose text is whose in the rendering `plain`."""
+        """The origin of each part of the rendering `plain`."""
         n, messages = len(seen.texts), seen.messages
         given_strings = [
             s for s in _strings_of(messages, given.tools, given.variables) if next(self._controls.find(s), None)
@@ -276,8 +276,8 @@ class ChatTemplate:
         return Rendering(tuple(_segments(marked, messages)), folded, places, marked.exact)
 
     def _lacks_last(self, found: Rendering, seen: _Seen, plain: str, given: _Given) -> bool:
-        """Whether the last message is missing, or the question that led to this result of a tool: no place shows it,
-        and the rendering is the same with another text.
+        """Whether the last message, or the question before a tool's result, is missing: no place shows it, and the
+        rendering does not change with its text.
         """
         shown = {message for _, message in found.places}
         lasts = [*range(len(seen.messages))][-1:]
@@ -290,12 +290,12 @@ class ChatTemplate:
             try:
                 if self._render(seen, texts, given) == plain:
                     return True
-            except Exception:  # noqa: BLE001  # a template can fail in any way: so it has looked at the message
+            except Exception:  # noqa: BLE001  # a template can fail in any way, so it has read the message
                 continue
         return False
 
     def _plain(self, messages: Sequence[Message], given: _Given) -> tuple[_Seen, str, bool]:
-        """The rendering without marks, of the messages with the system prompt where this template takes it."""
+        """The rendering without marks, with the system prompt where this template takes it."""
         system = "\n\n".join(m.text.strip() for m in messages if m.role == "system" and m.text.strip())
         refusal: Exception | None = None
         seen, plain = self._seen(messages), ""
@@ -314,12 +314,12 @@ class ChatTemplate:
             if refusal is None:
                 return seen, plain, False
             raise refusal from error
-        if refusal is None and system not in text:  # the template rewrites it wherever it stands
+        if refusal is None and system not in text:  # the template rewrites it everywhere
             return seen, plain, False
         return folded, text, bool(system)
 
     def _seen(self, messages: Sequence[Message]) -> _Seen:
-        """Reasoning of earlier answers apart from what they say, where the template takes it so."""
+        """Separate the reasoning of earlier answers from their text, if the template takes it separately."""
         texts, thoughts, parts = [message.text for message in messages], {}, {}
         for i, message in enumerate(messages):
             if message.role != "assistant" or not self.traits.form or f'"{self.traits.form}"' in message.fields:
@@ -337,7 +337,7 @@ class ChatTemplate:
         n_given = sum(map(len, texts)) + sum(len(message.fields) for message in seen.messages)
         n_given += len(given.tools) + len(given.variables)
         room = OWN_TEXT + REPEATED * n_given + OWN_PER_MESSAGE * len(texts)
-        is_apart = self.traits.form == BLOCKS and bool(seen.thoughts)  # all answers in the same form
+        is_apart = self.traits.form == BLOCKS and bool(seen.thoughts)  # all answers need the same form
         as_seen = []
         for i, message in enumerate(seen.messages):
             thought = texts[seen.thoughts[i]] if i in seen.thoughts else ""
@@ -374,7 +374,7 @@ class ChatTemplate:
         now: datetime,
         flags: Mapping[str, Any],
     ) -> str:
-        """What the template writes, at most `room` characters."""
+        """The template's output, at most `room` characters."""
         kept: list[str] = []
         pieces = self._template.generate(
             messages=messages,
@@ -399,7 +399,7 @@ def _in_parts(text: str) -> list[dict[str, str]]:
 
 
 def _strings_of(messages: Sequence[Message], *given: str) -> list[str]:
-    """Every text that a template gets in these JSON texts and in fields of messages: nobody but others wrote those."""
+    """Every string that a template gets in these JSON texts and in fields of messages; others wrote all of them."""
     found: dict[str, None] = {}
 
     def collect(value: object) -> None:
@@ -420,7 +420,7 @@ def _strings_of(messages: Sequence[Message], *given: str) -> list[str]:
 
 
 def _replaced(value: Any, strings: Mapping[str, str]) -> Any:
-    """The value with other texts in the place of some."""
+    """The value with some texts replaced."""
     if not strings:
         return value
     if isinstance(value, str):
@@ -448,7 +448,7 @@ def _segments(marked: Marked, messages: Sequence[Message]) -> Iterator[Segment]:
 
 
 def _fold_system(messages: Sequence[Message], system: str) -> Sequence[Message]:
-    """The messages without system ones; their text is the beginning of the first user message."""
+    """The messages without system ones, whose text becomes the beginning of the first user message."""
     folded = [message for message in messages if message.role != "system"]
     if not system:
         return folded
@@ -468,7 +468,7 @@ def _strftime(now: datetime, layout: str) -> str:
 
 
 def stopped(name: str) -> str:
-    """Of a template that takes more than it is allowed."""
+    """The sentence for a template that exceeds its limits."""
     return tr("{name} was stopped: it does what no template needs to do.").format(name=name)
 
 
@@ -495,6 +495,6 @@ def _template_error(error: Exception, name: str) -> TemplateError:
 
 
 def _line_of(error: Exception) -> int:
-    """Line of the template in which it was raised, as Jinja2 rewrites tracebacks; 0 if it is not known."""
+    """Line of the template that raised the error, as Jinja2 rewrites tracebacks; 0 if unknown."""
     lines = (frame.lineno for frame in reversed(traceback.extract_tb(error.__traceback__)) if frame.filename == _FILE)
     return next(lines, 0) or 0

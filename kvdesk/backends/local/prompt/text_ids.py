@@ -1,16 +1,16 @@
-"""Token ids of a rendered conversation: those of the text as a whole, with only the template's own marks as special.
+"""Token ids of a rendered conversation, tokenized as a whole, with only the template's own marks as special tokens.
 
-llama.cpp parses special tokens in whatever text it gets, and user-defined ones even with `parse_special=False`
-(llama-vocab.cpp, `tokenizer_st_partition`). So it never gets a mark here: the template's own become ids by themselves,
-and what lies between two of them, whoever wrote it, is tokenized in one piece. Where an id of a mark comes out all the
-same, the text of that mark is cut in two and the pieces are tokenized one after another.
+llama.cpp parses special tokens in any text it gets, and user-defined ones even with `parse_special=False`
+(llama-vocab.cpp, `tokenizer_st_partition`). So it never gets a mark here. The template's marks become ids directly, and
+the text between two of them is tokenized in one piece, whoever wrote it. If the id of a mark still comes out, the text
+of that mark is cut in two, and the pieces are tokenized separately.
 
-SentencePiece vocabularies put a blank before a text. It belongs to the beginning and behind a special token, as
-llama.cpp has it, and nowhere else.
+SentencePiece vocabularies put a blank before a text. As in llama.cpp, it belongs to the beginning and after a special
+token, and nowhere else.
 
-A generated answer keeps its ids, which the cache has. Where a template puts other white space before an earlier answer
-than before the next one, it no longer stands where it was generated: its beginning grows together with that. Where it
-writes an answer's end otherwise, such as with other blank lines, the ids before that stay.
+A generated answer keeps its ids, which the cache has. If a template puts other white space before an earlier answer
+than before the next one, the beginning of the answer is tokenized together with that. If the template changes the end
+of an answer, for example its blank lines, the ids before that stay.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ from kvdesk.message import MessageId
 from kvdesk.values import dataclass
 
 _LEADS = ("\n", "/", "a")
-"""Beginnings to put before a text that is none; one of them does not grow together with it."""
+"""Prefixes for a text that does not begin a prompt; at least one of them does not merge with it."""
 _END_OF_WORD = re.compile(r"(?<=[^\W\d_])(?=[\W\d_])")
 _WHITE = " \t\n\v\f\r"  # isspace() in llama.cpp
 _BEGINNING = 16
-"""Ids of an answer that may grow together with the text before it."""
+"""Ids of an answer that may merge with the text before it."""
 _GROWS = 100
-"""Characters behind an answer that may grow together with its end."""
+"""Characters after an answer that may merge with its end."""
 _MOST_KNOWN = 200_000
-"""Characters of all parts whose ids are remembered: a request has those of the one before it. The oldest go first."""
-_PART_CHARACTERS = 100  # that a part counts beside its own
+"""Characters of all parts with remembered ids, because a request repeats the previous one. The oldest go first."""
+_PART_CHARACTERS = 100  # added for each part
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """`length` characters of a rendering: the `ids` that they are, or a `text` without any yet."""
+    """`length` characters of a rendering: their `ids`, or a `text` without any yet."""
 
     length: int
     text: str = ""
@@ -51,7 +51,7 @@ class _Part:
 
 
 _Read = tuple[str, tuple[int, ...], int, bool]
-"""A text or ids, its characters in the rendering, and whether other text precedes it."""
+"""A text or ids, its number of characters in the rendering, and whether other text precedes it."""
 
 
 class RenderingTokenizer:
@@ -64,14 +64,14 @@ class RenderingTokenizer:
         self.forget()
 
     def forget(self) -> None:
-        """Tokens have other texts now (`Vocab.show`): nothing that was read before counts."""
+        """Forget everything, because tokens have other texts now (`Vocab.show`)."""
         self._known: OrderedDict[_Read, tuple[array[int], array[int]]] = OrderedDict()
         self._n_known = 0
 
     def tokens(
         self, segments: Sequence[Segment], answers: Mapping[MessageId, Sequence[int]]
     ) -> tuple[list[int], list[int]]:
-        """Token ids, and the number of characters of the rendering that are complete after each."""
+        """Token ids, and how many characters of the rendering are complete after each."""
         vocab = self._vocab
         tokens: list[int] = []
         ends: list[int] = []
@@ -90,7 +90,7 @@ class RenderingTokenizer:
         return tokens, ends
 
     def _read(self, part: _Read) -> tuple[array[int], array[int]]:
-        """Ids of a part, and the number of its characters that are complete after each."""
+        """Ids of a part, and how many of its characters are complete after each."""
         text, ids, length, is_behind = part
         known = self._known.pop(part, None)
         if known is None:
@@ -104,7 +104,7 @@ class RenderingTokenizer:
         return known
 
     def _joined(self, segments: Sequence[Segment], answers: Mapping[MessageId, Sequence[int]]) -> Iterator[_Part]:
-        """Ids and texts by turns: no two texts follow each other."""
+        """Ids and texts, where no two texts follow each other."""
         texts: list[str] = []
         for part in self._parts(segments, answers):
             if part.text:
@@ -151,7 +151,7 @@ class RenderingTokenizer:
                 yield _Part(len(text) - at, text[at:])
 
     def _n_grown(self, before: str, ids: Sequence[int]) -> int:
-        """How many of an answer's first ids are others in the text as a whole, up to a boundary that both have."""
+        """How many of an answer's first ids change in the text as a whole, up to a boundary that both share."""
         vocab = self._vocab
         first = list(takewhile(lambda token: token not in vocab.control_ids, ids[:_BEGINNING]))
         text = vocab.text(first)
@@ -167,8 +167,8 @@ class RenderingTokenizer:
         return len(first)
 
     def _n_unchanged(self, ids: Sequence[int], text: str, behind: str) -> int:
-        """How many of an answer's ids read as `text` begins, up to a boundary that they and the text as a whole have.
-        `behind`: what follows it.
+        """How many of an answer's ids spell the beginning of `text`, up to a boundary shared with the text as a whole.
+        `behind`: the text after it.
         """
         vocab = self._vocab
         ends = ends_in(vocab, ids, text)
@@ -179,7 +179,7 @@ class RenderingTokenizer:
         return next(n for n in range(len(ends) - 1, first - 1, -1) if ends[n] >= 0 and ends[n] - ends[first] in both)
 
     def _plain_beginning(self, segments: Sequence[Segment]) -> str:
-        """The text of these up to the first mark, as far as it can grow together with a text before it."""
+        """The text of these segments up to the first mark, as far as it can merge with a text before it."""
         found = ""
         for segment in segments:
             marks = self._own_marks(segment.text) if isinstance(segment, TemplateText) else []
@@ -191,7 +191,7 @@ class RenderingTokenizer:
         return found[:_GROWS]
 
     def _own_marks(self, text: str) -> list[Span]:
-        """The marks in a template's text, as llama.cpp finds them: the longest first."""
+        """The marks in a template's text, found like llama.cpp does: longest first."""
         found = sorted(self._marks.find(text), key=lambda span: (self._order[text[span.start : span.end]], span.start))
         taken = bytearray(len(text))
         own = []
@@ -202,7 +202,7 @@ class RenderingTokenizer:
         return sorted(own)
 
     def _stripped(self, text: str, before: Sequence[int]) -> str:
-        """Without the white space that the mark before it swallows."""
+        """Without the white space that the preceding mark swallows."""
         return text.lstrip(_WHITE) if before and self._vocab.strips_right(before[0]) else text
 
 
@@ -211,7 +211,7 @@ def _white_at_end(text: str) -> str:
 
 
 def plain_tokens(vocab: Vocab, text: str, *, is_behind: bool) -> list[int]:
-    """Ids of a text, none of which is a mark. `is_behind`: other text precedes it."""
+    """Ids of a text, none of them a mark. `is_behind`: other text precedes it."""
     cuts: set[int] = set()
     while True:
         tokens: list[int] = []
@@ -223,15 +223,13 @@ def plain_tokens(vocab: Vocab, text: str, *, is_behind: bool) -> list[int]:
             return tokens
         wrong = ControlTexts(frozenset(mark for mark, token in vocab.controls.items() if token in found))
         new = {_cut(text, span) for span in wrong.find(text) if len(range(*span)) > 1} - cuts
-        if not new:  # the unknown token, for characters that the vocabulary does not have
+        if not new:  # the unknown token, for characters missing from the vocabulary
             return tokens
         cuts |= new
 
 
 def ends_in(vocab: Vocab, tokens: Sequence[int], text: str) -> list[int]:
-    """Where each of the tokens that the text begins with ends in it, behind a 0 for its beginning; -1 inside a
-    character.
-    """
+    """Where each of the tokens at the beginning of the text ends, after a leading 0; -1 inside a character."""
     utf8, at, ends = Utf8Decoder(), 0, [0]
     for token in tokens:
         piece = utf8.decode(vocab.piece(token))
@@ -243,13 +241,13 @@ def ends_in(vocab: Vocab, tokens: Sequence[int], text: str) -> list[int]:
 
 
 def _cut(text: str, span: Span) -> int:
-    """Where a mark is cut: behind a word, as tokenizers do it, so that the ids are those of the whole text."""
+    """Where a mark is cut: after a word, as tokenizers do it, so that the ids equal those of the whole text."""
     found = _END_OF_WORD.search(text, span.start + 1, span.end)
     return found.start() if found and found.start() < span.end else span.start + 1
 
 
 def _piece_tokens(vocab: Vocab, text: str, *, is_behind: bool) -> list[int]:
-    """Ids of a text; where it is no beginning, without the blank that some tokenizers put before one."""
+    """Ids of a text; unless it is a beginning, without the blank that some tokenizers add."""
     tokens = vocab.tokenize(text, add_special=False, parse_special=False)
     if not is_behind or _reads_as(vocab, tokens, text):
         return tokens
@@ -266,9 +264,9 @@ def _reads_as(vocab: Vocab, tokens: Sequence[int], text: str) -> bool:
 
 
 def _ends(vocab: Vocab, tokens: Sequence[int], length: int) -> list[int]:
-    """Characters complete after each token of a part of so many.
+    """Characters complete after each token of a part with `length` characters.
 
-    A tokenizer that changes the text (adds a blank, say) makes them a little wrong, but never outside the part.
+    A tokenizer that changes the text (for example adds a blank) makes them slightly wrong, but never outside the part.
     """
     utf8, ends, at = Utf8Decoder(), [], 0
     for token in tokens:

@@ -1,4 +1,4 @@
-"""Text to tokens and back, for whoever asks (`Tokenize`, `Detokenize`)."""
+"""Converts text to tokens and back for clients (`Tokenize`, `Detokenize`)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def tokenized(prompts: PromptBuilder | None, asked: Tokenize | Detokenize) -> To
 
 
 def _of_prompt(prompts: PromptBuilder, asked: Tokenize, request: Generate) -> Tokenized:
-    """The whole prompt, with the answer that it continues; its text as the chat template wrote it. Raises UserError."""
+    """The whole prompt, with the answer that it continues; its text is the chat template's output. Raises UserError."""
     if request.raw is not None:
         tokens = prompts.raw_tokens(request.raw)
         text = b"".join(prompts.written(tokens)).decode("utf-8", "replace")

@@ -1,1 +1,1 @@
-"""The requests that run: which batch comes next, what a full context evicts, how long decodes take."""
+"""The running requests: which batch comes next, what a full context evicts, how long decodes take."""

@@ -1,4 +1,4 @@
-"""How a request begins: render its prompt, lease a sequence, reuse what the cache has, make room, make its sampler.
+"""Begins a request: renders its prompt, leases a sequence, reuses the cache, makes room, makes its sampler.
 
 Runs on the engine's thread. Knows nothing of batches.
 """
@@ -31,7 +31,7 @@ from kvdesk.translation import tr
 
 
 class Admission:
-    """Of one context."""
+    """Begins requests on one context."""
 
     def __init__(
         self,
@@ -50,10 +50,10 @@ class Admission:
     def admit(
         self, waiting: Waiting, clocks: FirstTokenClocks, running: Sequence[Request], *, waits: bool
     ) -> Request | None:
-        """The request as it begins; its sequence is busy from then on. Only the divergent tail of that is removed.
+        """The request as it begins; its sequence is busy from then on and loses only its divergent tail.
 
-        None: there is no sequence or no room while others run (`waits`), or one of them is just reading much of the
-        same prompt; try again when one has ended. Raises KvdeskError.
+        None: no sequence or no room is free while others run (`waits`), or one of them is just reading much of the same
+        prompt. Try again when one has ended. Raises KvdeskError.
         """
         command, vocab, cache_manager = waiting.command, self._context.model.vocab, self._cache_manager
         plan = plan_sampling(command.sampling, vocab)
@@ -108,7 +108,7 @@ class Admission:
 
 
 def _is_being_read(running: Sequence[Request], prompt: list[int], own: CacheSequence | None) -> bool:
-    """Whether another request is just reading much of the same prompt, which can be shared once it is read."""
+    """Whether another request is just reading much of the same prompt, which can be shared afterwards."""
     held = common_prefix(own.tokens, prompt) if own is not None else 0
     wanted = max(held, MIN_REUSE_TOKENS)
     return any(r.prefilling and common_prefix(r.prompt, prompt) - r.position > wanted for r in running)

@@ -1,4 +1,4 @@
-"""What is told of answers while they run: the prompt as it is read, their text as it comes, the texts of new tokens.
+"""Reports running answers: the progress of prompts, the text of answers, the texts of new tokens.
 
 Owns when text is sent. Runs on the engine's thread.
 """
@@ -17,9 +17,9 @@ from kvdesk.protocol.cache import TokenTexts
 from kvdesk.protocol.chat import Generate, PrefillProgress, TextDelta, TurnEnded
 
 TELL_S = 1 / 16
-"""Text is sent so often where tokens are faster, each time at the nearest token, and the view of the cache goes with
-it: right after a decode the processor's caches hold nothing but weights, and what is done then costs five times what it
-costs for the second in a row."""
+"""Text is sent this often if tokens are faster, each time at the nearest token, together with the view of the cache.
+Right after a decode the processor's caches hold only weights, so work done then takes five times as long as the second
+in a row."""
 
 
 class AnswerEvents:
@@ -31,30 +31,30 @@ class AnswerEvents:
         self._known_tokens: set[int] = set()
 
     def forget_texts(self) -> None:
-        """Another model: its tokens have other texts."""
+        """Another model is open, whose tokens have other texts."""
         self._known_tokens.clear()
 
     def tell_texts(self, tokens: Iterable[int], vocab: Vocab) -> None:
-        """Send the texts of token ids that were never sent before: the inspector names the token of every cell."""
+        """Send the texts of new token ids, because the inspector shows the token of every cell."""
         new = set(tokens) - self._known_tokens
         if new:
             self._known_tokens |= new
             self._emit(TokenTexts({token: vocab.label(token) for token in new}))
 
     def never_began(self, command: Generate, state: MessageState, note: str) -> None:
-        """The request ends before it has begun."""
+        """Report that the request ended before it began."""
         self._stops.end(command.answer)
         self._emit(TurnEnded(command.conversation, command.answer, state, NOTHING, note))
 
     def tell_progress(self, request: Request, seconds: float) -> None:
-        """A batch with tokens of its prompt took so long."""
+        """Report that a batch with tokens of its prompt took `seconds`."""
         request.prefill_s += seconds
         done, total = request.position - request.reused, request.n_asked - request.reused
         command = request.command
         self._emit(PrefillProgress(command.conversation, command.answer, done, total, done / request.prefill_s))
 
     def tell(self, request: Request, *, over: bool = False, end: bool = False) -> None:
-        """Send the text of the tokens sampled since the last time. `over`, `end`: as for `Request.take_text`."""
+        """Send the text of tokens sampled since the last time. `over`, `end`: as for `Request.take_text`."""
         request.tell_at = max(request.tell_at + TELL_S, request.last_at + TELL_S / 2)
         self.tell_texts(request.untold, request.vocab)
         text, tokens = request.take_text(over=over, end=end)
@@ -63,8 +63,8 @@ class AnswerEvents:
             self._emit(TextDelta(of.conversation, of.answer, text, tokens, logprobs))
 
     def tell_all(self, requests: Sequence[Request], step_s: float) -> bool:
-        """When it is time to send the text of one request, send that of all: nearer to the time than after another
-        step, which takes `step_s`. Whether it was time.
+        """When the text of one request is due, send that of all. It is due if the time is nearer now than after another
+        step, which takes `step_s`. Returns whether it was.
         """
         now = time.perf_counter() + step_s / 2
         for request in requests:

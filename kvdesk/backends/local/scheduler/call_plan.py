@@ -1,4 +1,4 @@
-"""How an answer that may call tools, or must, is sampled: the grammar of its calls, and when that begins to count."""
+"""Plans the sampling of an answer that may or must call tools: the grammar of its calls, and when it applies."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from kvdesk.values import replace
 
 
 def with_calls(plan: SamplingPlan, command: Generate, prompt: Prompt) -> SamplingPlan:
-    """The plan with the grammar of the calls that the command allows; a grammar that it has already stays.
+    """The plan with the grammar of the calls that the command allows; an existing grammar stays.
 
-    Raises UserError if the parameters of a tool cannot be followed.
+    Raises UserError if the parameters of a tool cannot be expressed.
     """
     choice, form, marks = command.choice, prompt.calls, prompt.marks
-    if plan.grammar is not None:  # it describes what is said, not the reasoning in which the answer begins
+    if plan.grammar is not None:  # it describes the answer, not the reasoning before it
         is_open = marks is not None and marks.is_open
         return replace(plan, trigger=Trigger(marks.end, is_part=False)) if marks is not None and is_open else plan
     if choice is None or form is None:

@@ -1,6 +1,6 @@
-"""What is measured of a request until its first token: clocks, the load of other programs, pages read from the disk.
+"""Measures a request until its first token: clocks, the load of other programs, pages read from the disk.
 
-Runs on the engine's thread; costs some 0.1 ms a request. What it means is said in `policies.first_token`.
+Runs on the engine's thread; takes about 0.1 ms per request. `policies.first_token` explains the result.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from kvdesk.policies.load import LoadMeter, major_faults
 
 
 class FirstTokenClocks:
-    """Begins when the request is started. `submitted_at`: time.perf_counter() when it was sent; `load_s`: seconds of
-    the time since then in which a model was loaded; `held_back`: it was tried before, and others had to end first.
+    """Starts when the request starts. `submitted_at`: time.perf_counter() when it was sent; `load_s`: seconds since
+    then in which a model was loaded; `held_back`: it was tried before, and had to wait for others to end.
     """
 
     def __init__(self, submitted_at: float, load_s: float = 0.0, *, held_back: bool = False) -> None:
         self.submitted_at = submitted_at
         self.beside = False
-        """Whether tokens of others were computed in the same batches."""
+        """Whether tokens of other requests were computed in the same batches."""
         self._load_s, self._held_back = load_s, held_back
         self._begun_at = self._rendered_at = self._acquired_at = time.perf_counter()
         self._saved: Literal["", "memory", "disk"] = ""
@@ -35,14 +35,14 @@ class FirstTokenClocks:
         self._rendered_at = self._acquired_at = time.perf_counter()
 
     def acquired(self, saved: Literal["", "memory", "disk"], usual_tok_s: float) -> None:
-        """The beginning of the prompt is in the cache; `saved`: where its state was. The rest is read at `usual_tok_s`
-        as a rule, 0.0 if that is not known.
+        """The beginning of the prompt is in the cache. `saved`: where its state was. The rest is usually read at
+        `usual_tok_s`, 0.0 if unknown.
         """
         self._acquired_at, self._saved, self._usual_tok_s = time.perf_counter(), saved, usual_tok_s
 
     def reason(self, n_read: int, prefill_s: float) -> str:
-        """The first token is sampled: why it came when it did. `n_read` tokens of the prompt were read in batches that
-        took `prefill_s`.
+        """The reason for the time of the first token, which was just sampled. `n_read` tokens of the prompt were read
+        in batches that took `prefill_s`.
         """
         now = time.perf_counter()
         waited_s = max(0.0, self._begun_at - self.submitted_at - self._load_s)

@@ -1,7 +1,7 @@
-"""Work while no request waits: compact the cache where that pays, prefill what follows an answer, give back memory
-that was kept for states.
+"""Work while no request waits: compact the cache if that pays off, read ahead after an answer, and free memory that was
+reserved for states.
 
-Owns when something is due. The judgement is `kvdesk.policies.compaction_gain`. Runs on the engine's thread.
+Owns when something is due. `kvdesk.policies.compaction_gain` judges the gain. Runs on the engine's thread.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from kvdesk.translation import tr
 
 
 class Idle:
-    """The idle work on one context. `prompts`: None without a tokenizer."""
+    """Idle work on one context. `prompts`: None without a tokenizer."""
 
     def __init__(
         self,
@@ -32,11 +32,11 @@ class Idle:
         self._context = context
         self._cache_manager = cache_manager
         self._prompts = prompts
-        self._judged_at = -1  # operation at which compaction was judged last
+        self._judged_at = -1  # the operation at which compaction was last judged
         self._ahead: Request | None = None
 
     def ended(self, request: Request) -> None:
-        """A request was answered: its conversation will probably go on. Of other programs' nobody knows how."""
+        """A request was answered, and its conversation will probably continue; for other programs that is unknown."""
         if request.command.client is None:
             self._ahead = request
 
@@ -46,12 +46,12 @@ class Idle:
         return self._ahead is not None or self._judged_at != self._cache_manager.operation
 
     def read_ahead(self, policy: CachePolicy) -> Job | None:
-        """The job that reads what follows the last answer in every prompt, where the policy wants that."""
+        """A job that reads what follows the last answer in every prompt, if the policy allows it."""
         request, self._ahead = self._ahead, None
         return self._read_ahead(request) if request is not None and policy.prefill_ahead else None
 
     def compact(self, policy: CachePolicy) -> bool:
-        """Compact where the policy allows it and it pays. Whether the cache has changed."""
+        """Compact if the policy allows it and it pays off. Returns whether the cache has changed."""
         changed = self._judged_at != self._cache_manager.operation and self._compact(policy)
         self._judged_at = self._cache_manager.operation
         return changed
@@ -69,7 +69,7 @@ class Idle:
         return self._cache_manager.close_holes(verdict.reason)
 
     def _read_ahead(self, request: Request) -> Job | None:
-        """Read what follows the answer in every prompt: the template's end of a message, and how the next begins."""
+        """Read what follows the answer in every prompt: the end of its message and the beginning of the next."""
         context, pool, sequence = self._context, self._cache_manager.pool, request.sequence
         if self._prompts is None or sequence.busy or pool.get(sequence.conversation) is not sequence:
             return None
@@ -87,7 +87,7 @@ class Idle:
             return None
         n, held = common_prefix(first, second), len(sequence.tokens)
         if held < len(request.known):
-            return None  # some of it was removed meanwhile: it does not come back
+            return None  # some of it was removed, and is not restored
         fits = n <= context.n_ctx_seq and self._cache_manager.has_room(sequence, n - held)
         if first[:held] != sequence.tokens or n <= held or not fits:
             return None

@@ -1,9 +1,9 @@
-"""What idle chats and requests have in the cache leaves it for memory before another prompt is read, where that pays.
+"""Moves idle chats and requests from the cache to memory before another prompt is read, if that pays off.
 
-Attention walks over every cell below n_kv, also those that are masked, and from 512 cells on its threads divide them by
-their index: what a chat has in one part only, one thread computes. What was asked before would make the next prompt and
-each token of its answer slower; a state goes to memory and comes back in the time of a few tokens, as llama-server
-does with its idle slots (`--cache-idle-slots`, server-context.cpp). Runs on the engine's thread.
+Attention walks over every cell below n_kv, including masked ones. From 512 cells on its threads divide the cells by
+index, so one thread may have all cells of a chat. Idle cells would therefore slow down the next prompt and each token of
+its answer. Saving a state takes the time of a few tokens, and so does restoring it; llama-server does the same with idle
+slots (`--cache-idle-slots`, server-context.cpp). Runs on the engine's thread.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kvdesk.translation import tr
 
 
 class IdleRequests:
-    """Those of one context. `enabled`: the person may want to see them stay."""
+    """Idle requests of one context. `enabled`: the user may want to see them stay."""
 
     def __init__(self, context: Context, cache_manager: Cache) -> None:
         self._cache_manager = cache_manager
@@ -28,12 +28,12 @@ class IdleRequests:
         self._possible = cache_manager.one_buffer and context.can("swap")
 
     def save(self, beside: CacheSequence, prompt: list[int], *, moved: bool, lenders: bool) -> None:
-        """Save the states of idle sequences and remove their cells, where the `prompt` of `beside` and its answer gain
-        more than that and the way back cost and memory has room for all of them. May change the cache.
+        """Save the states of idle sequences and remove their cells, if the `prompt` of `beside` and its answer gain
+        more than saving and restoring cost, and memory has room for all of them. May change the cache.
 
-        Called twice: before `beside` gets the beginning of the prompt, so that what comes back from memory lies in
-        front; and then for `lenders`, whose beginning it shares now. All or none of them: a single one in front would
-        keep n_kv where it is. `moved`: see `Cache.acquire_prefix`.
+        Called twice: before `beside` gets the beginning of the prompt, so that restored cells lie in front; and then
+        for `lenders`, with which it now shares its beginning. Either all of them leave or none, because a single one in
+        front would keep n_kv where it is. `moved`: see `Cache.acquire_prefix`.
         """
         if not self.enabled or not self._possible:
             return
@@ -69,8 +69,8 @@ class IdleRequests:
 
 
 def _may_leave(sequence: CacheSequence) -> bool:
-    """An idle sequence whose state its next request may have: one with moved tokens is for its own conversation only,
-    and each request of a program has another.
+    """Whether the sequence is idle and its next request may use its state. A state with moved tokens is only for its
+    own conversation, and each request of a program has another.
     """
     n = len(sequence.tokens)
     is_whole = sequence.client is None or sequence.exact >= n

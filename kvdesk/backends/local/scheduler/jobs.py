@@ -1,8 +1,8 @@
-"""Jobs: requests without an answer. Verify a conversation, refill a cache, read ahead: each says what it reads next;
-another works beside the cache (`kvdesk.backends.local.attention`), and reads nothing here.
+"""Jobs are requests without an answer: verify a conversation, refill a cache, read ahead. Each says what it reads next.
+One computes attention in a second context (`kvdesk.backends.local.attention`) and reads nothing here.
 
-A job is a generator of `Reading`: the running requests' batches have a part of it (`running`), and the job goes on
-after each with what has changed in between. It holds no conversation. Runs on the engine's thread.
+A job is a generator of `Reading`. Batches of the running requests include a part of it (`running`), and after each it
+continues with what has changed meanwhile. It holds no conversation. Runs on the engine's thread.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ CELLS_NEEDED = marked("Its cells were needed for an answer: verify it when that 
 
 
 class Reading(NamedTuple):
-    """What a job reads: the tokens that `sequence` lacks. `asks`: logits of the last one. `working`: told meanwhile."""
+    """What a job reads: the tokens that `sequence` lacks. `asks`: it needs logits of the last one. `working`: its
+    report.
+    """
 
     sequence: CacheSequence
     tokens: list[int]
@@ -53,11 +55,11 @@ class Reading(NamedTuple):
 
 
 Readings = Generator[Reading | None, Logits | None, None]
-"""Gets the logits of a reading that asked for them and has just ended, None otherwise. Yields None while it waits."""
+"""Gets the logits of a reading that just ended, if it asked for them, else None. Yields None while it waits."""
 
 
 class Job(NamedTuple):
-    """Work for `command`. `reason`: of its operations on the cache."""
+    """Work for `command`. `reason`: recorded with its operations on the cache."""
 
     command: VerifyConversation | RebuildContext | Generate | Attend
     reason: str
@@ -65,17 +67,17 @@ class Job(NamedTuple):
     readings: Readings
 
     def purpose(self) -> AbstractContextManager[None]:
-        """What is called meanwhile is recorded as this job's."""
+        """Record calls inside the block as this job's."""
         conversation = None if isinstance(self.command, RebuildContext | Attend) else self.command.conversation
         return self.cache_manager.purpose(conversation, self.reason)
 
 
 class Jobs:
-    """One job after another. `fail` reports a command whose job failed.
+    """Runs one job after another. `fail` reports a command whose job failed.
 
-    running  the one that has begun
+    running  the current job
     reading  what it reads next; None: nothing now
-    n_ended  jobs so far
+    n_ended  number of finished jobs
     """
 
     def __init__(self, emit: Emit, fail: Callable[[Command, Exception], None]) -> None:
@@ -88,18 +90,18 @@ class Jobs:
         self.n_ended = 0
 
     def cancel(self) -> None:
-        """End the job that runs. May be called from other threads."""
+        """End the running job. May be called from other threads."""
         self._cancelled = True
 
     def __bool__(self) -> bool:
         return bool(self.running or self._waiting)
 
     def add(self, job: Job) -> None:
-        """It begins once those before it have ended."""
+        """Add a job, which begins after the earlier ones."""
         self._waiting.append(job)
 
     def next(self) -> Reading | None:
-        """What is to be read, after a look at what has changed; begins the next job where none runs."""
+        """What to read next, after the job has seen what changed; begins the next job if none runs."""
         if self.running is None and self._waiting:
             self.running, self._cancelled = self._waiting.popleft(), False
         if self._cancelled:
@@ -108,7 +110,7 @@ class Jobs:
         return self.reading
 
     def go_on(self, logits: Logits | None = None) -> None:
-        """Let the job that runs take one look. `logits`: of the reading that has just ended."""
+        """Let the running job take one step. `logits`: of the reading that just ended."""
         if self.running is None:
             return
         before = self.reading.working if self.reading is not None else None
@@ -117,20 +119,20 @@ class Jobs:
                 self.reading = self.running.readings.send(logits)
         except StopIteration:
             self.end()
-        except Exception as error:  # noqa: BLE001 - it costs this job, never the engine
+        except Exception as error:  # noqa: BLE001 - it fails this job, never the engine
             self.end(error)
         if self.reading is not None and self.reading.working not in (None, before):
             self._emit(self.reading.working)
 
     def give_way(self) -> bool:
-        """A request needs room that a verification takes: end that. Whether there was one."""
+        """End a running verification, because a request needs its room. Returns whether there was one."""
         if self.running is None or not isinstance(self.running.command, VerifyConversation):
             return False
         self.end(UserError(tr(CELLS_NEEDED)))
         return True
 
     def end(self, error: Exception | None = None) -> None:
-        """End the job that runs, with `error` where it failed; those that wait stay."""
+        """End the running job, with `error` if it failed; waiting jobs stay."""
         job, self.running, self.reading = self.running, None, None
         if job is None:
             return
@@ -146,7 +148,7 @@ class Jobs:
             self._emit(Working("", 0, 0))
 
     def end_all(self) -> None:
-        """End every job: the context goes."""
+        """End every job, because the context is freed."""
         self.end()
         self._waiting.clear()
 
@@ -190,11 +192,11 @@ def verify(cache_manager: Cache, noise: tuple[float, float], conversation: Conve
 def refill(
     cache_manager: Cache, spans: MessageSpanReporter, n_ctx_seq: int, emit: Emit, not_carried: str = ""
 ) -> Readings:
-    """Fill a new context with what conversations had in the last one (`Cache.to_refill`): from saved state, or
-    computed again from their tokens. At its end it reports what was done, and `Refilled.not_carried`.
+    """Fill a new context with what conversations had in the previous one (`Cache.to_refill`): from saved state, or
+    computed again from their tokens. Finally it reports the result and `Refilled.not_carried`.
 
-    Conversations that do not fit any more are left out, the least recently used first: their next turn computes them.
-    One whose next turn begins meanwhile is left to that. One that is deleted meanwhile stays deleted.
+    Conversations that no longer fit are left out, least recently used first; their next turn computes them. A
+    conversation whose next turn begins meanwhile is left to that turn. A deleted one stays deleted.
     """
     start, found = time.perf_counter(), Counter[str]()
     try:
@@ -216,7 +218,7 @@ def _refill(
         n, tokens = len(h.tokens), list(h.tokens)
         done += n
         if h.conversation not in left:
-            continue  # it was deleted meanwhile
+            continue  # deleted meanwhile
         if pool.get(h.conversation) is not None or not pool.free or n >= n_ctx_seq:
             continue  # its next turn has begun meanwhile, or it has no place
         sequence = cache_manager.lease(h.conversation, client=h.client)
@@ -235,7 +237,7 @@ def _refill(
         while read < n and cache_manager.has_room(sequence, n - read):
             yield Reading(sequence, tokens, Working(told, done - n + read, total))
             if h.conversation not in left:
-                break  # it was deleted
+                break  # deleted
             if pool.get(h.conversation) is not sequence or sequence.busy or len(sequence.tokens) < read:
                 break  # its next turn has begun, or it was evicted for another
             read = len(sequence.tokens)
@@ -245,9 +247,9 @@ def _refill(
             del left[h.conversation]
             spans.restore(sequence, h.spans)
             emit(Working(told, done, total))
-            yield None  # a state that was carried over took long enough
+            yield None  # carrying a state over took long enough
 
 
 def read_once(sequence: CacheSequence, tokens: list[int]) -> Readings:
-    """What fits into one batch, now or not at all."""
+    """Read what fits into one batch, now or never."""
     yield Reading(sequence, tokens)

@@ -1,4 +1,4 @@
-"""Where the messages of a conversation lie in its sequence, told whenever it may have changed.
+"""Reports where the messages of a conversation lie in its sequence, whenever that may have changed.
 
 Owns these events and the spans that the cache keeps with a sequence. Runs on the engine's thread.
 """
@@ -15,7 +15,7 @@ from kvdesk.protocol.chat import MessageRetention
 
 
 class MessageSpanReporter:
-    """Tells of the sequences of one context. `overflow_manager`: None if the model has no text tokenizer."""
+    """Reports for the sequences of one context. `overflow_manager`: None if the model has no text tokenizer."""
 
     def __init__(self, cache_manager: Cache, overflow_manager: OverflowManager | None, emit: Emit) -> None:
         self._cache_manager = cache_manager
@@ -23,8 +23,8 @@ class MessageSpanReporter:
         self._emit = emit
 
     def tell(self, request: Request) -> None:
-        """Where the messages of a request lie, and how far they are from being evicted from the context. Nothing for
-        another program's: nobody sees its messages.
+        """Where the messages of a request lie, and how far they are from being evicted from the context. Reports
+        nothing for another program's request, whose messages nobody sees.
         """
         if request.command.client is not None:
             return
@@ -40,6 +40,6 @@ class MessageSpanReporter:
             self._emit(MessageRetention(sequence.conversation, self._overflow_manager.retention(request)))
 
     def restore(self, sequence: CacheSequence, spans: tuple[MessageSpan, ...]) -> None:
-        """The messages of a conversation lie here now: after its state came back, where they lay before."""
+        """The conversation's state was restored, so its messages lie here again."""
         self._cache_manager.set_spans(sequence, spans)
         self._emit(MessageSpans(sequence.conversation, sequence.seq_id, spans))

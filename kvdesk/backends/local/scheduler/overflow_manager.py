@@ -1,9 +1,9 @@
-"""Which messages were evicted from the context of each conversation, and the prompts without them.
+"""Which messages of each conversation were evicted from the context, and the prompts without them.
 
 Plans (`kvdesk.policies.overflow`) and renders; `overflow_move` carries a plan out in the cache. A conversation is
-rendered without its evicted messages from then on, so that its next prompt begins with what the cache holds. Under a
-policy that keeps the first tokens, the prompt is those of the whole prompt and all from a cut on. Runs on the engine's
-thread.
+rendered without its evicted messages from then on, so that its next prompt begins with what the cache holds. With a
+policy that keeps the first tokens, the prompt consists of those of the whole prompt and everything from a cut on. Runs
+on the engine's thread.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ Asked = Generate | PreviewTurn | MeasureContext
 
 
 class ContextFull(PromptError):
-    """A prompt does not fit even without what its overflow policy may evict. `whole`: the prompt of all messages; empty
-    where it is so long that it was not tokenized. `n_tokens`: those that it needs, at least.
+    """A prompt does not fit even without everything that its overflow policy may evict. `whole`: the prompt of all
+    messages; empty if it was too long to tokenize. `n_tokens`: tokens that it needs at least.
     """
 
     def __init__(self, sentence: str, whole: Prompt, n_tokens: int = 0) -> None:
@@ -47,21 +47,20 @@ class ContextFull(PromptError):
 
 
 MOST_CHARACTERS = 64
-"""Characters for each token of the context: no text has so many in a token, and beyond it nothing is rendered or
-tokenized to find that out."""
+"""Characters per token of the context. No text has more in a token, so a longer one is neither rendered nor
+tokenized."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What changes when messages are evicted. `plan.stops`: none can be, and nothing else here counts.
+    """What changes when messages are evicted. `plan.stops`: none can be, and the other fields do not matter.
 
     full           what is full, in words
-    evicted        all messages that are not in the prompt any more; those of `newly_evicted`, in order, since this step
+    evicted        all messages that are no longer in the prompt; `newly_evicted`: those of this step, in order
     whole          the prompt without them
-    before, after  tokens of prompt and answer as they were, and without what is evicted; of the last one there are no K
-                   and V yet
-    removed        the tokens [start, end) of `before` that are not in `after`, where all behind them moves down as it
-                   is; None if it is computed again: by the policy, or since the template renders it otherwise now
+    before, after  tokens of prompt and answer before, and without what is evicted; the last one has no K and V yet
+    removed        the tokens [start, end) of `before` that are not in `after`, if all later ones move down unchanged;
+                   None if it is computed again: because of the policy, or because the template now renders it otherwise
     skipped        tokens at the beginning of the answer that are not in `after`
     """
 
@@ -78,9 +77,9 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """A prompt that fits. `step` is None if no message had to be evicted for it.
+    """A prompt that fits. `step` is None if no message had to be evicted.
 
-    generated  ids of the answer that is continued; skipped: so many of the first were evicted
+    generated  ids of the answer that is continued; skipped: how many of the first were evicted
     """
 
     whole: Prompt
@@ -91,12 +90,12 @@ class Fit:
 
     @property
     def tokens(self) -> list[int]:
-        """All that is to be in the cache when the next token is sampled."""
+        """All tokens that must be in the cache when the next one is sampled."""
         return [*self.whole.tokens, *self.generated[self.skipped :]]
 
 
 class Answering(Protocol):
-    """An answer in the making; see `kvdesk.backends.local.scheduler.request.Request`."""
+    """A running answer; see `kvdesk.backends.local.scheduler.request.Request`."""
 
     @property
     def command(self) -> Generate: ...
@@ -112,7 +111,7 @@ class Answering(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Continued:
-    """An answer that is to be continued: all of it was generated already."""
+    """An answer to be continued, of which everything was generated already."""
 
     command: Generate
     whole: Prompt
@@ -122,7 +121,7 @@ class _Continued:
 
 
 class OverflowManager:
-    """Of the conversations of one context with `n_ctx_seq` positions for each."""
+    """For the conversations of one context with `n_ctx_seq` positions each."""
 
     def __init__(self, prompts: PromptBuilder, n_ctx_seq: int, can: Abilities) -> None:
         self._prompts = prompts
@@ -131,18 +130,18 @@ class OverflowManager:
         self._evicted: dict[ConversationId, EvictedMessages] = {}
 
     def remember(self, asked: Asked, evicted: EvictedMessages) -> bool:
-        """The next prompt of the conversation is without these. Whether they are others than before."""
+        """The conversation's next prompt leaves these out. Returns whether that changed."""
         before = self._evicted.get(asked.conversation, asked.evicted)
         if evicted != before:
             self._evicted[asked.conversation] = evicted
         return evicted != before
 
     def forget(self, conversation: ConversationId) -> None:
-        """The next prompt of the conversation has all messages again."""
+        """The conversation's next prompt contains all messages again."""
         self._evicted.pop(conversation, None)
 
     def now(self, asked: Asked) -> tuple[Prompt, EvictedMessages]:
-        """The prompt without what was evicted, whether it fits or not, and what that is. Read-only.
+        """The prompt without evicted messages, whether it fits or not, and those messages. Read-only.
 
         Raises PromptError, TemplateError.
         """
@@ -152,11 +151,10 @@ class OverflowManager:
         except TemplateError:
             if evicted == NONE_EVICTED:
                 raise
-            return self._prompt(asked, NONE_EVICTED), NONE_EVICTED  # what was remembered makes no conversation
+            return self._prompt(asked, NONE_EVICTED), NONE_EVICTED  # the remaining messages are no conversation
 
     def fit(self, asked: Asked) -> Fit:
-        """The prompt without what was evicted, and without the oldest messages where it does not fit otherwise.
-        Read-only.
+        """The prompt without evicted messages, and without the oldest ones if it does not fit otherwise. Read-only.
 
         Raises ContextFull: nothing may be evicted, or not enough; PromptError, TemplateError.
         """
@@ -195,7 +193,7 @@ class OverflowManager:
         return Fit(whole, evicted, step)
 
     def _fit_continued(self, asked: Generate, answer: Message) -> Fit:
-        """The same with the answer so far behind the prompt, as if it had never ended."""
+        """The same with the answer so far after the prompt, as if it had never ended."""
         generated = tuple(self._prompts.answer_tokens(answer, asked.template))
         evicted = self._remembered(asked, len(generated))
         whole, skipped = self._prompt(asked, evicted), 0
@@ -210,8 +208,9 @@ class OverflowManager:
         return Fit(step.whole, step.evicted, step, generated, step.skipped)
 
     def _without_beginning(self, asked: Generate, n: int) -> tuple[Prompt, int]:
-        """The prompt of an answer whose first `n` tokens were evicted with all before them but the first tokens of all
-        (`n` is negative where marks of the template before it stay), and how many of its tokens are not in it.
+        """The prompt of an answer whose first `n` tokens were evicted with everything before them except the first
+        tokens of all (`n` is negative if marks of the template before it stay), and how many of its tokens are not in
+        it.
         """
         whole = self._rendered(asked, asked.messages)
         first, end = Situation((), 0, 0, 0, asked.n_keep).n_sinks, len(whole.tokens) + n
@@ -219,14 +218,14 @@ class OverflowManager:
         return replace(whole, tokens=whole.tokens[:first] + whole.tokens[end:], places=places), max(0, n)
 
     def go_on(self, request: Answering, n_cells: int | None = None) -> Step:
-        """The context is full while the request runs: what is evicted, so that it can go on. Read-only.
+        """The context is full while the request runs. Returns what is evicted so that it can continue. Read-only.
 
-        n_cells: where it is the cache that is full, so many cells the request can have beside the others that run.
+        n_cells: if the cache is full instead, how many cells the request can have beside the others.
         """
         command, prompt = request.command, request.whole.tokens
         known = [*prompt, *request.generated[request.skipped :]]
         answering = bool(request.generated)
-        n_held = len(known) - answering  # when its prompt is read; of the token sampled last there is no K and V
+        n_held = len(known) - answering  # after reading its prompt; the token sampled last has no K and V
         now = self._situation(command, request.whole, n_held, answering=answering)
         if n_cells is not None:
             now = replace(now, n_ctx_seq=n_cells, shared=True)
@@ -259,7 +258,7 @@ class OverflowManager:
         return Step(plan, now.full, evicted, newly, whole, known, after, removed, request.skipped)
 
     def retention(self, request: Request) -> tuple[tuple[MessageId, Retention], ...]:
-        """How the messages are shown: evicted, next to be when a turn of an eighth of the context follows, or there."""
+        """How messages are shown: evicted, next to be evicted by a turn of an eighth of the context, or in it."""
         now = self._situation(
             request.command, request.whole, request.position, answering=request.position > len(request.prompt)
         )
@@ -280,10 +279,10 @@ class OverflowManager:
         return " ".join(part for part in said if part)
 
     def _remembered(self, asked: Asked, n_answer: int = 0) -> EvictedMessages:
-        """What was evicted; nothing if all fits again, such as on another branch, where nothing may be evicted, or
-        where that was under a policy that keeps another beginning: then it is planned anew, and told.
+        """What was evicted; nothing if everything fits again, for example on another branch, if nothing may be evicted,
+        or if that was under a policy that keeps another beginning. Then a new plan is made and reported.
 
-        n_answer  tokens of an answer that is continued: its question may have been evicted
+        n_answer  tokens of a continued answer, whose question may have been evicted
         """
         evicted = self._evicted.get(asked.conversation, asked.evicted)
         policy = policy_of(asked.overflow)
@@ -314,7 +313,7 @@ class OverflowManager:
 
     def _situation(self, asked: Asked, whole: Prompt, n_held: int, *, answering: bool) -> Situation:
         """A message's tokens end with its own text, so the template's marks between two belong to the later one. What a
-        template puts before the first message by itself belongs to no message, and stays.
+        template puts before the first message belongs to no message, and stays.
         """
         roles = {message.id: message.role for message in asked.messages}
         spans: list[Span] = []
@@ -331,9 +330,9 @@ class OverflowManager:
 
 
 def _least_characters(asked: Asked) -> int:
-    """So many characters the prompt has whatever is evicted from it. Of an answer only what follows its reasoning
-    counts: many templates leave that out. A preview counts the last message alone, since it is to show how much too
-    long the conversation is.
+    """Fewest characters that the prompt can have, whatever is evicted. Of an answer only what follows its reasoning
+    counts, because many templates leave that out. A preview counts only the last message, to show how much too long the
+    conversation is.
     """
     last = sum(len(message.text) for message in asked.messages[-1:])
     if not isinstance(asked, Generate):
@@ -349,7 +348,7 @@ def _least_characters(asked: Asked) -> int:
 
 
 def _n_said(message: Message) -> int:
-    """Characters of a message without the reasoning before an answer."""
+    """Characters of a message, for an answer without its reasoning."""
     if message.role != "assistant":
         return len(message.text)
     known = ENDS if message.marks is None else (*ENDS, message.marks.end)
@@ -358,7 +357,7 @@ def _n_said(message: Message) -> int:
 
 
 def _removed(plan: OverflowPlan, policy: OverflowPolicy, before: list[int], after: list[int]) -> tuple[int, int] | None:
-    """See `Step.removed`. Where several plans followed each other, all removed their tokens at the same place."""
+    """See `Step.removed`. Successive plans all removed tokens at the same place."""
     p0 = plan.removed[0]
     p1 = p0 + len(before) - len(after)
     moves = not policy.exact and p1 > p0 and before[:p0] + before[p1:] == after
@@ -368,7 +367,7 @@ def _removed(plan: OverflowPlan, policy: OverflowPolicy, before: list[int], afte
 def _evict(
     messages: Sequence[Message], whole: Prompt, evicted: EvictedMessages, plan: OverflowPlan
 ) -> tuple[EvictedMessages, tuple[MessageId, ...]]:
-    """What is evicted after the plan, and which messages are since it; also those between them without a place."""
+    """What is evicted after the plan, and which messages were since; including those between them without a place."""
     if not plan.evicted:
         return evicted, ()
     names = [message.id for message in messages]

@@ -1,4 +1,4 @@
-"""Carries out in the cache what `overflow_manager` has planned for a full context, and says what was done."""
+"""Carries out in the cache what `overflow_manager` has planned for a full context, and reports it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kvdesk.settings import Overflow
 
 
 class Move(NamedTuple):
-    """Of the first `held` tokens of a sequence, those of [p0, p1) are removed, and the later ones move down to p0."""
+    """Of the first `held` tokens of a sequence, those of [p0, p1) are removed and the later ones move down to p0."""
 
     held: int
     p0: int
@@ -22,13 +22,13 @@ class Move(NamedTuple):
 
     @property
     def n_kept(self) -> int:
-        """Tokens that the sequence has afterwards."""
+        """Tokens of the sequence afterwards."""
         return self.held - (self.p1 - self.p0)
 
 
 def move_for(held: Sequence[int], step: Step) -> Move | None:
-    """How a sequence that holds `held` gets to what `step.after` begins with by moving; None if nothing of it would
-    move: what stays is computed again, or the sequence holds none of it.
+    """How moving turns a sequence that holds `held` into the beginning of `step.after`. None if nothing would move: the
+    rest is computed again, or the sequence holds none of it.
     """
     if step.removed is None:
         return None
@@ -38,7 +38,7 @@ def move_for(held: Sequence[int], step: Step) -> Move | None:
 
 
 def frees_enough(cache_manager: Cache, sequence: CacheSequence, step: Step, policy: Overflow, n_free: int) -> bool:
-    """Whether `carry_out` leaves room for the tokens that are then to be decoded: `n_free` cells are free now.
+    """Whether `carry_out` leaves room for the tokens to be decoded afterwards. `n_free`: cells that are free now.
 
     Cells that another sequence shares are not freed. Read-only.
     """
@@ -52,10 +52,10 @@ def frees_enough(cache_manager: Cache, sequence: CacheSequence, step: Step, poli
 
 
 def carry_out(cache_manager: Cache, sequence: CacheSequence, step: Step, policy: Overflow) -> str:
-    """Remove from the sequence what is evicted; returns the sentence that tells it. Changes the cache.
+    """Remove evicted tokens from the sequence, and return the sentence that reports it. Changes the cache.
 
-    What of `step.after` the sequence does not hold afterwards is to be decoded: nothing but the last token when K and V
-    could be moved (`move_for`). They cannot where another answer that is being written shares the cells.
+    Whatever of `step.after` the sequence lacks afterwards must be decoded: only the last token if K and V could be
+    moved (`move_for`). They cannot if another running answer shares the cells.
     """
     n_messages, n_tokens = len(step.newly_evicted), len(step.before) - len(step.after)
     move = move_for(sequence.tokens, step)

@@ -1,6 +1,6 @@
-"""What compaction, another context or a turn would do, predicted before it is done. Changes nothing.
+"""Predicts what compaction, another context or a turn would do. Changes nothing.
 
-Predicts from what was measured on this machine. Runs on the engine's thread.
+Predicts from measurements on this machine. Runs on the engine's thread.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ from kvdesk.translation import tr
 from kvdesk.values import dataclass, replace
 
 MOST_PREVIEWED = 200_000
-"""Characters of a conversation whose prompt is previewed: answers wait meanwhile, 0.3 s for each 100,000 (one core)."""
+"""Characters of a conversation whose prompt is previewed. Answers wait, 0.3 s for each 100,000 (one core)."""
 MOST_SHOWN = 4096
-"""Tokens of a prompt that are shown: what a person can look through, and a document draws at once."""
+"""Tokens of a prompt that are shown: as many as a person can look through and a document can draw at once."""
 
 
 class Previews:
-    """Of what commands would do on one context. Read-only. `chats`: as `ContextRuntime.chats`."""
+    """Predictions for one context. Read-only. `chats`: as `ContextRuntime.chats`."""
 
     def __init__(
         self, context: Context, cache: Cache, chats: Callable[[], OverflowManager], speed_model: SpeedModel
@@ -54,7 +54,7 @@ class Previews:
         self._speed_model = speed_model
 
     def compaction(self, asked: PreviewCompaction) -> CompactionPreview:
-        """The map after, bytes to move and the gain to be expected. Raises RefusedCall if that is impossible."""
+        """The map afterwards, bytes to move and the expected gain. Raises RefusedCall if that is impossible."""
         possible = self._context.capabilities["compaction"]
         if not possible.allowed:
             raise RefusedCall(possible.why)
@@ -80,9 +80,8 @@ class Previews:
         return CompactionPreview(plan, gain, remark if possible.answer == "yes" else f"{remark} {possible.why}")
 
     def context(self, header: GgufHeader, freed: int, settings: ContextSettings) -> ContextPreview:
-        """Bytes and cost of a context with these settings, refused or not, in place of the one there is.
-
-        That frees `freed` bytes.
+        """Bytes and cost of a context with these settings, refused or not. It replaces the current one, which frees
+        `freed` bytes.
         """
         refused, available = "", available_bytes() + freed
         try:
@@ -114,8 +113,8 @@ class Previews:
         )
 
     def _convert_seconds(self, header: GgufHeader, n_cells: int, settings: ContextSettings) -> float | None:
-        """To convert K and V of so many cells for a context with these settings: a few numbers are converted to see,
-        and the state is saved and restored. None: nothing has to be converted.
+        """Seconds to convert K and V of `n_cells` cells for a context with these settings, including saving and
+        restoring the state; a few numbers are converted to measure it. None: nothing has to be converted.
         """
         now, layers = self._context.settings, read_hyper(header).layers
         if not stored_otherwise(now, settings):
@@ -126,7 +125,7 @@ class Previews:
         return ms / 1e3
 
     def measure(self, asked: MeasureContext) -> ContextUse:
-        """How full a conversation's context is, up to its last message's end. Raises PromptError, TemplateError."""
+        """How full a conversation's context is, up to its last message. Raises PromptError, TemplateError."""
         tokens: list[int] = []
         n_system, n_ctx = 0, self._context.n_ctx_seq
         if asked.messages:
@@ -138,8 +137,8 @@ class Previews:
         return ContextUse(asked.conversation, len(tokens), cached, n_ctx, n_system, n_answer)
 
     def turn(self, asked: PreviewTurn) -> TurnPreview:
-        """What a turn would reuse and prefill, when its first token would come, how the draft compares with the room
-        there is, and what would be evicted for it. Raises PromptError, TemplateError.
+        """What a turn would reuse and prefill, when its first token would come, whether the draft fits, and what would
+        be evicted for it. Raises PromptError, TemplateError.
         """
         if asked.continued is not None:
             return self._continued(asked, asked.continued)
@@ -177,7 +176,7 @@ class Previews:
         return _with_draft(shown, draft, asked)
 
     def _continued(self, asked: PreviewTurn, answer: Message) -> TurnPreview:
-        """What going on with an answer would cost."""
+        """The cost of continuing an answer."""
         command = Generate(
             asked.conversation, answer.id, asked.messages, Sampling(), asked.overflow, asked.n_keep, asked.evicted,
             template=asked.template, continued=answer,
@@ -207,7 +206,7 @@ class Previews:
         return forecast(len(prompt), reused, self._speed_model.costs, self._context.n_batch, restore_ms=restore_ms)
 
     def prompt(self, asked: PreviewPrompt) -> PromptPreview:
-        """The tokens of a turn's prompt, and how many more than now are prefilled for it. Raises PromptError,
+        """The tokens of a turn's prompt, and how many more than now are prefilled for it. Raises PromptError;
         TemplateError if it cannot be rendered.
         """
         shown = PromptPreview(asked.turn.conversation, asked.number)
@@ -228,7 +227,7 @@ class Previews:
                 fit_now = self._chats().fit(asked.now)
                 now = self._forecast(asked.now, _asked_tokens(asked.now, fit_now.whole), fit_now.step)
             except UserError:
-                now = Forecast(0, 0, 0.0)  # nothing can be answered now: all is the price of the change
+                now = Forecast(0, 0, 0.0)  # no answer is possible now, so the change costs everything
         ms, ms_now = found.first_token_ms, now.first_token_ms
         again_ms = None if ms is None or ms_now is None else max(0.0, ms - ms_now)
         n_again = max(0, found.n_prefill - now.n_prefill)
@@ -236,8 +235,8 @@ class Previews:
         return _with_tokens(shown, self._context.model.vocab, tokens)
 
     def tools(self, asked: PriceTools) -> ToolsPriced:
-        """What the schemas of each server take, where they are, and what is read again without them. Raises
-        PromptError, TemplateError.
+        """Tokens of the schemas of each server, their place, and what is read again without them. Raises PromptError,
+        TemplateError.
         """
         n_ctx, costs, n_batch = self._context.n_ctx_seq, self._speed_model.costs, self._context.n_batch
         if len(asked.turn.tools) > MOST_CHARACTERS * n_ctx:
@@ -251,7 +250,7 @@ class Previews:
             end = len(whole) - min(common_prefix(whole[::-1], rest[::-1]), len(rest) - start)
             n_again = len(rest) - start
             again_ms = costs.reading_ms(n_again, start, n_batch)
-            while start and whole[start - 1] == whole[end - 1]:  # how it begins is its own, not the next one's
+            while start and whole[start - 1] == whole[end - 1]:  # the beginning belongs to this server, not the next
                 start, end = start - 1, end - 1
             prices.append(
                 ToolPrice(
@@ -268,7 +267,7 @@ class Previews:
 
 
 def _with_tokens(shown: PromptPreview, vocab: Vocab, tokens: list[int]) -> PromptPreview:
-    """With the tokens as they read: all of them, or the first and the last `MOST_SHOWN // 2`."""
+    """Add the texts of the tokens: all of them, or the first and the last `MOST_SHOWN // 2`."""
     n = len(tokens)
     n_head, n_tail = (n, 0) if n <= MOST_SHOWN else (MOST_SHOWN // 2, MOST_SHOWN // 2)
     pieces: list[PromptToken] = []
@@ -282,27 +281,27 @@ def _with_tokens(shown: PromptPreview, vocab: Vocab, tokens: list[int]) -> Promp
 
 
 def _asked_tokens(asked: PreviewTurn | MeasureContext, whole: Prompt) -> list[int]:
-    """The tokens of a prompt. One whose last message is an answer ends with that: no other is to begin behind it."""
+    """The tokens of a prompt. If its last message is an answer, it ends with that: no other answer begins after it."""
     answered = asked.messages[-1].role == "assistant"
     return whole.tokens[: whole.places[-1].end if answered and whole.places else None]
 
 
 @dataclass(frozen=True, slots=True)
 class _Draft:
-    """The text that is not sent yet, with what is attached before it: its tokens, and how many of its characters are
-    complete after each; none where that is not known.
+    """The unsent text, with its attachments before it: its tokens, and how many of its characters are complete after
+    each; empty if unknown.
     """
 
     n_tokens: int
     char_ends: tuple[int, ...] = ()
 
     def n_characters(self, n_tokens: int) -> int:
-        """Characters that so many tokens hold."""
+        """Characters in `n_tokens` tokens."""
         n = min(n_tokens, len(self.char_ends))
         return self.char_ends[n - 1] if n > 0 else 0
 
     def tokens_of(self, lengths: Sequence[int]) -> tuple[int, ...]:
-        """Tokens of each of its parts, which have so many characters; () if that is not known."""
+        """Tokens of each of its parts, given their lengths in characters; () if unknown."""
         if not self.char_ends:
             return ()
         ends = [0, *(bisect_right(self.char_ends, end) for end in accumulate(lengths))]
@@ -310,7 +309,7 @@ class _Draft:
 
 
 def _draft(whole: Prompt, asked: PreviewTurn) -> _Draft:
-    """The last message in the prompt; where the template changed its text, all that follows the one before."""
+    """The last message in the prompt; if the template changed its text, everything after the previous message."""
     last = whole.places[-1] if whole.places else None
     question = asked.messages[-1]
     if last is not None and last.message == question.id:
@@ -322,7 +321,7 @@ def _draft(whole: Prompt, asked: PreviewTurn) -> _Draft:
 
 
 def _with_draft(shown: TurnPreview, draft: _Draft, asked: PreviewTurn) -> TurnPreview:
-    """The preview with what concerns the draft: its tokens, and how much of it there is room for."""
+    """The preview with the facts about the draft: its tokens, and how much of it fits."""
     n_attached, n_before = draft.tokens_of(asked.n_attached), sum(asked.n_attached)
     room_beside = shown.room - (draft.n_tokens - sum(n_attached)) - _CUT
     return replace(
@@ -338,7 +337,7 @@ def _with_draft(shown: TurnPreview, draft: _Draft, asked: PreviewTurn) -> TurnPr
 
 
 def _beginning(asked: PreviewTurn, n_ctx: int) -> PreviewTurn:
-    """The same with no more of the draft than is needed to see how much of it fits."""
+    """The same with only as much of the draft as is needed to see how much fits."""
     question = asked.messages[-1]
     n_draft = asked.n_typed + sum(asked.n_attached) or len(question.text)
     n_kept = min(n_draft, _COUNTED * n_ctx)
@@ -348,7 +347,7 @@ def _beginning(asked: PreviewTurn, n_ctx: int) -> PreviewTurn:
 
 
 def _far_too_long(beginning: TurnPreview, asked: PreviewTurn) -> TurnPreview:
-    """Of a draft that is too long to be counted: how much fits, by a preview of its beginning. `n_draft` is 0."""
+    """For a draft that is too long to tokenize: how much fits, from a preview of its beginning. `n_draft` is 0."""
     n_ctx = beginning.n_ctx
     n_characters, n_attached = asked.n_typed + sum(asked.n_attached), sum(asked.n_attached)
     n_fitting = beginning.n_fitting if beginning.refused else _COUNTED * n_ctx
@@ -371,7 +370,7 @@ def _far_too_long(beginning: TurnPreview, asked: PreviewTurn) -> TurnPreview:
 
 
 def _n_system(prompt: Prompt, asked: PreviewTurn | MeasureContext) -> int:
-    """Tokens of the system prompt, with what the template writes before it."""
+    """Tokens of the system prompt, including what the template writes before it."""
     first = asked.messages[0]
     if first.role != "system" or not prompt.places or prompt.places[0].message != first.id:
         return 0
@@ -379,9 +378,9 @@ def _n_system(prompt: Prompt, asked: PreviewTurn | MeasureContext) -> int:
 
 
 _COUNTED = 16
-"""Characters for each token of the context that are counted of a draft that is far too long."""
+"""Characters per token of the context that are tokenized of a draft that is far too long."""
 _CUT = 16
-"""Tokens that the end of a shortened attachment takes: its fence, and what was one token with the text cut off."""
+"""Tokens at the end of a shortened attachment: its fence, and a token that the cut may split."""
 _NOTHING = TurnPreview(ConversationId(""), 0, 0, None, "")
 
 

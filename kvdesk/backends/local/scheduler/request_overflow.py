@@ -1,4 +1,4 @@
-"""What happens to a request whose context is full: messages leave the cache, and it is said; or the answer ends.
+"""Handles a request whose context is full: messages leave the cache and this is reported, or the answer ends.
 
 Carries out what `OverflowManager` plans. Runs on the engine's thread.
 """
@@ -20,7 +20,7 @@ from kvdesk.translation import tr
 
 
 class RequestOverflow:
-    """Of one context."""
+    """Requests of one context."""
 
     def __init__(
         self, cache_manager: Cache, overflow_manager: OverflowManager, spans: MessageSpanReporter, emit: Emit
@@ -31,7 +31,7 @@ class RequestOverflow:
         self._emit = emit
 
     def before(self, command: Generate, sequence: CacheSequence, fit: Fit) -> list[str]:
-        """Before the request begins: evict what its prompt is without. Returns what is to be told of it."""
+        """Before the request begins, evict what its prompt leaves out. Returns the reports."""
         self._remember(command, fit.evicted)
         if fit.step is not None:
             return [self._carry_out(command, sequence, fit.step)]
@@ -43,9 +43,9 @@ class RequestOverflow:
         return []
 
     def go_on(self, request: Request, n_free: int | None = None) -> str:
-        """The context is full while the request runs. n_free: it is the cache, of which so many cells are free.
+        """The context is full while the request runs. n_free: the cache is full instead, with this many free cells.
 
-        Returns why the answer ends, "" if it goes on.
+        Returns why the answer ends, "" if it continues.
         """
         command = request.command
         step = self._overflow_manager.go_on(request, None if n_free is None else request.position + n_free)
@@ -66,19 +66,19 @@ class RequestOverflow:
             step.skipped,
         )
         request.pauses = ()
-        if not request.n_new:  # its prompt is still read, and is shorter now
+        if not request.n_new:  # its prompt is still being read, and is shorter now
             request.reused, request.n_asked = min(request.reused, request.position), len(request.known)
         self._remember(command, step.evicted)
         self._spans.tell(request)
         return ""
 
     def _remember(self, command: Generate, evicted: EvictedMessages) -> None:
-        """The next prompt is without these too; where they are others than before, it is told."""
+        """The next prompt leaves these out too; a change is reported."""
         if self._overflow_manager.remember(command, evicted):
             self._emit(MessagesEvicted(command.conversation, evicted))
 
     def _carry_out(self, command: Generate, sequence: CacheSequence, step: Step) -> str:
-        """Evict messages from the cache, and say so."""
+        """Evict messages from the cache and report it."""
         sentence = carry_out(self._cache_manager, sequence, step, command.overflow)
         self._emit(Overflowed(command.conversation, command.answer, command.overflow, sentence, step.newly_evicted))
         return sentence

@@ -1,4 +1,4 @@
-"""Why a request reuses so much of what its conversation had in the cache: a sentence, and what it cost."""
+"""Explains how much a request reuses of its conversation's cells: a sentence, and the cost."""
 
 from __future__ import annotations
 
@@ -22,10 +22,9 @@ from kvdesk.translation import tr
 from kvdesk.values import replace
 
 FEW_ALIKE: Final = 5
-"""Tokens at the beginning that two prompts of one program have in common, beside what a template writes, where one is
-compared with the other."""
+"""Tokens at the beginning, besides the template's, that two prompts of a program must share to be compared."""
 _IN_ANSWER: Final = 200
-"""Tokens of an earlier answer behind the first that differs, to see how it was written again."""
+"""Tokens of an earlier answer after the first difference, to see how it was written again."""
 
 
 def reuse_reason(
@@ -38,12 +37,12 @@ def reuse_reason(
     places: Sequence[Place],
     command: Generate,
 ) -> ReuseReason:
-    """Why the request reuses what was `acquired` of its prompt. Remembers its tools and the texts of its messages for
-    the next one.
+    """Why the request reuses what was `acquired` of its prompt. Stores its tools and the texts of its messages for the
+    next one.
 
     held  token ids that the sequence had before; `prompt`: those of the request, with the `places` of its messages.
-          Another program's request is compared with the one whose cells it shares: it has nothing of its own before,
-          and its client sent both, as a rule
+          Another program's request has no earlier sequence. It is compared with the one whose cells it shares, because
+          its client usually sent both
     """
     messages = command.messages if command.continued is None else (*command.messages, command.continued)
     texts = (sys.intern(command.tools), *(message.text for message in messages))
@@ -57,7 +56,7 @@ def reuse_reason(
     reused = len(sequence.tokens)
     common = common_prefix(held, prompt)
     block = cache_manager.block
-    reuses = alike is None and (command.client is None or command.client.reuse)  # what is alike was never to be shared
+    reuses = alike is None and (command.client is None or command.client.reuse)  # similar prompts were not to be shared
     began_again = reuses and reused == 0 and min(common, len(prompt) - 1) >= block
     cause = None
     if command.client is not None and common < min(len(held), len(prompt)):
@@ -71,7 +70,7 @@ def reuse_reason(
         if at >= 0:
             changed = -1 if cause else at
         elif cause is UsualCause.TOOLS or (cause and changed >= 0 and messages[changed].role == "assistant"):
-            changed = -1  # what differs first comes before: with other tools an answer is not known as it was written
+            changed = -1  # the first difference comes before: with other tools an answer is not known as it was written
     facts = Facts(
         evicted=cache_manager.pop_eviction_reason(sequence.conversation),
         edited=_name_of(changed, messages) if changed >= 0 else "",
@@ -93,15 +92,15 @@ def reuse_reason(
         return reason
     is_other = cause is None and explanation.cause in (Cause.EDITED, Cause.UNKNOWN)
     if is_shared and is_other and 2 * n_again < explanation.lost:
-        return reason  # another conversation of the program, which quotes the same texts
+        return reason  # another conversation of the program that quotes the same texts
     return replace(reason, reread_tokens=n_again, miss=named)
 
 
 def _cause_outside_answers(
     model: Model, held: list[int], prompt: list[int], common: int, places: Sequence[Place], *, other_tools: bool
 ) -> UsualCause | None:
-    """Where token `common` lies in the text of a message, that text alone tells the cause; else it is that of tools
-    where others come.
+    """If token `common` is in the text of a message, only that text shows the cause; otherwise, where other tools
+    appear, the cause is the tools.
     """
     first, end = max(0, common - AROUND), common + AROUND
     if (place := next((place for place in places if place.first <= common < place.end), None)) is not None:
@@ -116,8 +115,8 @@ def _text_of(model: Model, tokens: Sequence[int]) -> str:
 
 
 def _answer_at(common: int, places: Sequence[Place], messages: Sequence[Message]) -> tuple[int, int]:
-    """The answer in which token `common` of the prompt lies, and where that begins; (-1, 0) where it lies in none. An
-    answer that only calls has no place: it lies between those of the messages before and after it.
+    """The answer that contains token `common` of the prompt, and where it begins; (-1, 0) if none does. An answer that
+    only calls tools has no place: it lies between those of its neighbours.
     """
     index = {message.id: i for i, message in enumerate(messages)}
     before = max((place for place in places if place.first <= common), key=lambda p: p.first, default=None)
@@ -137,8 +136,8 @@ def _has_reasoning(message: Message) -> bool:
 
 
 def _alike(cache_manager: Cache, sequence: CacheSequence, prompt: list[int]) -> CacheSequence | SavedState | None:
-    """What an earlier request of the same program holds, in the cache or saved, whose beginning is most like the
-    prompt, where it is at all: so little that it was not worth sharing.
+    """The cells or state of an earlier request of the same program whose beginning is most similar to the prompt, if
+    any is; too little of it was worth sharing.
     """
     client, most, found = sequence.client, FEW_ALIKE - 1, None
     if client is None:
@@ -157,5 +156,5 @@ def _alike(cache_manager: Cache, sequence: CacheSequence, prompt: list[int]) -> 
 
 
 def _name_of(changed: int, messages: tuple[Message, ...]) -> str:
-    """What the message at this place is called."""
+    """The name of the message at this index."""
     return tr("the system prompt") if messages[changed].role == "system" else tr("message {n}").format(n=changed + 1)

@@ -1,7 +1,7 @@
-"""The requests that run, and the job: `schedule` says what the next batch holds, `update` goes on with its rows.
+"""The running requests and the job: `schedule` chooses the next batch, `update` processes its rows.
 
-Owns the running requests of one context and the events about them (`answer_events`). Runs on the engine's thread.
-Knows no commands but `Generate`, and no Qt.
+Owns the running requests of one context and their events (`answer_events`). Runs on the engine's thread. Knows no
+commands but `Generate`, and no Qt.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ _log = logging.getLogger(__name__)
 
 
 class Scheduled(NamedTuple):
-    """One batch: the next tokens of each of these requests, and of the job at its end."""
+    """One batch: the next tokens of each of these requests, and of the job at the end."""
 
     parts: list[tuple[Request | Reading, Batch]]
     kind: DecodeKind
 
 
 class Decoded(NamedTuple):
-    """What came of a batch: llama_decode's return code and ms; `failure`: it was refused, or llama.cpp failed."""
+    """The result of a batch: llama_decode's return code and ms; `failure`: it was refused, or llama.cpp failed."""
 
     rc: int
     ms: float
@@ -57,7 +57,7 @@ class Decoded(NamedTuple):
 
 
 class Ending(NamedTuple):
-    """How an answer ends: as `Running.finish`."""
+    """How an answer ends, as the arguments of `Running.finish`."""
 
     state: MessageState
     note: str = ""
@@ -65,12 +65,12 @@ class Ending(NamedTuple):
 
 
 class Running:
-    """What runs on one context.
+    """Everything that runs on one context.
 
-    admission, overflow  None if the model has no text tokenizer: no request begins there
-    on_complete          gets a request whose answer has come to its own end
-    jobs                 the one that runs has a part in the batches
-    why_no_drafts        why guessed tokens may not be in batches of answers; "": they are not wanted, None: they may
+    admission, overflow  None if the model has no text tokenizer, so no request begins
+    on_complete          gets a request whose answer has ended normally
+    jobs                 the running one has a part in the batches
+    why_no_drafts        why batches of answers may not contain guessed tokens; "": not wanted, None: they may
     """
 
     def __init__(
@@ -101,12 +101,12 @@ class Running:
         self._jobs = jobs
         self._why_no_drafts = why_no_drafts
         self._aborts_tokens = context.can("partial seq_rm")
-        """A state that cannot give back a part is lost with a decode that is aborted: there a token is let end."""
+        """A state that cannot lose a part is lost with an aborted decode, so a token is then completed."""
         self._chunk = ChunkSize(context.n_batch, context.block)
         self._draft_size = DraftSize()
         self._requests: list[Request] = []
         self._n_decoded = 0  # batches since the last one with tokens of a prompt, while several requests run
-        self._n_sure = 0  # batches of one token a request that have room without another look
+        self._n_sure = 0  # batches with one token per request that fit without another check
 
     def __len__(self) -> int:
         return len(self._requests)
@@ -117,9 +117,9 @@ class Running:
         return sum(request.prefilling for request in self._requests)
 
     def start(self, waiting: Waiting, load_s: float = 0.0) -> bool:
-        """Begin the request, or end it where that fails. load_s: of the time since it was submitted a model was loaded.
+        """Begin the request, or end it if that fails. load_s: seconds since its submission in which a model was loaded.
 
-        False: it has to wait for one that runs, or for a job (`Admission.admit`).
+        False: it must wait for a running request or job (`Admission.admit`).
         """
         command = waiting.command
         clocks = FirstTokenClocks(waiting.submitted_at, load_s, held_back=waiting.held_back)
@@ -135,7 +135,7 @@ class Running:
                 self._emit(Overflowed(command.conversation, command.answer, *said, n_tokens=n_tokens, n_ctx=n_ctx))
             self._events.never_began(command, "failed", str(error))
             return True
-        except Exception as error:  # noqa: BLE001 - a full disk, for one: it costs this answer and no other
+        except Exception as error:  # noqa: BLE001 - a full disk, for example; it fails only this answer
             self._events.never_began(command, "failed", unexpected(error))
             self._cache_manager.follow_map()
             return True
@@ -149,8 +149,8 @@ class Running:
         return True
 
     def step(self) -> None:
-        """Decode the next batch of all requests and of the job. While all of them write and no job runs, one follows
-        another until their text is sent: what is in the next one is known.
+        """Decode the next batch of all requests and the job. While all requests write and no job runs, batches follow
+        one another until text is due, because the content of the next one is known.
         """
         self._n_sure = 0
         batch = self.schedule()
@@ -158,10 +158,10 @@ class Running:
             batch = self.schedule()
 
     def schedule(self) -> Scheduled | None:
-        """What is decoded next: a token of each answer, or chunks of prompts and of the job between them
+        """What to decode next: a token of each answer, or chunks of prompts and of the job between them
         (`kvdesk.policies.batching`).
 
-        None: nothing runs, none has room now, or one was asked to stop meanwhile: the next step ends that.
+        None: nothing runs, nothing has room now, or a request was asked to stop, and the next step ends it.
         """
         if self._stops.closing:
             self.end_all(tr(CLOSED), "interrupted")
@@ -191,8 +191,8 @@ class Running:
         return Scheduled(batches, "prefill" if reads else "draft" if n_tokens > len(batches) else "decode")
 
     def update(self, batch: Scheduled, decoded: Decoded) -> bool:
-        """Sample for the requests whose prompt is read, and end those that are over. Whether all requests go on and no
-        text was sent.
+        """Sample for requests whose prompt is read, and end those that are over. Returns whether all requests continue
+        and no text was sent.
         """
         if decoded.rc != 0:
             self._not_decoded(batch, decoded)
@@ -235,7 +235,7 @@ class Running:
             self.finish(request, state, note)
 
     def end_of(self, conversation: ConversationId, note: str) -> None:
-        """End the conversation's request, if one runs."""
+        """End the conversation's request, if one is running."""
         for request in tuple(self._requests):
             if request.command.conversation == conversation:
                 self.finish(request, "stopped", note)
@@ -266,7 +266,7 @@ class Running:
                 stats = request.stats(0, 0, 0)
                 self._events.tell(request, over=True)
                 request.sampler.close()
-            except Exception:  # noqa: BLE001 - whatever it is, the others still end
+            except Exception:  # noqa: BLE001 - whatever it is, end the others
                 _log.exception("while an answer was given up")
             self._stops.end(answer)
             self._emit(TurnEnded(conversation, answer, "interrupted", stats, request.note(note)))
@@ -288,7 +288,7 @@ class Running:
         self._spans.tell(request)
 
     def _fitting(self, running: Sequence[Request | Reading]) -> list[tuple[Request | Reading, Batch]]:
-        """What is decoded next, of those that have room for it. The job takes none from a request."""
+        """What to decode next, of those that have room. The job never takes room from a request."""
         if self._may_draft and len(running) == len(self._requests) and not any(one.n_to_read for one in running):
             batches = self._next_tokens(self._n_steps())
         elif len(running) == 1:
@@ -301,7 +301,7 @@ class Running:
             n_before = sum(len(b.tokens) for _, b in fitting) if self._context.settings.kv_unified else 0
             if isinstance(one, Request):
                 fits = self._has_room(one, len(batch.tokens), n_before)
-            else:  # it may have lost its cells to the others
+            else:  # others may have taken its cells
                 goes_on = self._jobs.reading is one and batch.pos[0] == len(one.sequence.tokens)
                 fits = goes_on and self._cache_manager.has_room(one.sequence, n_before + len(batch.tokens))
             if fits:
@@ -309,17 +309,17 @@ class Running:
         return fitting
 
     def _n_piece(self) -> int:
-        """Tokens of prompts in one batch, while nobody waits for a token (`kvdesk.policies.prompt_piece`)."""
+        """Tokens of prompts in one batch while nobody waits for a token (`kvdesk.policies.prompt_piece`)."""
         n_batch, n_ubatch = self._context.n_batch, self._context.n_ubatch
         return piece(n_batch, n_ubatch, self._cache_manager.costs.reading_ms(n_ubatch, 0, n_ubatch))
 
     def _n_steps(self) -> int:
-        """How many tokens each request can write before one of them needs room."""
+        """How many tokens each request can write before one of them needs more room."""
         left = min(self._context.n_ctx_seq - request.position for request in self._requests)
         return min(left, self._cache_manager.room_at([request.sequence for request in self._requests]))
 
     def _compose(self, running: Sequence[Request | Reading]) -> list[tuple[Request | Reading, Batch]]:
-        """Tokens of answers and chunks of prompts and of the job take turns (`kvdesk.policies.batching`)."""
+        """Alternate tokens of answers with chunks of prompts and of the job (`kvdesk.policies.batching`)."""
         context, now = self._context, time.perf_counter()
         by_seq = {one.sequence.seq_id: one for one in running}
         wants = [
@@ -341,16 +341,16 @@ class Running:
 
     @property
     def _may_draft(self) -> bool:
-        """One answer at a time with exact answers: wrong guesses of several leave holes between their cells
-        (`keep_order`). Also with a state: llama.cpp need not keep the earlier states of several in one ubatch.
+        """With exact answers only one answer at a time, because wrong guesses of several leave holes between their
+        cells (`keep_order`). The same with a state: llama.cpp may not keep the earlier states of several in one ubatch.
         """
         alone = self._context.settings.exact or self._context.traits.geometry.has_state or not self._together
         most = 1 if alone else self._context.n_ubatch
         return self._why_no_drafts() is None and len(self._requests) <= most
 
     def _next_tokens(self, n_room: int) -> list[tuple[Request | Reading, Batch]]:
-        """The token that each answer sampled last; behind it guesses, where that pays. `n_room`: tokens for each for
-        which there is room without another look.
+        """The token that each answer sampled last, followed by guesses if they pay off. `n_room`: tokens for each that
+        fit without another check.
         """
         requests = self._requests
         self._n_decoded += len(requests) > 1
@@ -368,17 +368,17 @@ class Running:
         ]
 
     def _usual_ms(self, n_tokens: int) -> float | None:
-        """Of a batch with so many tokens of the answers."""
+        """Milliseconds of a batch with `n_tokens` tokens of answers."""
         at = [request.position for request in self._requests]
         n_kv = (sum(at) if self._context.settings.kv_unified else max(at)) + n_tokens
         n_visible = sum(at) / len(at) + (n_tokens / len(at) + 1) / 2
         return self._cache_manager.costs.batch_ms(n_tokens, n_kv, n_visible)
 
     def _has_room(self, request: Request, n_tokens: int, n_before: int = 0) -> bool:
-        """Whether the request can go on with so many tokens now, after `n_before` of others in the same batch.
+        """Whether the request can continue with `n_tokens` tokens now, after `n_before` of others in the same batch.
 
-        Where its context is full, or the cache with what others have of it, its overflow policy is carried out: the
-        request goes on with the next step, or ends.
+        If its context is full, or the cache including the cells of others, its overflow policy is applied: the request
+        continues with the next step, or ends.
         """
         if request.position + n_tokens > self._context.n_ctx_seq:
             self._overflowed(request)
@@ -405,7 +405,7 @@ class Running:
         return Decoded(done.rc, done.ms[0])
 
     def _took(self, batch: Scheduled, ms: float) -> None:
-        """Let the next chunk of a prompt, and the next draft, follow what this batch took."""
+        """Adjust the next chunk of a prompt, and the next draft, to the time of this batch."""
         if batch.kind != "prefill" and self._why_no_drafts() is None:
             self._draft_size.took(len(batch.parts), sum(len(part.tokens) for _, part in batch.parts), ms)
         if batch.kind == "draft":
@@ -419,7 +419,7 @@ class Running:
             self._chunk.chunk_took(n_read, ms, along=n_read < sum(len(part.tokens) for _, part in batch.parts))
 
     def _not_decoded(self, batch: Scheduled, decoded: Decoded) -> None:
-        """End the requests and the job, unless the decode was stopped (rc 2): then the next step ends those asked to
+        """End the requests and the job, unless the decode was stopped (rc 2); then the next step ends those asked to
         stop.
         """
         for request, _ in batch.parts:
@@ -428,7 +428,7 @@ class Running:
             request.reused = min(request.reused, request.position)
             if decoded.rc == 2 and request.position >= len(
                 request.known
-            ):  # placed, not sampled: the last is decoded again
+            ):  # placed but not sampled: the last one is decoded again
                 whole = self._cache_manager.truncate(request.sequence, len(request.known) - 1, tr("it was stopped"))
                 if not whole:
                     self._cache_manager.truncate(request.sequence, 0, tr("it was stopped"))
@@ -442,12 +442,12 @@ class Running:
                 self.finish(request, "stopped", note, "context full")
 
     def _take(self, request: Request, part: Batch, row: int) -> Ending | None:
-        """Sample the request's next token from row `row` of the last decode; with a guess, whose last token has that
-        row, one from each row up to the first that is another. What was guessed behind it leaves the cache. How the
-        answer ends, where it is over.
+        """Sample the request's next token from row `row` of the last decode. With a guess, whose last token has that
+        row, sample one from each row up to the first difference; the rest of the guess leaves the cache. Returns how
+        the answer ends, if it is over.
 
-        A guess is a distribution with one token: accepting it as often as the row has it, and else sampling from what
-        the row has without it, is sampling from the row (Leviathan et al., 2023, with q = 1).
+        A guess is a distribution with one token. Accepting it as often as the row has it, and otherwise sampling from
+        the row without it, equals sampling from the row (Leviathan et al., 2023, with q = 1).
         """
         tokens = part.tokens
         n = len(tokens) if part.output[0] else 1
@@ -463,7 +463,7 @@ class Running:
         return over
 
     def _drafted(self, batch: Scheduled, ms: float, n_new: int, n_accepted: int) -> None:
-        """A batch with guesses gave `n_new` tokens, of which `n_accepted` were guessed."""
+        """A batch with guesses gave `n_new` tokens, `n_accepted` of them guessed."""
         parts = [(one, len(part.tokens)) for one, part in batch.parts if isinstance(one, Request)]
         if step_ms := self._draft_size.step_ms(len(parts)):
             gain = n_new / len(parts) * step_ms / ms
@@ -475,7 +475,7 @@ class Running:
         self._emit(SpeedSample(now, "decode", n_new, ms, n_kv, n_drafted=n_drafted, n_accepted=n_accepted))
 
     def _sample(self, request: Request, row: int) -> Ending | None:
-        """Sample one token; how the answer ends, where it is over."""
+        """Sample one token. Returns how the answer ends, if it is over."""
         token = self._context.sample(request.sampler, row)
         now = time.perf_counter()
         if not request.first_at:

@@ -1,8 +1,8 @@
-"""Every request from the inbox to its end, and every job: which of them is next, one small step at a time.
+"""Handles every request from the inbox to its end, and every job: chooses which is next, one small step at a time.
 
-Owns the requests that wait; `running` those that were begun, `jobs` the work without an answer. A step begins a
-request, or lets `running` schedule a batch of both, decode it and update them. Runs on the
-engine's thread, but for what `stops` and `jobs` have for others. Knows no commands but `Generate`, and no Qt.
+Owns the waiting requests; `running` owns those that have begun, `jobs` the work without an answer. A step begins a
+request, or lets `running` schedule a batch, decode it and update the requests. Runs on the engine's thread, except for
+what `stops` and `jobs` offer to others. Knows no commands but `Generate`, and no Qt.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from kvdesk.translation import tr
 class Scheduler:
     """Requests and jobs of one engine.
 
-    on_complete  gets a request whose answer has come to its own end; `fail`: a command whose job failed, and why
-    running      those on the context in use; None: there is none, and requests fail
-    loaded       when the last model began to be loaded, and was (time.perf_counter)
+    on_complete  gets a request whose answer has ended normally; `fail`: a command whose job failed, and why
+    running      requests on the current context; None: there is no context, and requests fail
+    loaded       when loading the last model began and ended (time.perf_counter)
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class Scheduler:
         self.running: Running | None = None
         self.loaded = (0.0, 0.0)
         self._waiting: deque[Waiting] = deque()
-        self._blocked = False  # the first that waits found no room; it is tried again when something has ended
+        self._blocked = False  # the first waiting request found no room; it is tried again when something has ended
 
     def use(
         self,
@@ -85,7 +85,7 @@ class Scheduler:
         )
 
     def leave(self) -> None:
-        """There is no context any more."""
+        """The context is gone."""
         self.stops.use(None)
         self.running = None
 
@@ -100,12 +100,12 @@ class Scheduler:
         return tuple(waiting.command for waiting in self._waiting)
 
     def add(self, command: Generate, submitted_at: float) -> None:
-        """The request waits from now on. `submitted_at`: time.perf_counter() when it was sent."""
+        """Add a waiting request. `submitted_at`: time.perf_counter() when it was sent."""
         self.stops.expect(command.answer)
         self._waiting.append(Waiting(command, submitted_at))
 
     def step(self) -> bool:
-        """Begin a request, or decode the next batch of all requests and the job. Whether something has ended."""
+        """Begin a request, or decode the next batch of requests and the job. Returns whether something has ended."""
         if self._waiting:
             self._end_stopped_waiting()
         running, jobs = self.running, self.jobs
@@ -126,13 +126,13 @@ class Scheduler:
         return ended
 
     def end_stopped(self) -> None:
-        """End all requests that were asked to stop: nothing is decoded meanwhile."""
+        """End all requests that were asked to stop, for times when nothing is decoded."""
         if self.running is not None:
             self.running.end_stopped()
         self._end_stopped_waiting()
 
     def end_of(self, conversation: ConversationId, note: str, *, waiting: bool = False) -> None:
-        """End the conversation's request, if one runs; `waiting`: also those that wait."""
+        """End the conversation's request, if one is running; `waiting`: also its waiting ones."""
         if self.running is not None:
             self.running.end_of(conversation, note)
         if waiting:
@@ -142,7 +142,7 @@ class Scheduler:
             self._blocked = False
 
     def end_all(self, note: str) -> None:
-        """End every job and every request: the context goes."""
+        """End every job and every request, because the context is freed."""
         self.jobs.end_all()
         state: MessageState = "interrupted" if self.stops.closing else "stopped"
         if self.running is not None:
@@ -169,7 +169,7 @@ class Scheduler:
             self._blocked = True
 
     def _end_stopped_waiting(self) -> None:
-        """End the requests that wait and were asked to stop. If the first one was, there may be room for the next."""
+        """End waiting requests that were asked to stop. If the first was one, the next may have room."""
         left: deque[Waiting] = deque()
         for waiting in self._waiting:
             if self.stops.asked(waiting.command.answer):

@@ -1,4 +1,4 @@
-"""What is measured while the engine decodes, taught to `Costs` and told as samples.
+"""Measures decodes, teaches `Costs` and reports samples.
 
 Runs on the engine's thread, in groups after several decodes.
 """
@@ -16,13 +16,13 @@ from kvdesk.settings import ContextSettings
 _Key = tuple[object, ...]
 
 MeasuredCosts = dict[_Key, Costs]
-"""What was measured with one model, by what the speed of a decode depends on: it holds for later contexts too."""
+"""Measurements with one model, by what the speed of a decode depends on; valid for later contexts too."""
 
 
 class SpeedModel:
-    """`costs` are those of one context's settings, kept in `measured` with those of others.
+    """`costs` are those of one context's settings; `measured` holds them with those of other settings.
 
-    reads  bytes that a decode reads, for the cost of a cell before it was measured
+    reads  bytes that a decode reads, for the cost of a cell before it is measured
     """
 
     def __init__(self, emit: Emit, measured: MeasuredCosts, settings: ContextSettings, reads: Reads) -> None:
@@ -32,7 +32,7 @@ class SpeedModel:
         self.costs = measured.setdefault(_key(settings), Costs(reads))
 
     def decoded(self, decode: MirroredDecode) -> None:
-        """Learn from decodes that the mirror has followed, and tell of each."""
+        """Learn from decodes that the mirror has followed, and report each."""
         record, batch, kind, ms, at_s, _ = decode
         n = decode.n_tokens
         learns = record.rc == 0 and kind != "flush"
@@ -46,8 +46,8 @@ class SpeedModel:
                 self._emit(SpeedSample(end, told, n, took, n_kv, *counts))
 
     def decode_tok_s(self, settings: ContextSettings) -> float | None:
-        """Expected decode speed at the present n_kv; None if no token was decoded in a context like this yet: the
-        times of a prompt's batches do not tell what a single token takes.
+        """Expected decode speed at the current n_kv; None if no token was decoded in a similar context yet, because
+        batches of a prompt do not show the time of a single token.
         """
         costs = self._measured.get(_key(settings))
         ms = costs.step_ms(self._n_kv, self.n_visible) if costs is not None else None

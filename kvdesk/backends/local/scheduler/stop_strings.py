@@ -1,5 +1,5 @@
-"""Strings that end an answer: its text comes out without the one that was found, and without the beginning of one.
-In its reasoning they end nothing.
+"""Strings that end an answer. Its text comes out without the string that was found, and without the beginning of one.
+They do not apply to its reasoning.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from kvdesk.reasoning import SaidStart
 
 
 class StopStrings:
-    """The text of one answer, from its tokens to what may be sent. Where tokens begin and end makes no difference: the
-    answer ends at the string whose last character comes first, of several the longest. Text that may be the beginning
-    of a string is held back until it is certain, and the tokens that it belongs to with it.
+    """The text of one answer, from its tokens to what may be sent. Token boundaries do not matter: the answer ends at
+    the string whose last character comes first, among several the longest. Text that may begin a string is held back
+    with its tokens until that is certain.
 
     piece  the bytes of a token
     utf8   where the answer is continued, with the beginning of its next character

@@ -33,7 +33,7 @@ class Threads:
         self._chosen_for = 0, False  # tokens, and `follow`; until the policy learns more
 
     def choose(self, n_tokens: int) -> None:
-        """Set the threads for the next decode, of so many tokens."""
+        """Set the threads for the next decode, of `n_tokens` tokens."""
         now = time.monotonic()
         others = self._meter.read(now)
         if others is None and self._chosen_for == (n_tokens, self.follow):
@@ -53,7 +53,7 @@ class Threads:
 
     @property
     def reason(self) -> str:
-        """Why so many, as a sentence."""
+        """The reason for their number, as a sentence."""
         return self._policy.choice.reason
 
     def _tell(self, now: float, others: float) -> None:
