@@ -13,13 +13,18 @@ import pytest
 from tests.places import ROOT
 from tests.words import FOREIGN
 
-UNREAD: Final = ("backends", "cache", "experiments", "tools", "ui")
+UNREAD: Final = ("ui",)
 """Rooms of kvdesk that were not read yet."""
+PROSE: Final = "experiments/sample_text.py"
+"""A story that experiments read."""
 
 
 def _files() -> Iterator[Path]:
     package = ROOT / "kvdesk"
-    yield from (file for file in sorted(package.rglob("*.py")) if file.relative_to(package).parts[0] not in UNREAD)
+    for file in sorted(package.rglob("*.py")):
+        place = file.relative_to(package)
+        if place.parts[0] not in UNREAD and place.as_posix() != PROSE:
+            yield file
 
 
 def _written(file: Path) -> Iterator[tuple[int, str]]:

@@ -1,4 +1,4 @@
-"""The KV cache of a context, reproduced: every cell, by the engine's own rules, and what is to be said about it.
+"""The KV cache of a context, reproduced cell by cell with the engine's own rules, and what can be computed from it.
 
     mirror      the whole memory; follows the engine call by call        geometry   which caches, how many cells
       attention   one cache: its streams, placing and taking back        batch      what is refused, how it is cut

@@ -53,7 +53,7 @@ class Prepared:
 
     @property
     def overwrites(self) -> bool:
-        """Whether anything was replaced; if not, or in one ubatch, taking back and placing again changes nothing."""
+        """Whether anything was replaced; if not, or with one ubatch, taking back and placing again changes nothing."""
         return any(len(p.overwritten) for placements in self.placements for p in placements)
 
 
@@ -129,11 +129,11 @@ class AttentionCache:
         return Slot(tuple(streams), tuple(found), tuple(tested))
 
     def room_beside_shared(self, seq_id: int, n_ubatch: int) -> int | None:
-        """Cells that a window still has for the sequence where some are shared; None: as many as it needs. Read-only.
+        """Cells that a window still has for the sequence if some are shared; None: as many as it needs. Read-only.
 
         A window overwrites what its only sequence cannot see any more, and has room for the window of every sequence
         and an ubatch (llama-kv-cache-iswa.cpp:44). A cell of two sequences is never overwritten (llama-kv-cache.cpp,
-        `find_slot`): so the sequence goes on forever only with a window and an ubatch of free cells and its own.
+        `find_slot`), so the sequence can continue only with a window and an ubatch of free or own cells.
         """
         cells = self.cells_of(seq_id)
         if not self.n_swa or not cells.shares:
@@ -150,14 +150,14 @@ class AttentionCache:
     # --- changes the cache: decode -----------------------------------------------------------------------------------
 
     def update(self) -> int:
-        """Apply pending stream copies and K-shifts (llama-kv-cache.cpp:812): how many cells had moved. Changes."""
+        """Apply pending stream copies and K-shifts (llama-kv-cache.cpp:812); how many cells had moved. Changes."""
         self.pending_copies.clear()
         return sum(cells.reset_shift() for cells in self.streams)
 
     def prepare(self, ubatches: Sequence[Ubatch], written_at_op: int) -> Prepared | None:
-        """Place every ubatch; if one does not fit take all back and return None. Changes the cache.
+        """Place every ubatch; if one does not fit, take all back and return None. Changes the cache.
 
-        Also when it returns None: cells purged from a window are not put back (llama-kv-cache.cpp:786-799).
+        Even if it returns None, cells purged from a window are not put back (llama-kv-cache.cpp:786-799).
         """
         done = Prepared()
         for ubatch in ubatches:
@@ -277,8 +277,8 @@ class AttentionCache:
     def seq_cp(self, src: int, dst: int, p0: int, p1: int) -> None:
         """Copy [p0, p1) of `src` to `dst` (llama-kv-cache.cpp:451). Changes the cache.
 
-        Within a stream cells become shared. To another stream all is copied, whatever the range, and what was there is
-        lost; the engine aborts on a partial range: callers must not ask for it.
+        Within a stream cells become shared. To another stream everything is copied, whatever the range, and its cells
+        are lost. The engine aborts on a partial range, so callers must not ask for one.
         """
         source, target = self.cells_of(src), self.cells_of(dst)
         if source is target:

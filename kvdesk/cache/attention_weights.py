@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from kvdesk.values import dataclass
 
 Weights = NDArray[np.float32]
-"""Of one head, or of several combined: shape (rows, columns)."""
+"""Weights of one head, or of several combined: shape (rows, columns)."""
 How = Literal["mean", "max"]
 
 SINK: Final = 0.3
@@ -19,7 +19,7 @@ SINK: Final = 0.3
 "When Attention Sink Emerges in Language Models" (arXiv 2410.10781, section 3.2).
 """
 SINK_HEADS: Final = 0.1
-"""Share of the chosen heads of which a column must be a sink to be marked as one."""
+"""Share of the chosen heads for which a column must be a sink to be marked as one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,7 +29,7 @@ class AttentionColumns:
     pos       int32, position
     token     int32, the id of the token, -1 if unknown
     cells     for each attention cache, in the order of `CacheSnapshot.maps`: int32, the cell of the live cache that the
-              column is, -1 if that cache has it no more (a window)
+              column is, -1 if that cache no longer has it (a window)
     stream    the stream of all cells
     seq_bits  uint64, shape (columns, words): the sequences that hold the cell, as in `StreamMap`
     """
@@ -48,8 +48,8 @@ class LayerAttention:
     layer      its number in the model
     cache      which of `AttentionColumns.cells` its K lies in
     weights    float32, shape (heads, rows, columns)
-    elsewhere  float32, shape (heads, rows): what goes to no column: a sink that the model has learned, or cells before
-               the first column. It and the weights are together the number of tokens of a row, 1 as a rule
+    elsewhere  float32, shape (heads, rows): weight outside the columns: of a learned sink, or of cells before the
+               first column. With the weights it adds up to the number of tokens of a row, usually 1
     """
 
     layer: int
@@ -69,8 +69,8 @@ def combined(
     only: Collection[int] = (),
     heads: Collection[int] = (),
 ) -> Weights:
-    """The mean or the maximum over layers and heads, shape (rows, columns). `only`: these layers, by their numbers;
-    `heads`: these heads of each; () for all of them. Raises ValueError if no layer has such a head.
+    """The mean or the maximum over layers and heads, shape (rows, columns). `only`: these layers, by number; `heads`:
+    these heads of each; () for all. Raises ValueError if no layer has such a head.
     """
     chosen = list(_chosen(layers, only, heads))
     if not chosen:
@@ -82,7 +82,7 @@ def combined(
 
 
 def received(weights: Weights) -> NDArray[np.float32]:
-    """What each column gets from all rows together: the heavy hitters of a text get most. Shape (columns,)."""
+    """What each column gets from all rows together; the heavy hitters of a text get most. Shape (columns,)."""
     return np.asarray(weights.sum(axis=0, dtype=np.float64), np.float32)
 
 
@@ -93,8 +93,8 @@ def sinks(
     only: Collection[int] = (),
     heads: Collection[int] = (),
 ) -> NDArray[np.bool_]:
-    """Columns that many heads look at whatever the text says (`SINK`, `SINK_HEADS`), shape (columns,). `n_tokens`: that
-    all rows stand for; `only` and `heads` as in `combined`.
+    """Columns that many heads look at whatever the text says (`SINK`, `SINK_HEADS`), shape (columns,). `n_tokens`:
+    number of tokens that all rows represent; `only` and `heads` as in `combined`.
     """
     chosen = list(_chosen(layers, only, heads))
     if not chosen:
@@ -105,8 +105,8 @@ def sinks(
 
 
 def top(shares: NDArray[np.float32], n: int) -> list[int]:
-    """The `n` columns with the most weight, the most first, of equal ones the earlier; those that get nothing are left
-    out. `shares` has the shape (columns,).
+    """The `n` columns with the most weight, in descending order, earlier ones first among equals; columns without
+    weight are left out. `shares` has the shape (columns,).
     """
     order = np.argsort(-shares, kind="stable")[:n]
     return [int(i) for i in order if shares[i] > 0]

@@ -29,9 +29,9 @@ class Batch(NamedTuple):
 
     @classmethod
     def of(cls, seq_id: int, pos: int, tokens: Sequence[int], logits: LogitsOf = "none") -> Batch:
-        """Tokens of one sequence at `pos` and the positions behind it."""
+        """Tokens of one sequence at `pos` and the following positions."""
         n = len(tokens)
-        if n == 1:  # by far the most batches are of one
+        if n == 1:  # the most frequent case
             return cls(tokens, (pos,), ((seq_id,),), _NO if logits == "none" else _YES)
         output = [logits == "all"] * n
         if logits == "last" and n:
@@ -315,7 +315,7 @@ def _choose_sets(
 ) -> list[frozenset[int]]:
     """The sequence sets of the next ubatch: disjoint, in the order of their first unused token.
 
-    A set that was skipped may be taken at a later token of its own, so with `sequential` every unused token counts.
+    A skipped set may be taken at a later token, so with `sequential` every unused token counts.
     """
     if sequential:
         left = sorted((i, ids) for ids, index in members.items() for i in index[taken[ids] :])

@@ -2,8 +2,8 @@
 
 Owns the layout of llama_state_get_data and llama_state_seq_get_data (llama-kv-cache.cpp:2065-2340,
 llama-memory-recurrent.cpp:767-960, llama-memory-hybrid-idx.cpp:245, llama-kv-cache-dsv4.cpp:1590). Every length is
-checked before it is used, so a damaged or hostile blob ends in a BlobError after time proportional to its size. Must
-never know the mirror. Little endian throughout.
+checked before it is used, so a damaged or hostile blob raises a BlobError in time proportional to its size. Must never
+know the mirror. Little endian throughout.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _F32 = 0  # GGML_TYPE_F32
 _DSV4_HEAD = struct.pack("<3I", 0x34565344, 1, 0)  # magic, version, a full state (llama-kv-cache-dsv4.cpp:20)
 _DSV4_TENSOR = struct.Struct("<iQQQ")  # type, numbers of a row, rows, bytes of a row
 _N_COMPRESSED = 3  # csa, hca, lid
-_LOOKED_AT = 64  # rows of the table of cells that are looked at together at first
+_LOOKED_AT = 64  # rows of the table of cells that are first read together
 
 Blob = bytes | bytearray | memoryview
 """The bytes of a saved state."""
@@ -125,8 +125,8 @@ def parse_state(blob: Blob, geometry: Geometry) -> StateBlob:
 
 
 def parse_cells(blob: Blob, geometry: Geometry) -> StateBlob:
-    """The cells alone of a blob of llama_state_get_data that ends behind the table of its first stream. They are all
-    there are where `geometry` has one stream, of attention without a window. Raises BlobError.
+    """Only the cells of a blob of llama_state_get_data that ends after the table of its first stream. These are all
+    cells if `geometry` has one stream, of attention without a window. Raises BlobError.
     """
     reader = _Reader(blob)
     architecture = _architecture(reader, geometry)
@@ -211,9 +211,9 @@ def _attention(reader: _Reader, geometry: Geometry, cell_ext: bool, mla: bool) -
 
 
 def _cells(reader: _Reader, n_cells: int, cell_ext: bool) -> tuple[NDArray[np.int32], tuple[tuple[int, ...], ...]]:
-    """The table of cells, a run of cells with as many sequences each after another: shared cells lie together.
+    """The table of cells, read in runs of cells with equal numbers of sequences; shared cells are usually adjacent.
 
-    How many rows are looked at together doubles as long as the run goes on, so that no order takes long.
+    The number of rows read together doubles as long as a run continues, so that no order takes long.
     """
     ext = _EXT_WORDS if cell_ext else 0
     if 8 * n_cells > len(reader.view) - reader.at:
@@ -245,7 +245,7 @@ def _cells(reader: _Reader, n_cells: int, cell_ext: bool) -> tuple[NDArray[np.in
 
 
 def _as_tuples(ids: NDArray[np.int32]) -> list[tuple[int, ...]]:
-    """Each row. Rows that are all alike become one tuple: as many as there are cells make Python look for garbage."""
+    """Each row as a tuple. Equal rows share one tuple, because one per cell triggers Python's garbage collection."""
     if len(ids) > 1 and (ids == ids[0]).all():
         return [tuple(ids[0].tolist())] * len(ids)
     known: dict[tuple[int, ...], tuple[int, ...]] = {}
@@ -280,7 +280,7 @@ def _rows(reader: _Reader, kind: str, n_cells: int) -> Section:
 
 
 def _plausible(reader: _Reader, n_layer: int) -> int:
-    """A layer takes at least 12 bytes, so no damaged count can make us loop for long."""
+    """A layer takes at least 12 bytes, so a damaged count cannot cause a long loop."""
     if 12 * n_layer > len(reader.view) - reader.at:
         raise BlobError(tr("The saved state is damaged or cut off."), f"{n_layer} layers at {reader.at}")
     return n_layer
@@ -300,7 +300,7 @@ def _recurrent(
         states.append((pos, tuple(sorted(ids.tolist()))))
     if reader.u32("s_trans") != 0:
         raise BlobError(tr("The saved state is damaged."), "s_trans is not 0")
-    reader.u32("number of layers")  # layers without a state are not in the blob: what follows are rows to its end
+    reader.u32("number of layers")  # layers without a state are not in the blob; the rest is rows
     sections: list[Section] = []
     n_histories = 0
     while reader.at < len(reader.view):
@@ -318,12 +318,12 @@ def _recurrent(
 
 
 def _follower(reader: _Reader, geometry: Geometry, attention: Sequence[StreamBlob]) -> tuple[StreamBlob, ...]:
-    """The keys of an indexer, with which the blob ends; () if something else follows: then nothing was read.
+    """The keys of an indexer at the end of the blob; () if something else follows, and nothing is read then.
 
-    Nothing tells how many layers have a state, and which of those have a history of tokens too (a row without a type):
-    what begins with another word than the type of a state, and fills the blob to its end, are the keys. They have no V
-    and no 2D positions (llama-memory-hybrid-idx.cpp:72), but token ids where embeddings need them (has_cell_ext). Where
-    both readings are possible it is the one with the cells of attention.
+    Nothing shows how many layers have a state, and which of those also have a history of tokens (a row without a type).
+    Data that does not begin with the type of a state, and fills the blob to its end, are the keys. They have no V and
+    no 2D positions (llama-memory-hybrid-idx.cpp:72), but token ids if embeddings need them (has_cell_ext). If both
+    readings are possible, the one with the cells of attention counts.
     """
     start, found = reader.at, list[tuple[StreamBlob, ...]]()
     for cell_ext in (False, True):
@@ -343,7 +343,7 @@ def _same_cells(one: StreamBlob, other: StreamBlob) -> bool:
 
 
 def _compressed(reader: _Reader) -> None:
-    """Pass over what DeepSeek V4 keeps by position: compressed keys, then what is compressed next (:295, :1106)."""
+    """Skip what DeepSeek V4 keeps by position: compressed keys, then what is compressed next (:295, :1106)."""
     for i in range(2 * _N_COMPRESSED):
         is_state = i >= _N_COMPRESSED
         reader.take(16 if is_state else 8, "compressed keys")  # version, and how many rows of what size

@@ -347,7 +347,7 @@ class StreamCells:
     # --- private -----------------------------------------------------------------------------------------------------
 
     def search_start(self, n_tokens: int) -> int:
-        """The head, or 0 when so many cells below it are free that it pays to look there (llama-kv-cache.cpp:1003)."""
+        """The head, or 0 if enough cells below it are free to search there (llama-kv-cache.cpp:1003)."""
         return 0 if self.head > self.used + 2 * n_tokens or self.head >= self.size else self.head
 
     def _can_use(self, cell: int, n_swa: int, swa_type: SwaType) -> bool:

@@ -1,9 +1,9 @@
-"""Compaction: where every used cell of a cache would go, and a state blob with its cells in that order.
+"""Plans compaction: where every used cell would go, and a state blob with its cells in that order.
 
-llama.cpp has no defragmentation any more (removed in #15473), but a whole state that is set again goes to the front of
-its stream in the order of the blob (llama-kv-cache.cpp:2468-2523), shared cells stay shared. So compaction is get,
+llama.cpp has no defragmentation any more (removed in #15473). But a whole state that is restored goes to the front of
+its stream in the order of the blob (llama-kv-cache.cpp:2468-2523), and shared cells stay shared. So compaction is get,
 permute, set. Owns the order and the moving of bytes. Must never know the engine: the caller applies pending K-shifts
-first (a blob does not carry them), and keeps the old blob until the new one has been accepted.
+first (a blob does not carry them), and keeps the old blob until the new one is accepted.
 """
 
 from __future__ import annotations
@@ -30,14 +30,13 @@ class Layout(StrEnum):
     """The order of cells after a compaction.
 
     KEEP_ORDER       the same order without gaps
-    BY_CONVERSATION  the cells of one sequence after another; a shared cell stands with the first of its sequences
+    BY_CONVERSATION  the cells of one sequence after another; a shared cell goes with the first of its sequences
     HOT_FIRST        the same, in a given order of sequences: those that will be decoded soonest first
 
-    Within a sequence the cells keep their order, not that of positions: attention adds cells up in the order of their
-    indices, and another order of the same sum changes logits by rounding. With 4-bit weights, whose activations are
-    rounded to 8 bits, that was up to 1.0 in a logit and a KL divergence of 0.03; flash attention on and off differ as
-    much. In index order, with flash attention on one thread, no logit
-    changed.
+    Within a sequence, cells keep their order instead of being sorted by position. Attention sums cells in the order of
+    their indices, and another order changes logits by rounding. With 4-bit weights, whose activations are rounded to 8
+    bits, that was up to 1.0 in a logit and a KL divergence of 0.03, as much as between flash attention on and off. In
+    index order, with flash attention on one thread, no logit changed.
     """
 
     KEEP_ORDER = "keep order"
@@ -47,7 +46,7 @@ class Layout(StrEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StreamPlan:
-    """One stream. `order[i]` is the rank, among the used cells of now in index order, of the cell that will be at i.
+    """One stream. `order[i]`: the rank, among the current used cells in index order, of the cell that will be at i.
 
     scatter  (sequence, runs of its cells - 1 before, after)
     """
@@ -80,12 +79,12 @@ class CompactionPlan:
 
     @property
     def in_order(self) -> bool:
-        """Whether the cells of every stream keep their order: the state is set as it was got."""
+        """Whether the cells of every stream keep their order, so the state is restored as it is."""
         return all(s.in_order for s in self.streams)
 
     @property
     def changes_nothing(self) -> bool:
-        """Whether every cell would stay where it is."""
+        """Whether every cell would stay in place."""
         return self.in_order and all(s.high_water_before == len(s.order) for s in self.streams)
 
 
@@ -118,9 +117,9 @@ def permute_blob(
 ) -> Blob:
     """The same state with the cells of every stream in the order of the plan: for llama_state_set_data. Read-only.
 
-    Written to memory from `make_room`, which is told its size; where the plan is `in_order` the blob is returned, and
-    nothing is copied. Each byte is copied once; recurrent states as they are. Raises BlobError if the blob is not a
-    state of the cells that were planned.
+    Written to memory from `make_room`, which gets its size. If the plan is `in_order`, the blob itself is returned
+    without copying. Each byte is copied once, recurrent states unchanged. Raises BlobError if the blob is not a state
+    of the planned cells.
     """
     state = parse_state(blob, geometry)
     source = np.frombuffer(blob, dtype=np.uint8)

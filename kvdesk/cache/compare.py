@@ -22,17 +22,17 @@ from kvdesk.values import dataclass
 ROUNDING = 3e-3
 """Largest |difference| of logits, relative to the largest |logit| (at least 1), that is put down to rounding.
 
-Float weights: on the test models logits of ubatches of 512 and of 32 tokens, both right, differ by 0.0015 of the
-largest at most, with a divergence of 1e-7 nats; this is twice that. Quantized weights are another matter: their
-activations are rounded to 8 bits, so a difference in the last bit either vanishes or becomes a step (`Session.noise`).
-Whoever knows such a noise (by computing the same in two right ways) passes it on."""
+Float weights: on the test models, correct logits of ubatches of 512 and of 32 tokens differ by at most 0.0015 of the
+largest, with a divergence of 1e-7 nats; this is twice that. Quantized weights differ more: their activations are
+rounded to 8 bits, so a difference in the last bit either vanishes or becomes a step (`LoadedModel.noise`). Callers that
+know such a noise (from computing the same in two correct ways) pass it on."""
 ROUNDING_KL = 1e-4
 """Largest Kullback-Leibler divergence, in nats, that is put down to rounding."""
 STRONG_KL = math.log(2)
-"""From this divergence on, in nats, a change is strong: KL(before || after) is the mean of log(p before / p after) over
-what would have been said before, so such tokens have on average (geometric) become at most half as likely."""
+"""From this divergence on, in nats, a change is strong. KL(before || after) is the mean of log(p before / p after) over
+what the model would have said before. Such tokens have become at most half as likely on (geometric) average."""
 KNOWN_KL = 0.05
-"""Divergence in nats below which what was removed made no difference to the next token: there is nothing to forget."""
+"""Divergence in nats below which the removed text made no difference to the next token."""
 
 
 class Verdict(StrEnum):
@@ -45,13 +45,13 @@ class Verdict(StrEnum):
 
     @property
     def same(self) -> bool:
-        """Whether nothing but rounding lies between."""
+        """Whether the difference is at most rounding."""
         return self in (Verdict.EXACT, Verdict.ROUNDING)
 
 
 @dataclass(frozen=True, slots=True)
 class LogitsComparison:
-    """Next-token logits of the same places before and after.
+    """Next-token logits at the same places, before and after.
 
     kl_max           largest KL(before || after) of the softmax distributions of a row, in nats
     max_difference   largest |before - after| of all logits
@@ -79,10 +79,10 @@ class SequenceChange:
     """One sequence in one stream, by its cells and their positions.
 
     stayed    cells it held before and holds after, at the same position
-    shifted   cells whose token it held before and holds after, at another position (seq_add)
-    moved     cells at positions that it had in another cell before (compaction)
-    placed    the other cells it did not hold, a copy by seq_cp included; freed: those it holds no more
-    shared    cells with several sequences now that had one; unshared: the reverse
+    shifted   cells whose token it held before and still holds, at another position (seq_add)
+    moved     cells with positions that it had in another cell before (compaction)
+    placed    other cells that it did not hold before, including copies by seq_cp; freed: those it no longer holds
+    shared    cells that now have several sequences and had one; unshared: the reverse
     """
 
     cache: str
@@ -130,7 +130,7 @@ def compare_snapshots(
     after: CacheSnapshot,
     logits: Mapping[int, LogitsComparison] | None = None,
 ) -> Comparison:
-    """Both of one context. `logits`: what `compare_logits` said for some sequences."""
+    """Compare two snapshots of one context. `logits`: results of `compare_logits` for some sequences."""
     streams = []
     sequences = []
     for old_map, new_map in zip(before.maps, after.maps, strict=True):
@@ -158,10 +158,10 @@ def compare_logits(
 ) -> LogitsComparison:
     """Arrays of shape (n_vocab,) or (rows, n_vocab), the rows in the same order. Raises ValueError for unequal shapes.
 
-    `rounding`, `rounding_kl`: what is put down to rounding; a measured noise of the model in place of the defaults.
+    `rounding`, `rounding_kl`: limits for rounding, from a measured noise of the model instead of the defaults.
 
-    A logit of -inf is a token that cannot come: equal where both sides have it. NaN on either side is a difference of
-    infinite divergence. What the numbers are called: `judge`.
+    A logit of -inf is a token that cannot be sampled: equal if both sides have it. NaN on either side counts as an
+    infinite divergence. `judge` names the result.
     """
     if before.shape != after.shape or before.ndim not in (1, 2) or not before.size:
         raise ValueError(f"logits of shapes {before.shape} and {after.shape} cannot be compared")
@@ -188,7 +188,7 @@ def compare_logits(
 def judge(difference: float, kl: float, rounding: float = ROUNDING, rounding_kl: float = ROUNDING_KL) -> Verdict:
     """The verdict on a difference. difference: of logits, over the largest one (at least 1); kl: in nats.
 
-    exact: no logit differs. rounding: both are within what is put down to it. strongly changed: from `STRONG_KL` on.
+    exact: no logit differs. rounding: both are within the limits. strongly changed: from `STRONG_KL` on.
     """
     if difference == 0.0:
         return Verdict.EXACT
@@ -213,9 +213,9 @@ def divergence(p: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.flo
 def ghost_share(
     untouched: NDArray[np.float32], edited: NDArray[np.float32], recomputed: NDArray[np.float32]
 ) -> float | None:
-    """How much of the effect of what was removed is still there: KL(edited, recomputed) over KL(untouched, recomputed)
-    of next tokens, from logits of shape (n_vocab,). 1: as if nothing was removed; 0: as if it had never been there.
-    None if it made no difference: then there is nothing to forget.
+    """How much of the effect of removed text remains: KL(edited, recomputed) over KL(untouched, recomputed) of next
+    tokens, from logits of shape (n_vocab,). 1: as if nothing was removed; 0: as if it had never been there. None if the
+    text made no difference, so there is nothing to forget.
     """
     before, now = (
         float(divergence(row[None].astype(np.float64), recomputed[None].astype(np.float64))[0])

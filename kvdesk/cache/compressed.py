@@ -1,7 +1,7 @@
-"""The states of DeepSeek V4: what compresses its keys, one for each sequence, beside cells of a window.
+"""The states of DeepSeek V4, which compress its keys: one per sequence, besides the cells of a window.
 
-Owns the rules of llama_kv_cache_dsv4 about earlier states. The rows of compressed keys are found by position, so that
-they need no map. Must never know cells. All `file:line` references are llama-kv-cache-dsv4.cpp of llama.cpp 0c1e57098.
+Owns the rules of llama_kv_cache_dsv4 about earlier states. Rows of compressed keys are found by position, so they need
+no map. Must never know cells. All `file:line` references are llama-kv-cache-dsv4.cpp of llama.cpp 0c1e57098.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from kvdesk.cache.batch import Ubatch
 
 
 class CompressedStates:
-    """By sequence: `back`, how many of its tokens were removed whose state is only put back by its next decode
-    (rs_idx); `kept`, how many earlier states there are.
+    """By sequence: `back`, how many tokens were removed whose state is put back only by the next decode (rs_idx);
+    `kept`, how many earlier states exist.
     """
 
     def __init__(self, n_seq_max: int, n_rs_seq: int = 0) -> None:
@@ -22,11 +22,11 @@ class CompressedStates:
         self.kept = [0] * n_seq_max
 
     def removable(self, seq_id: int) -> int:
-        """How many of the sequence's last tokens can be removed so that its right state is left. Read-only."""
+        """How many of the sequence's last tokens can be removed and leave a correct state. Read-only."""
         return 0 if self.back[seq_id] else self.kept[seq_id]
 
     def forget(self, sequences: Iterable[int]) -> None:
-        """These hold nothing any more, or what is saved with no earlier states (:1730). Changes the cache."""
+        """These sequences now hold nothing, or a saved state without earlier states (:1730). Changes the cache."""
         for s in sequences:
             self.back[s] = self.kept[s] = 0
 
@@ -34,7 +34,7 @@ class CompressedStates:
         """Whether the window removes the sequence, whose last position is `pos_max`, from [p0, p1) (:1458-1504).
 
         Changes the cache. False, with nothing changed: only all of it can be removed, or up to `n_rs_seq` tokens at its
-        end, once until its next decode.
+        end, once before its next decode.
         """
         n_seq_max = len(self.back)
         if p1 >= 0 or (p0 > 0 and not 0 <= seq_id < n_seq_max):
@@ -49,12 +49,12 @@ class CompressedStates:
         return True
 
     def begin(self, ubatches: Iterable[Ubatch]) -> None:
-        """A batch has its cells: a state that was gone back from counts as put in its place (:1711). Changes."""
+        """A batch has its cells, so a state that was gone back from counts as put in place (:1711). Changes."""
         if self.n_rs_seq:
             for s in {s for ubatch in ubatches for s in ubatch.seq_id_unq}:
                 self.back[s] = self.kept[s] = 0
 
     def compute(self, ubatch: Ubatch) -> None:
-        """An ubatch is computed: the state before each of its tokens is kept (:679-721). Changes the cache."""
+        """An ubatch was computed: the states before its tokens are kept (:679-721). Changes the cache."""
         for s in ubatch.seq_id_unq if self.n_rs_seq else ():
             self.kept[s] = min(ubatch.n_seq_tokens, self.n_rs_seq)

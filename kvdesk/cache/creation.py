@@ -1,7 +1,7 @@
-"""The engine's log of the making of a context's memory: the real numbers of caches, cells and layers.
+"""Reads the engine's log of making a context's memory: the real numbers of caches, cells and layers.
 
-Owns the parsing of those lines and their comparison with our plan, so that a model whose memory class we have misjudged
-is noticed before the first token. Must never know the mirror. llama-kv-cache.cpp:300, llama-memory-recurrent.cpp:118.
+Owns parsing those lines and comparing them with the plan, so that a misjudged memory class is noticed before the first
+token. Must never know the mirror. llama-kv-cache.cpp:300, llama-memory-recurrent.cpp:118.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Creation:
 
 
 def parse_creation(messages: Iterable[str]) -> Creation:
-    """Pick the lines out of the log messages of llama_init_from_model; others are skipped."""
+    """Select the lines from the log messages of llama_init_from_model; others are ignored."""
     caches = []
     n_states = 0
     for message in messages:

@@ -1,7 +1,7 @@
-"""The engine's own words about its cells: the lines that LLAMA_KV_CACHE_DEBUG makes it log.
+"""Reads and writes the lines about cells that LLAMA_KV_CACHE_DEBUG makes the engine log.
 
-Owns their parsing, also of other programs' logs, and writing the same text from our cells so that the two can be
-compared character by character (ids from 10 on are ambiguous when read, not when written). Must never know the mirror.
+Owns parsing them, also from other programs' logs, and writing the same text for our cells, to compare the two
+character by character (ids from 10 on are ambiguous only when read). Must never know the mirror.
 llama-kv-cache.cpp:900-963.
 
     level 1   one line per sequence of each ubatch, and the span of every sequence in its stream
@@ -48,14 +48,14 @@ class SlotDump:
 
 
 def parse_log(messages: Iterable[str]) -> list[SlotDump]:
-    """Pick the dumps out of log messages, one string per call of the log callback; other messages are skipped."""
+    """Select the dumps from log messages, one string per call of the log callback; other messages are ignored."""
     reader = DumpReader()
     dumps = [dump for message in messages if (dump := reader.feed(message))]
     return dumps + ([last] if (last := reader.close()) else [])
 
 
 class DumpReader:
-    """The dumps of a log whose messages come one by one."""
+    """Reads the dumps of a log message by message."""
 
     def __init__(self) -> None:
         self._line: FindSlotLine | None = None
@@ -63,7 +63,7 @@ class DumpReader:
         self._spans: list[SpanLine] = []
 
     def feed(self, message: str) -> SlotDump | None:
-        """The dump before this message, if this one begins another."""
+        """The previous dump, if this message begins another."""
         slot = _SLOT.match(message)
         if slot:
             before = self.close()
@@ -79,7 +79,7 @@ class DumpReader:
         return None
 
     def close(self) -> SlotDump | None:
-        """The dump that is complete when nothing more of it comes."""
+        """The last dump, after the end of the log."""
         line, maps, spans = self._line, self._maps, self._spans
         self._line, self._maps, self._spans = None, [], []
         return SlotDump(line, tuple(spans), *(maps if len(maps) == 2 else (None, None))) if line else None
@@ -88,8 +88,8 @@ class DumpReader:
 def read_cells(dump: SlotDump) -> StreamMap | None:
     """The cells that the maps of a dump show; None if it has none or they contradict its line.
 
-    A shared cell (`M`) gets every sequence whose span contains its position, and a cell in a row with an id from 10 on,
-    which cannot be cut into cells, gets none.
+    A shared cell (`M`) gets every sequence whose span contains its position. Cells in a row with an id from 10 on,
+    which cannot be split into cells, get none.
     """
     if dump.sequence_map is None or dump.position_map is None:
         return None
@@ -149,7 +149,7 @@ def _read_positions(text: str, size: int) -> NDArray[np.int32] | None:
 
 
 def _of_columns(signs: NDArray[np.uint8]) -> NDArray[np.int32] | None:
-    """The same of columns that all have five characters: 32,768 cells in a millisecond in place of twenty."""
+    """The same for columns that all have five characters: 32,768 cells take one millisecond instead of twenty."""
     is_digit = (signs >= ord("0")) & (signs <= ord("9"))
     is_free = signs[:, 0] == ord(".")
     is_blank = signs == ord(" ")

@@ -1,7 +1,7 @@
-"""Some cells of a saved state as a separate state, for a context with one sequence: another choice of rows.
+"""Makes a state from some cells of a saved state, for a context with one sequence.
 
-Owns the choosing of rows. K and V stay bit for bit what they were, whatever position a cell is said to have. Must never
-know the engine.
+Owns the selection of rows. K and V stay the same bit for bit, whatever position a cell gets. Must never know the
+engine.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _FIRST = 20  # bytes in front of the first tensor: v_trans, number of layers; it
 _U32 = struct.Struct("<I")
 
 Choice = tuple[NDArray[np.int64], NDArray[np.int32]]
-"""Of one cache: which of the cells that the blob has of a stream, by their rank, ascending, and its position."""
+"""For one cache: ranks of the blob's cells of a stream, ascending, and their positions."""
 
 
 def excerpt(

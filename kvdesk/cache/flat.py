@@ -157,7 +157,7 @@ class Flat:
         return tuple(maps)
 
     def copy(self) -> Flat:
-        """A copy of its own. Read-only."""
+        """An independent copy. Read-only."""
         other = Flat(Shape((), self.shape.words))
         other.shape, other.offsets, other.heads = self.shape, self.offsets, list(self.heads)
         other.pos, other.bits = self.pos.copy(), self.bits.copy()

@@ -1,6 +1,6 @@
-"""The shape of a context's memory before anything is in it: its caches, their cells, their padding.
+"""The shape of a context's memory before it holds anything: its caches, their cells, their padding.
 
-Owns the facts about a model that decide its memory class, and the engine's rounding of the numbers asked for.
+Owns the facts about a model that decide its memory class, and how the engine rounds requested numbers.
 Must never know the engine: numbers come in, numbers go out. All `file:line` references are llama.cpp 0c1e57098.
 """
 
@@ -38,7 +38,7 @@ _OWN_CLASS: dict[str, MemoryKind] = {  # llama-model.cpp:2375ff
     "glm5-next": "hybrid_idx",
     "qwen4exp": "hybrid_idx",
 }
-_OTHER_CLASS = {  # models that draft for another one, and have no cells without it
+_OTHER_CLASS = {  # draft models, which have no cells without the model they draft for
     "dflash": marked("a cache shared with another context"),
     "eagle3": marked("a cache shared with another context"),
     "gemma4-assistant": marked("a cache shared with another context"),
@@ -55,12 +55,12 @@ _SWA_TYPES: dict[str, SwaType] = {"llama4": "chunked"}  # models/llama4.cpp:13; 
 
 @dataclass(frozen=True, slots=True)
 class ModelFacts:
-    """The facts of a model that decide about its memory.
+    """The facts of a model that decide its memory.
 
-    kind            memory class (llama-model.cpp, create_memory); "msa", "dsa" and "dsa_iswa": attention to what an
-                    indexer chooses, whose keys have a cache of as many cells; "hybrid_idx": the indexer's keys lie in
-                    the cells of attention; "dsv4": a window, and states and compressed keys by position; "unknown" is
-                    not mirrored and `reason` says why
+    kind            memory class (llama-model.cpp, create_memory); "msa", "dsa" and "dsa_iswa": attention to cells
+                    chosen by an indexer, whose keys have a cache with as many cells; "hybrid_idx": the indexer's keys
+                    lie in the cells of attention; "dsv4": a window, and states and compressed keys by position;
+                    "unknown" is not mirrored, and `reason` explains why
     n_swa           window in positions, 0 for none
     n_pos_per_embd  1, or 4 with M-RoPE
     can_shift       whether the memory accepts a K-shift at all (llama-kv-cache.cpp:1187); for a sliding-window
@@ -83,18 +83,18 @@ class ModelFacts:
 
     @property
     def has_state(self) -> bool:
-        """Whether a sequence has a state from which no part can be removed but the last tokens (`n_rs_seq`)."""
+        """Whether sequences have a state from which only the last tokens can be removed (`n_rs_seq`)."""
         return self.kind in (*_RECURRENT, "dsv4")
 
     @property
     def has_other_keys(self) -> bool:
-        """Whether there are keys beside those of attention: of an indexer, or compressed ones."""
+        """Whether there are keys besides those of attention: an indexer's, or compressed ones."""
         return self.kind in ("msa", "dsa", "dsa_iswa", "hybrid_idx", "dsv4")
 
 
 @dataclass(frozen=True, slots=True)
 class ContextParams:
-    """The parameters given to the engine (llama_context_params). `n_ctx_train` is taken where `n_ctx` is 0."""
+    """The parameters given to the engine (llama_context_params). `n_ctx` 0 means `n_ctx_train`."""
 
     n_ctx: int = 4096
     n_seq_max: int = 1
@@ -141,7 +141,7 @@ class Geometry:
 
     @property
     def cache_sizes(self) -> tuple[int, ...]:
-        """Cells of each attention cache, in the engine's order. Those that follow another one are left out."""
+        """Cells of each attention cache, in the engine's order, without those that follow another one."""
         return tuple(n for n in (self.n_cells, self.n_cells * self.has_indexer, self.n_window) if n)
 
     @property
@@ -159,12 +159,12 @@ class Geometry:
 
     @property
     def reorders(self) -> bool:
-        """Whether the cells of a saved state can be put elsewhere: not where other bytes of it belong to them too."""
+        """Whether the cells of a saved state can be reordered, because no other bytes of it belong to them."""
         return self.made_sizes == self.cache_sizes
 
     @property
     def has_indexer(self) -> bool:
-        """Whether the keys of an indexer have their own cells."""
+        """Whether the keys of an indexer have separate cells."""
         return self.facts.kind in ("msa", "dsa", "dsa_iswa")
 
     @property
@@ -185,8 +185,8 @@ class Geometry:
 
     @property
     def most_removable(self) -> int:
-        """Tokens of a batch at most that can be removed again right after it, from the end of a sequence; of one with a
-        state the first of the batch must stay.
+        """Most tokens of a batch that can be removed right after it, from the end of a sequence; if sequences have a
+        state, the first token of the batch must stay.
         """
         return self.n_rs_seq if self.has_state else self.n_cells
 

@@ -1,8 +1,8 @@
 """The mirror: the whole memory of a context, moved by the same rules as the engine's.
 
-Owns the order of things in llama_context::decode and the memory classes made of several parts (iswa, dsa, hybrid). An
-indexer whose keys lie in the cells of attention (llama_memory_hybrid_idx) has no map. Call its methods after
-the engine's, with the same arguments. Must never know the engine itself, only its return codes and blobs.
+Owns the order of steps in llama_context::decode, and the memory classes made of several parts (iswa, dsa, hybrid). An
+indexer whose keys lie in the cells of attention (llama_memory_hybrid_idx) has no map. Call its methods after the
+engine's, with the same arguments. Must never know the engine itself, only its return codes and blobs.
 All `file:line` references are llama.cpp 0c1e57098.
 """
 
@@ -41,7 +41,7 @@ PosMax = Callable[[int], int]
 class Mirror:
     """All caches of one context. `operation` counts the operations so far, decodes included.
 
-    capture   keep in every record a copy of the cells as they were before each ubatch, to compare with a level 3 dump
+    capture   keep a copy of the cells before each ubatch in every record, to compare with a level 3 dump
     """
 
     def __init__(self, geometry: Geometry) -> None:
@@ -92,9 +92,9 @@ class Mirror:
         return min(part.seq_pos_max(seq_id) for part in self._parts(self._asked))
 
     def removable(self, seq_id: int) -> int | None:
-        """How many of the sequence's last tokens can be removed so that its right state is left; None: any part of it.
+        """How many of the sequence's last tokens can be removed and leave a correct state; None: any part can.
 
-        Where a sequence has a state only what its last ubatch computed, up to `n_rs_seq` tokens. Read-only.
+        With a state: only what its last ubatch computed, up to `n_rs_seq` tokens. Read-only.
         """
         part = self.states or self.compressed
         if part is None:
@@ -102,13 +102,13 @@ class Mirror:
         return 0 if seq_id in self.unknown else part.removable(seq_id)
 
     def gone_back(self, seq_id: int) -> bool:
-        """Whether tokens of the sequence were removed whose state is only put back by its next decode. Read-only."""
+        """Whether tokens of the sequence were removed whose state is put back only by its next decode. Read-only."""
         part = self.states or self.compressed
         return part is not None and bool(part.back[seq_id])
 
     @property
     def unknown(self) -> set[int]:
-        """Sequences that hold a state of which nobody knows what it is: a decode of theirs was stopped. Read-only."""
+        """Sequences with an unknown state, because a decode of theirs was stopped. Read-only."""
         self._unknown = {s for s in self._unknown if self.seq_pos_max(s) >= 0}
         return self._unknown
 
@@ -147,7 +147,7 @@ class Mirror:
         )
 
     def n_shared(self, seq_id: int) -> int:
-        """Cells of the sequence that others have too; 0 if there are no cells. Read-only."""
+        """Cells of the sequence that others share; 0 if there are no cells. Read-only."""
         if not self.caches:
             return 0
         cells = self.caches[0].cells_of(seq_id)
@@ -177,7 +177,7 @@ class Mirror:
     def tokens_of(self, seq_id: int) -> list[int] | None:
         """Token ids at positions 0, 1, 2, ... of the sequence, up to the first hole, doubled position or unknown token.
 
-        What an incremental prompt may count on. None if there are no cells to tell (recurrent states). Read-only.
+        As much as an incremental prompt can rely on. None if there are no cells (recurrent states). Read-only.
         """
         if not self.caches:
             return None
@@ -188,7 +188,7 @@ class Mirror:
         good = (pos == np.arange(len(pos))) & (token >= 0)
         n = len(good) if good.all() else int(good.argmin())
         if n < len(pos) and n and pos[n] == n - 1:
-            n -= 1  # two cells at the last position: which one is meant cannot be said
+            n -= 1  # two cells at the last position: it is ambiguous which one counts
         tokens: list[int] = token[:n].tolist()
         return tokens
 
@@ -199,10 +199,10 @@ class Mirror:
     ) -> DecodeRecord:
         """Follow a llama_decode call that returned `rc` (llama-context.cpp:1712-1930). Changes the cache.
 
-        rc  0 all placed; 1 no room, what was tried is taken back, a window may have lost cells; -1 nothing happened;
+        rc  0 all placed; 1 no room, attempts are taken back, a window may have lost cells; -1 nothing happened;
             2, -2, -3 stopped while computing: finished ubatches stay, and `pos_max` (llama_memory_seq_pos_max after the
-            call) tells how many they were. With earlier states that may leave a doubt, which `taken_back` resolves: the
-            position by sequence from which on the engine says that it removes the failed ubatch.
+            call) shows how many they were. With earlier states that may be ambiguous; `taken_back` resolves it: by
+            sequence, the position from which on the engine says that it removes the failed ubatch.
         """
         self.operation += 1
         problem = self.check(batch)
@@ -279,8 +279,8 @@ class Mirror:
         """Follow llama_state_set_data. Changes the cache. Raises BlobError, before anything changed, for a bad blob.
 
         Cells go to the front of their stream in the blob's order and the head to 0 (llama-kv-cache.cpp:2468-2523).
-        `carry`: the blob is what this memory holds now, if in another order: token ids and ages go along. `known`: the
-        maps at the moment when the blob was taken, for a blob of some time ago.
+        `carry`: the blob has the current content of this memory, perhaps in another order, so token ids and ages are
+        kept. `known`: the maps when an earlier blob was taken.
         """
         state = blob if isinstance(blob, StateBlob) else parse_state(blob, self.geometry)
         self.operation += 1

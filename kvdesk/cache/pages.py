@@ -1,9 +1,9 @@
-"""The paged overlay: what an allocator with pages would hold and waste on the content that this cache has now.
+"""The paged overlay: what an allocator with pages would hold and waste for this cache's current content.
 
-The allocator is vLLM's (v1, block manager with prefix caching): a sequence's tokens, in order of position, fill pages
-of B slots one after another; a full page is shared by all sequences whose tokens are the same up to its end; a page
-that is not full belongs to one sequence. Pages are of one pool, whatever streams llama.cpp uses. Pure functions on
-frozen views. Must never know the engine: this is a simulation, and whoever shows it says so.
+The allocator is vLLM's (v1, block manager with prefix caching). A sequence's tokens, in order of position, fill pages
+of B slots one after another. A full page is shared by all sequences with the same tokens up to its end; a page that is
+not full belongs to one sequence. All pages form one pool, whatever streams llama.cpp uses. Pure functions on frozen
+views. Must never know the engine: this is a simulation, and the window labels it as one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _NO_PAGES = np.empty(0, dtype=np.int32)
 
 @dataclass(frozen=True, slots=True)
 class SequencePages:
-    """One sequence. `pages`: its page numbers in order; `n_shared` of them other sequences have too.
+    """One sequence. `pages`: its page numbers in order, of which `n_shared` also belong to other sequences.
 
     n_empty  slots of its last page that hold nothing
     """
@@ -72,8 +72,8 @@ class PagedOverlay:
 def paged_overlay(cache: CacheMap, page_size: int) -> PagedOverlay:
     """Pages of `page_size` slots for every sequence of the cache.
 
-    The same token at the same position is the same content; where the token is not known, only the same cell is.
-    Free cells have no page. Raises ValueError for pages without a slot.
+    The same token at the same position is the same content. If the token is unknown, only the same cell is. Free cells
+    have no page. Raises ValueError for a page size below one slot.
     """
     if page_size < 1:
         raise ValueError(f"a page has at least one slot, not {page_size}")
@@ -115,13 +115,13 @@ def paged_overlay(cache: CacheMap, page_size: int) -> PagedOverlay:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Pages:
-    """What `_content` says of a sequence, and the numbers of its pages."""
+    """The `_content` of a sequence, and the numbers of its pages."""
 
     content: NDArray[np.int64]
     numbers: NDArray[np.int32]
 
     def shared_with(self, content: NDArray[np.int64], page_size: int) -> NDArray[np.int32]:
-        """Its pages up to the first that another content differs in or does not fill."""
+        """Its pages up to the first one where another content differs or ends."""
         n = min(self.content.shape[1], content.shape[1])
         differs = np.flatnonzero((self.content[:, :n] != content[:, :n]).any(axis=0))
         n_equal = int(differs[0]) if len(differs) else n

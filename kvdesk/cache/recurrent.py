@@ -1,8 +1,8 @@
 """The recurrent part of a memory: one state per sequence, in as many cells as there are sequences.
 
 Owns the rules of llama_memory_recurrent, and which earlier states of a sequence it keeps (`n_rs_seq`): those between
-the tokens of the ubatch that it computed last. The engine goes back to others too, with whatever lies there. Must never
-know attention cells. All `file:line` references are llama-memory-recurrent.cpp of llama.cpp 0c1e57098.
+the tokens of the last ubatch. The engine also returns to others, whatever they contain. Must never know attention
+cells. All `file:line` references are llama-memory-recurrent.cpp of llama.cpp 0c1e57098.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class StateCell:
 class RecurrentStates:
     """All states. A batch moves the states of its sequences next to each other, so cells change places.
 
-    back: by sequence, how many of its tokens were removed whose state is only put back by its next decode (rs_idx)
+    back: by sequence, how many tokens were removed whose state is put back only by the next decode (rs_idx)
     """
 
     def __init__(self, size: int, n_seq_max: int, n_rs_seq: int = 0) -> None:
@@ -39,7 +39,7 @@ class RecurrentStates:
         self.back = [0] * n_seq_max
         self.head = 0
         self.used = 0
-        self._n = 0  # cells from the head on that the last slot has
+        self._n = 0  # cells of the last slot, from the head on
 
     # --- read-only ---------------------------------------------------------------------------------------------------
 
@@ -60,7 +60,7 @@ class RecurrentStates:
         return max((len(cell.seq_ids) for cell in self.cells if seq_id in cell.seq_ids), default=0)
 
     def removable(self, seq_id: int) -> int:
-        """How many of the sequence's last tokens can be removed so that its right state is left. Read-only."""
+        """How many of the sequence's last tokens can be removed and leave a correct state. Read-only."""
         tail = self.cells[seq_id].tail
         alone = tail >= 0 and len(self.cells[tail].seq_ids) == 1
         return self.cells[tail].kept if alone and not self.back[seq_id] else 0
@@ -93,7 +93,7 @@ class RecurrentStates:
     def seq_rm(self, seq_id: int, p0: int, p1: int) -> bool:
         """Remove a sequence's state, if [p0, p1) covers it from the start (:153-243). Changes the cache.
 
-        The end of a sequence, of up to `n_rs_seq` tokens, is removed by going back to an earlier state; only once until
+        At the end of a sequence, up to `n_rs_seq` tokens can be removed by going back to an earlier state, once before
         its next decode. False, with nothing changed: no other part can be removed, and seq_id -1 is never accepted.
         """
         p0, p1 = clip_range(p0, p1)
@@ -180,8 +180,8 @@ class RecurrentStates:
     def compute(self, ubatch: Ubatch) -> None:
         """What the graph of an ubatch does to earlier states, once it has its slot. Changes the cache.
 
-        Where a sequence was gone back its state is put in its place (s_copy, :1345), and those after each token but the
-        last are kept (models/delta-net-base.cpp:575: what an ubatch of fewer tokens does not write stays as it was).
+        After a sequence was gone back, its state is put in place (s_copy, :1345). The states after each token but the
+        last are kept (models/delta-net-base.cpp:575; what a shorter ubatch does not write stays as it was).
         """
         if not self.n_rs_seq:
             return
@@ -214,7 +214,7 @@ class RecurrentStates:
     # --- private -----------------------------------------------------------------------------------------------------
 
     def _go_back(self, seq_id: int, p0: int) -> bool:
-        """Back to the state before position `p0`, whether that is kept or not (:190-205)."""
+        """Back to the state before position `p0`, whether it is kept or not (:190-205)."""
         cell = self.cells[self.cells[seq_id].tail]
         n = cell.pos - p0 + 1
         if self.back[seq_id] or n > self.n_rs_seq:
@@ -275,7 +275,7 @@ class RecurrentStates:
         return low, high
 
     def _swap(self, dst: int, src: int) -> None:
-        """Exchange two cells and whoever points at them (:588-608)."""
+        """Exchange two cells and all references to them (:588-608)."""
         if dst == src:
             return
         a, b = self.cells[dst], self.cells[src]

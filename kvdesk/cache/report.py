@@ -1,4 +1,4 @@
-"""The report of a mismatch between mirror and engine as a file, with the operations before it.
+"""Writes the report of a mismatch between mirror and engine to a file, with the operations before it.
 
 Owns the words of operations and the layout of the report. Must never know the engine: everything comes in as values.
 """
@@ -50,7 +50,7 @@ class History:
         self._entries: deque[tuple[int, str, Batch | None]] = deque(maxlen=most)
 
     def add(self, operation: int, words: str, batch: Batch | None = None) -> None:
-        """Remember operation number `operation`; `words` is the call, or what became of `batch`."""
+        """Remember operation number `operation`; `words`: the call, or the result of `batch`."""
         self._entries.append((operation, words, batch))
 
     def words(self) -> tuple[str, ...]:

@@ -29,13 +29,13 @@ def sequence_file(tokens: Sequence[int], blob: Blob) -> bytes:
 
 
 def read_sequence_file(data: bytes, seq_id: int) -> tuple[list[int], bytes]:
-    """(tokens, the blob as the engine takes it for `seq_id`). Raises BlobError; the blob itself is not looked into."""
+    """(tokens, the blob for `seq_id` as the engine accepts it). Raises BlobError; the blob itself is not checked."""
     if len(data) < _HEAD.size:
-        raise BlobError(tr("The file is no saved state of a sequence."))
+        raise BlobError(tr("The file is not the saved state of a sequence."))
     magic, version, n_words = _HEAD.unpack_from(data)
     end = _HEAD.size + 4 * n_words
     if magic != _MAGIC or version != _VERSION or end > len(data):
-        raise BlobError(tr("The file is no saved state of a sequence."), f"{magic:08x}, version {version}")
+        raise BlobError(tr("The file is not the saved state of a sequence."), f"{magic:08x}, version {version}")
     words = np.frombuffer(data, "<i4", n_words, _HEAD.size).tolist()
     return read_token_words(words), _BLOB_HEAD.pack(SEQ_MAGIC, seq_id) + data[end:]
 

@@ -15,8 +15,8 @@ _SIGNS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
 def signs(cells: StreamMap, per_sign: int) -> Iterator[str]:
-    """A sign for every `per_sign` cells of a stream with all its columns: `.` all free, a sequence's own sign, `M` for
-    cells of several, `?` for those of an unknown one, `#` for a sequence above 35.
+    """One sign for every `per_sign` cells of a stream with all its columns: `.` all free, a sequence's own sign, `M`
+    for cells of several sequences, `?` for an unknown one, `#` for sequences above 35.
     """
     for first in range(0, cells.size, per_sign):
         part = slice(first, first + per_sign)

@@ -1,4 +1,4 @@
-"""Frozen views of the cache: what crosses threads and what the inspector draws. Read-only values."""
+"""Frozen, read-only views of the cache, which cross threads and which the inspector draws."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kvdesk.values import dataclass
 
 SeqId = NewType("SeqId", int)
 CacheName = Literal["kv", "indexer", "base", "window"]
-"""An attention cache: "kv" of a plain model, with "indexer" where attention chooses cells; "base" and "window"."""
+"""An attention cache: "kv" of a plain model, with "indexer" if attention chooses cells; "base" and "window"."""
 
 VerificationState = Literal["verified", "mirrored", "mismatch"]
 
@@ -22,11 +22,11 @@ class Verification:
     """How far the map can be trusted.
 
     verified   the engine's own numbers agreed at operation `operation`
-    mirrored   operations have happened since the engine last said anything (`operation` is the last proof, 0 never)
-    mismatch   the engine said something else at `operation`; `detail` says what: "map not verified"
+    mirrored   operations have happened since the engine last confirmed it (`operation` is the last proof, 0 never)
+    mismatch   the engine contradicted the map at `operation`; `detail` explains it: "map not verified"
 
-    `detail` also says what could not be proved where the state is not "mismatch". `rebuilt_at`: the operation at which,
-    after a mismatch, the map was last taken from the engine's own state; 0 never.
+    `detail` also explains what could not be proved if the state is not "mismatch". `rebuilt_at`: the operation at which
+    the map was last rebuilt from the engine's own state after a mismatch; 0 never.
     """
 
     state: VerificationState
@@ -49,7 +49,7 @@ class Columns:
 @dataclass(frozen=True, slots=True, eq=False)
 class StreamMap:
     """The cells of one stream of one attention cache. Arrays have one entry per cell up to the high-water mark, and
-    must not be written to: what lies beyond is empty, and at 131,072 cells copying it would cost 1.5 ms a view.
+    must not be modified. Later cells are empty; copying them would cost 1.5 ms per view at 131,072 cells.
 
     pos       int32, -1 if the cell is empty
     seq_bits  uint64 of shape (size, words): bit s%64 of word s//64 set when sequence s holds the cell
@@ -57,7 +57,7 @@ class StreamMap:
     written_at_op  int64, number of the operation that wrote the cell, 0 if empty
     size      cells of the stream
     head      where the next slot search starts; used: non-empty cells; high_water: last non-empty index + 1
-    shifted   bool, cells that have moved and whose K is rotated before the next decode; None if there is none
+    shifted   bool, moved cells whose K is rotated before the next decode; None if there are none
     """
 
     pos: NDArray[np.int32]

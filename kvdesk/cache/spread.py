@@ -1,6 +1,6 @@
-"""A state blob whose cells come back to the indices that they had: llama.cpp puts those of a state to the front.
+"""A state blob whose cells return to their former indices, although llama.cpp puts the cells of a state to the front.
 
-Fillers stand where the holes were, at positions that no sequence has; whoever sets the blob removes them again. Owns
+Fillers take the place of holes, at positions that no sequence has, and must be removed after restoring the blob. Owns
 the fillers and the moving of bytes. Must never know the engine.
 """
 
@@ -24,8 +24,8 @@ _TENSORS_HEAD = 8  # v_trans, number of layers: all there is where no layer uses
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Spread:
-    """A blob for llama_state_set_data, and the maps as they are then. `fillers`: (sequence, first position) of those
-    that are to be removed.
+    """A blob for llama_state_set_data, and the maps that result. `fillers`: (sequence, first position) of those to be
+    removed.
     """
 
     blob: Blob
@@ -50,9 +50,9 @@ def spread_size(blob: Blob, maps: Sequence[CacheMap], geometry: Geometry) -> int
 def spread_blob(
     blob: Blob, maps: Sequence[CacheMap], geometry: Geometry, *, make_room: Callable[[int], Blob] = bytearray
 ) -> Spread:
-    """The state of `blob` with every cell where it is in `maps`: those of the moment when the blob was taken.
+    """The state of `blob` with every cell where it is in `maps`, which belong to the moment when the blob was taken.
 
-    Written to memory from `make_room`, which is told its size. Raises BlobError if the two do not belong together.
+    Written to memory from `make_room`, which gets its size. Raises BlobError if the two do not belong together.
     """
     state = parse_state(blob, geometry)
     if [len(streams) for streams in state.caches] != [len(cache.streams) for cache in maps]:
@@ -81,7 +81,7 @@ def spread_blob(
 
 
 class _Writer:
-    """Copies `source` to `target` but for what is put in its place."""
+    """Copies `source` to `target`, except for replaced parts."""
 
     def __init__(self, source: NDArray[np.uint8], target: NDArray[np.uint8]) -> None:
         self.source, self._target = source, target
@@ -89,12 +89,12 @@ class _Writer:
         self.at = 0  # in the source
 
     def copy_to(self, end: int) -> None:
-        """All of the source that was not read yet, up to `end`."""
+        """Copy the source from its current position up to `end`."""
         self.room(end - self.at)[:] = self.source[self.at : end]
         self.at = end
 
     def skip_to(self, end: int) -> None:
-        """Something else is written for what comes before `end`."""
+        """Skip the source up to `end`, because something else is written instead."""
         self.at = end
 
     def room(self, n_bytes: int) -> NDArray[np.uint8]:
@@ -104,7 +104,7 @@ class _Writer:
 
 
 def _write_stream(writer: _Writer, stored: StreamBlob, cells: StreamMap, filler: _Filler, geometry: Geometry) -> None:
-    """One stream, from the number of its cells on: the writer is there."""
+    """One stream; the writer is at its number of cells."""
     used, n = np.flatnonzero(cells.pos != -1), len(cells.pos)
     at = writer.at
     writer.room(4)[:] = np.frombuffer(np.uint32(n).tobytes(), dtype=np.uint8)
@@ -171,13 +171,13 @@ def _size(blob: Blob, maps: Sequence[CacheMap], state: StateBlob, geometry: Geom
 
 
 def _words(stored: StreamBlob, geometry: Geometry) -> NDArray[np.int64]:
-    """Of each row of the table."""
+    """Words in each row of the table."""
     ext = _EXT_WORDS if geometry.facts.cell_ext else 0
     return np.array([2 + ext + len(ids) for ids in stored.seq_ids], dtype=np.int64)
 
 
 def _end(at: int, stored: StreamBlob, geometry: Geometry) -> int:
-    """Where a stream ends that begins at `at`, with the number of its cells."""
+    """The end of a stream that begins, with its number of cells, at `at`."""
     if not stored.n_cells:
         return at + 4
     if stored.sections:

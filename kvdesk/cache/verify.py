@@ -1,6 +1,6 @@
-"""Comparing the mirror with what the engine says: its log lines, its maps, its state blob, its spans of positions.
+"""Compares the mirror with the engine: its log lines, its maps, its state blob, its spans of positions.
 
-Pure functions: None if both sides agree, else the first `Difference`, both sides in words. Must never know how the
+Pure functions: None if both sides agree, else the first `Difference`, with both sides in words. Must never know how the
 engine is asked.
 """
 
@@ -22,7 +22,7 @@ from kvdesk.values import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Where mirror and engine part. `cell` -1: not about one cell. Both sides are words for a person."""
+    """Where mirror and engine differ. `cell` -1: not about one cell. Both sides are words for the user."""
 
     what: str
     mirror: str
@@ -89,7 +89,7 @@ def compare_seq_blob(mirror: Mirror, seq_id: int, blob: StateBlob) -> Difference
 
 
 def compare_spans(mirror: Mirror, pos_min: Callable[[int], int], pos_max: Callable[[int], int]) -> Difference | None:
-    """llama_memory_seq_pos_min and _max of every sequence. Cheap: for after every operation."""
+    """llama_memory_seq_pos_min and _max of every sequence. Cheap enough for every operation."""
     for s in range(mirror.geometry.n_seq_max):
         ours, theirs = (mirror.seq_pos_min(s), mirror.seq_pos_max(s)), (pos_min(s), pos_max(s))
         if ours != theirs:
@@ -126,7 +126,7 @@ def _compare_slot(state: SlotState, dump: SlotDump, i: int) -> Difference | None
 
 
 def _compare_text(ours: str, theirs: str, cells: StreamMap, what: str) -> tuple[str, str, str, int] | None:
-    """First cell whose column differs. Up to there both texts are the same, so our own columns give its index."""
+    """The first cell whose column differs. Up to there both texts are equal, so our own columns give its index."""
     if ours.rstrip("\n") == theirs.rstrip("\n"):
         return None
     at = next((i for i, (a, b) in enumerate(zip(ours, theirs, strict=False)) if a != b), min(len(ours), len(theirs)))

@@ -36,13 +36,14 @@ UNIFIED, STREAMS = marked("unified"), marked("streams")
 TOGETHER, IN_TURN = marked("together"), marked("in turn")
 COUNTS = (1, 2, 4, 8)
 WRITERS = 4
-"""Answers that are under way when a prompt comes."""
+"""Answers that are being written when a prompt comes."""
 REFUSED = marked("refused")
 MUCH = 1.15
-"""Ratio of times from which one way is said to be better than another."""
+"""Ratio of times from which one way counts as better than another."""
 SLIGHTLY_MORE, MORE = 1.03, 1.3
-"""Ratios of tokens a second from which several chats in one batch are said to write slightly more, and more. On one
-thread 1.1 to 1.16 were measured with the embedded model: far from both, so that the verdict stays."""
+"""Ratios of tokens a second from which several chats in one batch count as writing slightly more, and more. On one
+thread 1.1 to 1.16 were measured with the embedded model, far from both, so the verdict is stable.
+"""
 
 CAME, SHORTEST = marked("as they came"), marked("shortest first")
 LONGEST, EACH = marked("longest first"), marked("a piece of each")
@@ -58,7 +59,7 @@ PIECES = {ALONE: 4, MIXED: 4, SMALL: 16}
 """Into how many pieces the prompt is cut."""
 
 ENOUGH = 100
-"""Values of which P95 and P99 are told: of fewer, P99 lies between the two longest."""
+"""Fewest values for P95 and P99; with fewer, P99 lies between the two longest."""
 NOT_TOLD = "–"
 
 PARAMETERS = (
@@ -324,7 +325,7 @@ def _said(streams: Figure | None) -> str:
     if streams is None:
         return tr("{n} chats in one batch write {gain} times as many tokens a second as in turn.")
     return tr(
-        "{n} chats in one batch write {gain} times as many tokens a second as in turn, and in streams of their own "
+        "{n} chats in one batch write {gain} times as many tokens a second as in turn, and in separate streams "
         "{streams} times as many as in one cache."
     )
 

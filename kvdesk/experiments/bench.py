@@ -1,4 +1,4 @@
-"""What a measurement works with: the model, bare contexts, whole engines, token ids, and rounds on a busy machine."""
+"""Tools of a measurement: the model, bare contexts, whole engines, token ids, and rounds on a busy machine."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ from kvdesk.protocol.model import LocalFile
 from kvdesk.settings import CachePolicy, ContextSettings
 
 MOST_REPEATED = 3
-"""Rounds that are added at most because others computed."""
+"""Most rounds that are added because other programs computed."""
 ONE_THREAD = {"n_threads": 1, "n_threads_batch": 1}
-"""Settings of an experiment: a second thread makes ratios no truer, and waits for the first where a core is taken."""
+"""Settings of an experiment. A second thread makes ratios no more accurate, and waits if a core is busy."""
 STEADY = CachePolicy(follow_load=False, save_idle_requests=False)
-"""The number of threads stays: it changes the order of sums, and scenarios compare texts token for token. Idle chats
-stay too: a scenario says itself what is in the cache.
+"""The number of threads stays the same, because it changes the order of sums, and scenarios compare texts token for
+token. Idle chats stay too, because a scenario decides what is in the cache.
 """
 
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """As in the window no garbage is looked for between two tokens."""
+    """No garbage collection inside the block, as in the window between two tokens."""
     collects = gc.isenabled()
     gc.collect()
     gc.disable()
@@ -52,9 +52,9 @@ def uncollected() -> Iterator[None]:
 
 
 class Bench:
-    """settings: of the largest context of the measurement; values: its parameters; text: what it reads; journal: whose
-    history it takes, None for its own; tell_cells: gets the cells of its contexts a few times a second; say: gets a
-    line for the person. The model is loaded when it is first asked for.
+    """settings: of the largest context of the measurement; values: its parameters; text: what it reads; journal: the
+    history to use, None for a generated one; tell_cells: gets the cells of its contexts a few times a second; say: gets
+    a line for the user. The model is loaded at its first use.
 
     audits: the state of every engine's map when it was closed
     """
@@ -102,9 +102,9 @@ class Bench:
     def engine(
         self, policy: CachePolicy = STEADY, folder: Path | None = None, settings: ContextSettings | None = None
     ) -> Iterator[HeadlessEngine]:
-        """A fresh engine with the model loaded; its whole cache is audited at the end, then it is closed.
+        """A fresh engine with the model loaded. Its whole cache is audited at the end, then it is closed.
 
-        No garbage is looked for meanwhile.
+        No garbage collection happens meanwhile.
         """
         with uncollected(), closing(HeadlessEngine()) as headless:
             headless.do(UsePolicy(policy, folder))
@@ -137,12 +137,12 @@ class Bench:
             context.close()
 
     def show(self, snapshot: CacheSnapshot) -> None:
-        """Have these cells seen where the experiment is watched."""
+        """Show these cells where the experiment is watched."""
         if self._tell_cells is not None and snapshot.maps:
             self._tell_cells(CellsSeen.of(snapshot.operation, snapshot.maps))
 
     def tokens(self, n: int) -> list[int]:
-        """Token ids drawn at random: the same ones for the same seed, with any model and without any text."""
+        """Random token ids: the same for the same seed, with any model and without any text."""
         n_vocab = self.model.vocab.n_tokens
         return [int(token) for token in self._random.integers(min(3, n_vocab - 1), n_vocab, n)]
 
@@ -151,8 +151,8 @@ class Bench:
         return int(self.values[key])
 
     def rounds(self, n: int) -> Iterator[int]:
-        """Numbers from 0 on: `n` rounds, and up to `MOST_REPEATED` more when others computed during more than a third
-        of those done. Every round stays: the interval gets wider by what was disturbed, and narrower by number.
+        """Numbers from 0 on: `n` rounds, and up to `MOST_REPEATED` more if other programs computed during more than a
+        third of them. Every round counts: disturbances widen the interval, more rounds narrow it.
         """
         at, first = 0, len(self._others)
         while at < n or (at < n + MOST_REPEATED and self._disturbed(first) * 3 > at):

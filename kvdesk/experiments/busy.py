@@ -1,4 +1,4 @@
-"""Processes that compute all the time: what an experiment sets beside itself where the load is the question."""
+"""Processes that compute all the time, for experiments about the load."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ START_S = 0.5  # until a busy process computes
 
 @contextmanager
 def busy_processes(n: int) -> Iterator[None]:
-    """So many of them, which compute when it is entered and are dead at the end. Raises OSError."""
+    """`n` of them, which compute when the block begins and are dead after it. Raises OSError."""
     with ExitStack() as stack:
         for _ in range(n):
             stack.enter_context(Child(child_command("--busy"), stdout="ignored"))
@@ -23,7 +23,7 @@ def busy_processes(n: int) -> Iterator[None]:
 
 
 def child_main(_parent: Parent, _argv: Sequence[str]) -> int:
-    """Such a process."""
+    """The main function of such a process."""
     number = 0
     while True:
         number = (number * 1_103_515_245 + 12_345) % (1 << 31)

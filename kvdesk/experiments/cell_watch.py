@@ -1,4 +1,4 @@
-"""Follows the cells of an experiment's contexts by the rules of the cache, to be watched and recorded while it runs."""
+"""Follows the cells of an experiment's contexts by the rules of the cache, for watching and recording."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from kvdesk.protocol.experiment_cells import CellsSeen
 from kvdesk.translation import tr
 
 INTERVAL_S = 0.25
-"""Between two maps that are told: it is no part of what is timed, but takes the same core."""
+"""Between two reported maps. It is not part of the measured time, but uses the same core."""
 
 
 class CellWatch:
-    """Of one context. `tell` gets its cells, now and then; record: every call is written down.
+    """Watches one context. `tell` gets its cells now and then; record: every call is recorded.
 
-    An experiment may do what the rules do not foresee. From a call on that the engine has answered otherwise than the
-    rules say, nothing is told any more.
+    An experiment may do things that the rules do not cover. After the first call that the engine answers differently,
+    nothing more is reported.
     """
 
     _told_at = 0.0  # by all contexts of the process
@@ -33,9 +33,9 @@ class CellWatch:
 
     @property
     def mirror(self) -> Mirror:
-        """The cells now; only to be read. Raises ContextError if they are not known."""
+        """The current cells, read-only. Raises ContextError if they are unknown."""
         if self._mirror is None:
-            raise ContextError(tr("The cells of this context did not follow the rules that kvdesk knows."))
+            raise ContextError(tr("The cells of this context did not follow the rules known to kvdesk."))
         return self._mirror
 
     def recording(self) -> Recording:
@@ -47,7 +47,7 @@ class CellWatch:
         return self._journal.recording()
 
     def follow(self, call: Callable[[Mirror], bool | None], text: str = "", seconds: float = 0.0) -> None:
-        """`call` does to the mirror what has been done to the context; False if the engine did otherwise.
+        """Apply a call of the context to the mirror with `call`; that returns False if the engine did something else.
 
         text: llama.cpp's call, which took `seconds`.
         """

@@ -1,6 +1,6 @@
-"""The process an experiment runs in: it loads the model itself, and whatever happens to it costs nothing.
+"""The child process of an experiment: it loads the model itself, and a crash affects nothing else.
 
-Gets a request as its argument and says events.
+Gets a request as its argument and sends events.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from kvdesk.protocol.experiment import (
 from kvdesk.translation import tr
 
 MOST_TEXT = 1 << 20
-"""Bytes of a text file that are read: far more than an experiment takes."""
+"""Bytes read from a text file, far more than any experiment needs."""
 
 
 def child_main(parent: Parent, argv: Sequence[str]) -> int:
@@ -54,7 +54,7 @@ def child_main(parent: Parent, argv: Sequence[str]) -> int:
         event = Failed(str(error), error.detail)
         say(event)
     except MemoryError:
-        event = Failed(tr("The experiment needs more memory than there is."))
+        event = Failed(tr("The experiment needs more memory than is available."))
         say(event)
     return 0 if isinstance(event, Finished) else 2
 
@@ -90,7 +90,7 @@ def run(request: Request, say: Callable[[ExperimentEvent], None]) -> Iterator[Ex
 
 
 def read_text(path: Path) -> str:
-    """A person's own text: the first `MOST_TEXT` bytes of a file. Raises UserError."""
+    """The user's own text: the first `MOST_TEXT` bytes of a file. Raises UserError."""
     try:
         with paths.open_regular(path) as file:
             return file.read(MOST_TEXT).decode("utf-8", "replace")
@@ -99,7 +99,7 @@ def read_text(path: Path) -> str:
 
 
 def machine() -> dict[str, str]:
-    """What the numbers depend on."""
+    """Facts about the machine that the numbers depend on."""
     import psutil
 
     from kvdesk.backends.local.llama.binding import engine_version

@@ -49,8 +49,7 @@ KEYS = ("times", "cells", "most", "n_kv", "runs")
 ROW_BYTES = "bytes of a cell"
 
 MUCH = 0.05
-"""Share of the time waited from which compaction is said to pay, where its interval is below all of it too."""
-"""Tokens that are expected before the cache changes by itself, as kvdesk expects them."""
+"""Share of the time waited from which compaction counts as worthwhile, if its interval is also below all of it."""
 
 PARAMETERS = (
     Parameter("turns", marked("Turns"), 60, 4, 1000, 24, marked("Questions and answers in a day")),
@@ -60,8 +59,8 @@ PARAMETERS = (
               marked("Loaded from saved states in the morning")),
     Parameter("longest", marked("The longest of them"), 1280, 16, 16384, 800, marked("Tokens; the others are shorter")),
     Parameter("deleted", marked("Turns before a chat is deleted"), 4, 1, 1000, 2, marked("Which leaves holes")),
-    Parameter("prompt", marked("Question"), 24, 2, 1024, 16, marked("Tokens of a middle question")),
-    Parameter("answer", marked("Answer"), 24, 2, 1024, 12, marked("Tokens of a middle answer")),
+    Parameter("prompt", marked("Question"), 24, 2, 1024, 16, marked("Tokens of a typical question")),
+    Parameter("answer", marked("Answer"), 24, 2, 1024, 12, marked("Tokens of a typical answer")),
     Parameter("flash_attention", marked("Flash attention"), 0, 0, 1, 0, marked("1: on")),
     Parameter("rounds", marked("Days"), 5, 2, 30, 3, marked("Each with other chats, once with every policy")),
 )  # fmt: skip
@@ -84,7 +83,7 @@ def _settings(values: Values) -> ContextSettings:
 
 def _measure(bench: Bench) -> Iterator[Progress | Sample]:
     if bench.whole("yesterday") > bench.whole("chats"):
-        raise UserError(tr("There are more chats of yesterday than sequences: choose a larger number of sequences."))
+        raise UserError(tr("There are more of yesterday's chats than sequences: choose more sequences."))
     journal = _of_journal(bench)
     states: States = {}
     texts: list[list[int]] = []
@@ -96,8 +95,8 @@ def _measure(bench: Bench) -> Iterator[Progress | Sample]:
 
 
 def _same_day(bench: Bench, history: History, number: int, states: States) -> Iterator[Progress | Sample]:
-    """The day with every policy, each on a separate context. They take turns after each question, another one first
-    each time: a machine whose speed wanders changes them all alike.
+    """The day with every policy, each on a separate context. They take turns after each question, starting with another
+    one each time, so that a machine with varying speed affects all of them equally.
     """
     with ExitStack() as stack:
         days = [

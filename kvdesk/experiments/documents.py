@@ -42,8 +42,8 @@ READ_AGAIN: Final = (0, 8, 32)
 ALL: Final = -1
 """In the place of a number of them."""
 FASTER, AGREE = 10.0, 0.96
-"""A spliced document holds where its first token comes so many times as fast as that of one that was read, and so many
-of the answers are the same: 48 of 50.
+"""A splice counts as a success if the first token comes this many times as fast as after reading the document, and this
+share of the answers is the same (48 of 50).
 """
 WRITTEN: Final = 64
 """Tokens of an answer whose divergence is measured."""
@@ -101,7 +101,7 @@ class _Chat(NamedTuple):
             return
         context.restore(1, self.state, self.before + self.document)
         if not context.remove(1, 0, len(self.before) + n):
-            raise RefusedCall(tr("This memory cannot give back a part of a sequence."))
+            raise RefusedCall(tr("This memory cannot remove a part of a sequence."))
         if by := start - len(self.before):
             context.shift(1, len(self.before) + n, by)
         context.copy(1, 0)
@@ -178,7 +178,7 @@ def _first_chat(bench: Bench, context: RawContext) -> _Chat:
 
 def _taken_back(context: RawContext, end: int) -> None:
     if not context.remove(0, end, -1):
-        raise RefusedCall(tr("This memory cannot give back a part of a sequence."))
+        raise RefusedCall(tr("This memory cannot remove a part of a sequence."))
 
 
 def _answered(context: RawContext, asked: Sequence[int], end: int) -> int:

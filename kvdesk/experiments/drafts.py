@@ -114,14 +114,14 @@ def _batch(context: RawContext, tokens: Sequence[int], start: int) -> float:
 def _remove(context: RawContext, start: int) -> None:
     """Raises ContextError if this memory cannot give back a part."""
     if not context.remove(0, start, -1):
-        raise ContextError(tr("This memory cannot give back what was guessed wrong."))
+        raise ContextError(tr("This memory cannot remove wrong guesses."))
 
 
 def _written(
     bench: Bench, context: RawContext, way: str, held: float, size: DraftSize, number: int
 ) -> Iterator[Sample]:
-    """Seconds of a token, of so many that are written behind the depth and removed again. The luck of a round is the
-    same for all ways that guess.
+    """Seconds per token for `n` tokens that are written after the depth and removed again. All ways that guess have the
+    same luck in a round.
     """
     luck = random.Random(f"{bench.seed} {number} {held}")
     depth, most = bench.whole("depth"), bench.whole("tokens")

@@ -1,8 +1,8 @@
 """Whether a model forgets what is removed from its cache: the next token after a question about it, three ways.
 
-Each fact of a text is removed by itself. The cells behind it were computed while it was there and may hold what it
-said (arXiv 2606.17107): so what the edited cache says is compared with a cache that has never read it, and with one
-from which nothing was removed.
+Each fact of a text is removed separately. The cells after it were computed while it was there and may contain it (arXiv
+2606.17107). So the edited cache is compared with one that has never read the fact, and with one from which nothing was
+removed.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _TOKENS: Final = 14  # of a fact at most, about
 _ASKED: Final = 40  # of a question and of an erratum at most, about
 
 PARAMETERS = (
-    Parameter("facts", marked("Facts"), 40, 2, 40, 8, marked("Of the text; each is removed and asked for by itself")),
+    Parameter("facts", marked("Facts"), 40, 2, 40, 8, marked("Of the text; each is removed and asked for separately")),
 )
 
 
@@ -160,7 +160,7 @@ def _said(context: RawContext, more: Sequence[int]) -> NDArray[np.float64]:
     context.read(more, n)
     said = context.logits().astype(np.float64)[None]
     if not context.remove(0, n, -1):
-        raise RefusedCall(tr("This memory cannot give back a part of a sequence."))
+        raise RefusedCall(tr("This memory cannot remove a part of a sequence."))
     return said
 
 

@@ -225,9 +225,7 @@ EXPERIMENT = Experiment(
     id="fragmentation",
     title=marked("Fragmentation"),
     question=marked("Does a scattered cache slow down, and does compaction help?"),
-    supposed=marked(
-        "Cells marked unused are scattered over the buffer, are read all the same, and have to be tidied up."
-    ),
+    supposed=marked("Cells marked unused are scattered over the buffer, are still read, and must be tidied up."),
     parameters=PARAMETERS,
     settings=lambda values: ContextSettings(
         n_ctx=len(LAYOUTS) * _cells(values), n_seq_max=N_FILLERS + 1, n_batch=256, n_ubatch=64

@@ -49,7 +49,7 @@ since runs of the same program lay at 1.4 to 2.3: a limit among these would give
 MUCH: Final = 1.15
 """Ratio of times from which one way is said to be slower than another."""
 REPEATED: Final = 3
-"""Times that everything is done in a round: the least counts, since others make a copy slower, and never faster."""
+"""Repetitions in a round; the least time counts, because other programs only make a copy slower."""
 BYTES, HIGH_WATER, WRONG = "bytes of the state", "cells up to the last in use", "the map is wrong"
 COPY, COPY_AGAIN, COPY_NEW = marked("memcpy"), marked("memcpy again at once"), marked("memcpy into new memory")
 GET, GET_NEW, GET_TIDY = marked("get"), marked("get into new memory"), marked("get, cells side by side")
@@ -68,7 +68,7 @@ WHOLE: Final[dict[str, tuple[str, ...]]] = {
 }
 """What is done, and the calls without which it cannot be done."""
 OWN: Final = (KEPT, HOT, SWAP_OUT, SWAP_IN)
-"""What kvdesk does by itself: these are judged. Moving one conversation within the cache is tried here only."""
+"""What kvdesk does automatically, which is judged. Moving one conversation within the cache is only tried here."""
 STAGES = (marked("scattered"), marked("the short one moved"), marked("compacted"))
 
 

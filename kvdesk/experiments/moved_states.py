@@ -194,7 +194,7 @@ class Own:
         return timed(lambda: self._manager.swap_out(self._sequence(LONG)))
 
     def swap_in(self) -> float:
-        """It comes back. Seconds."""
+        """Restore it. Seconds."""
         return timed(lambda: self._manager.swap_in(_name(LONG)))
 
     def move_short(self) -> float:
@@ -231,7 +231,7 @@ def _name(seq_id: int) -> ConversationId:
 
 
 def others_work() -> None:
-    """What was in the processor's caches goes, as when a token was decoded: that reads all weights."""
+    """Replace the content of the processor's caches, as decoding a token does, which reads all weights."""
     int(_others().view(np.uint64).sum())
 
 
@@ -255,7 +255,7 @@ def used_memory(n_bytes: int) -> Bytes:
 
 
 def copied(target: Bytes, source: Bytes, n_threads: int = 1) -> float:
-    """Seconds of a memcpy, in so many parts at the same time."""
+    """Seconds of a memcpy in `n_threads` parallel parts."""
     if n_threads == 1:
         return timed(lambda: np.copyto(target, source))
     parts = list(zip(np.array_split(target, n_threads), np.array_split(source, n_threads), strict=True))
@@ -276,7 +276,7 @@ def _take(source: Bytes, target: Bytes, section: Section, order: NDArray[np.int6
 
 def _accepted(taken: bool) -> None:
     if not taken:
-        raise EngineError(tr("llama.cpp did not take back the state of its own cache."))
+        raise EngineError(tr("llama.cpp did not accept a state that it had saved."))
 
 
 @functools.cache

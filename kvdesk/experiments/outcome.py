@@ -1,4 +1,4 @@
-"""What a benchmark found, as every `kvdesk bench` gives it: figures that are judged, and the numbers behind them."""
+"""The result of a benchmark, as every `kvdesk bench` returns it: judged figures, and the numbers behind them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kvdesk.protocol.experiment import Figure
 
 
 class Outcome(NamedTuple):
-    """figures: each has a bar, and a name that tells its unit; raw: what they were made of."""
+    """figures: each has a bar, and a name with its unit; raw: the underlying numbers."""
 
     figures: Sequence[Figure]
     raw: dict[str, Any]

@@ -43,8 +43,8 @@ PARAMETERS = (
               marked("Of the cache, and slots of the simulated ones")),
     Parameter("chats", marked("Sequences"), 8, 2, 64, 6, marked("Chats in the cache at the same time, at most")),
     Parameter("system", marked("System prompt"), 96, 0, 4096, 64, marked("Tokens that all chats begin with")),
-    Parameter("prompt", marked("Question"), 24, 2, 1024, 20, marked("Tokens of a middle question")),
-    Parameter("answer", marked("Answer"), 24, 2, 1024, 14, marked("Tokens of a middle answer")),
+    Parameter("prompt", marked("Question"), 24, 2, 1024, 20, marked("Tokens of a typical question")),
+    Parameter("answer", marked("Answer"), 24, 2, 1024, 14, marked("Tokens of a typical answer")),
     Parameter("rounds", marked("Days"), 5, 2, 30, 3, marked("Each with other chats")),
 )  # fmt: skip
 

@@ -1,6 +1,6 @@
-"""Runs an experiment in a child process, which can be ended at any moment and may die of anything.
+"""Runs an experiment in a child process, which can be ended at any moment and may crash.
 
-Owns what its messages mean. Knows nothing of what is measured.
+Owns the meaning of its messages. Knows nothing of what is measured.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class ExperimentProcess(Child):
     _cancelled = False
 
     def events(self) -> Iterator[ExperimentEvent]:
-        """What the child tells, as it comes; the last is Finished or Failed, however the child ends."""
+        """The child's events as they come; the last is Finished or Failed, however the child ends."""
         for message in self.messages():
             event = event_from_json(message)
             yield event
@@ -46,13 +46,13 @@ class ExperimentProcess(Child):
         yield Failed(CANCELLED) if self._cancelled else Failed(_how(self.wait()), self.last_words)
 
     def cancel(self) -> None:
-        """End the child at once, whatever it does. May be called from any thread, and again."""
+        """End the child at once, whatever it does. May be called from any thread, and repeatedly."""
         self._cancelled = True
         self.kill()
 
 
 class Recorder:
-    """The events of one run, put together as its record."""
+    """Collects the events of one run into its record."""
 
     def __init__(self, request: Request) -> None:
         self._request = request

@@ -1,6 +1,6 @@
-"""A context without mirror and guards: what llama.cpp itself answers to a call, right or wrong.
+"""A context without mirror and guards, to see how llama.cpp itself answers a call, right or wrong.
 
-Only for the child process of an experiment, which may die of it.
+Only for the child process of an experiment, which may crash.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from kvdesk.translation import tr
 
 
 class Answer(NamedTuple):
-    """rc: of llama_decode; said: what the engine logged; slot: its cells as it began, where it was asked to tell."""
+    """rc: of llama_decode; said: what the engine logged; slot: its cells before the call, if they were logged."""
 
     rc: int
     seconds: float
@@ -41,7 +41,7 @@ class Answer(NamedTuple):
 
     @property
     def refusal(self) -> str:
-        """The engine's first line about a call it refused, in one line; "" when it did not."""
+        """The engine's first line about a refused call; "" if it refused nothing."""
         said = [line for line in self.said if not line.startswith("find_slot")]
         return " ".join(said[0].split()) if self.rc != 0 and said else ""
 
@@ -119,7 +119,7 @@ class RawContext(BareContext):
         return answer._replace(seconds=seconds)
 
     def read(self, tokens: Sequence[int], start: int, seq_id: int = 0) -> Answer:
-        """`append`, where a refused call would be measured as one that was done. Raises ContextError."""
+        """`append`, for when a refused call must not be measured as a completed one. Raises ContextError."""
         return _taken(self.append(tokens, start, seq_id), len(tokens))
 
     def logits(self) -> NDArray[np.float32]:
@@ -197,7 +197,7 @@ class RawContext(BareContext):
         memory = ctypes.create_string_buffer(lib.llama_state_get_size(self.ctx))
         n = lib.llama_state_get_data(self.ctx, _bytes(memory), len(memory))
         if not lib.llama_state_set_data(self.ctx, _bytes(memory), n):
-            raise ContextError(tr("llama.cpp did not take back the state of its own cache."))
+            raise ContextError(tr("llama.cpp did not accept a state that it had saved."))
         seconds = time.perf_counter() - start
         self._follow(lambda mirror: mirror.restore(memory.raw[:n], carry=True).ok, calls.state_set(n), seconds)
         return seconds, 2 * n

@@ -1,8 +1,7 @@
-"""K and V converted to other types in place of reading again: how much faster it is, and what it loses beside that.
+"""Converts K and V to other types instead of reading again, and measures how much faster that is and what it loses.
 
-A text is read with f16. Its state is converted by kvdesk's own way, and set into a context of the other types; another
-context of those types reads the text again. The next tokens are then read behind each and compared with f16's, as
-`kv_types` does it.
+A text is read with f16. kvdesk converts its state and puts it into a context of the other types; another context of
+those types reads the text again. The following tokens are then read in each and compared with f16's, as in `kv_types`.
 """
 
 from __future__ import annotations
@@ -46,7 +45,8 @@ from kvdesk.translation import marked, tr
 
 TARGETS: Final = (CacheType.Q8_0, CacheType.Q4_0)
 FASTER, MOST_KL = 20.0, 1.1
-"""A conversion is to be so many times as fast as reading again, and its divergence at most so many times as large."""
+"""A conversion must be this many times as fast as reading again, and its divergence at most this many times as large.
+"""
 FIRST: Final = 64
 """Tokens of which the first layer is compared."""
 AGAIN, CONVERT, REFUSED = marked("read again"), marked("converted"), marked("refused")

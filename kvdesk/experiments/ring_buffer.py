@@ -80,7 +80,7 @@ def _limit(values: Values) -> int:
 
 
 def _settings(values: Values) -> ContextSettings:
-    """Of both contexts together: one that is as large as the window, one for the whole text and what is told in it."""
+    """For both contexts together: one as large as the window, one for the whole text and its facts."""
     n_ctx, n_batch = int(values["window"] + values["text"]) + 512, max(int(values["message"]) + ASKED, 256)
     return ContextSettings(n_ctx=n_ctx, n_seq_max=1, n_batch=n_batch, n_ubatch=256)
 

@@ -128,9 +128,9 @@ def _answer(values: Values, measured: Measured) -> Result:
     ratios[RECYCLED.name] = recycled
     at, said = refused.get(FRESH.name, (0, ""))
     beyond = at == int(values["n_seq_max"]) + 1
-    limit = tr("Fresh ids for ever are not refused behind n_seq_max.")
+    limit = tr("Fresh ids are not refused beyond n_seq_max.")
     if beyond:
-        limit = tr("Fresh ids for ever are refused behind n_seq_max ({said}).").format(said=said)
+        limit = tr("Fresh ids are refused beyond n_seq_max ({said}).").format(said=said)
     rows = tuple(
         (
             tr(policy.name),
@@ -175,7 +175,7 @@ def _work(values: Values) -> Work:
 EXPERIMENT = Experiment(
     id="seq-ids",
     title=marked("Sequence ids"),
-    question=marked("Should each request get a sequence id of its own, and what happens at n_seq_max?"),
+    question=marked("Should each request get its own sequence id, and what happens at n_seq_max?"),
     supposed=marked(
         "An id that is used again may leave its state in confusion; a fresh one for each request would be safe, as"
         " long as it is below n_seq_max."

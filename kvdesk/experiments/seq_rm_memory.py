@@ -35,7 +35,7 @@ STEPS = (
 FREES = 0.5
 """Share of the K and V of the filled cells from which removal is said to give memory back."""
 LEAST_MB = 1.0
-"""K and V of the filled cells with which that can be told: resident memory changes by some 0.1 MB by itself."""
+"""Fewest MB of K and V that can show it, because resident memory varies by about 0.1 MB anyway."""
 BYTES, CELLS, KV = marked("private resident MB"), marked("cells in use"), marked("K and V MB")
 
 PARAMETERS = (
@@ -138,9 +138,9 @@ def _said(*, known: bool, frees: bool, whole: bool) -> str:
     """
     if not known:
         return tr(
-            "llama_memory_seq_rm leaves {left:.0f} of {filled:.0f} cells in use. Whether it gives memory back cannot "
-            "be told: the {held:.2g} MB of K and V in the filled cells are too little beside what a process's memory "
-            "changes by itself. Choose more tokens, or a larger model."
+            "llama_memory_seq_rm leaves {left:.0f} of {filled:.0f} cells in use. Whether it gives memory back is "
+            "unclear: the {held:.2g} MB of K and V in the filled cells are too few, because a process's memory varies "
+            "anyway. Choose more tokens, or a larger model."
         )
     if frees:
         return tr(

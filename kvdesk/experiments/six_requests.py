@@ -207,9 +207,9 @@ def _request(
 class Row:
     """A program's requests. Ratios and slopes are within one round; slope: in requests of the right way.
 
-    reached    the request that was the last one in some round: fewer than were asked where the program was stopped
-    n_rounds   all of them; n_stopped: those in which it was stopped. These count only where there are no others, and
-               then up to `reached`
+    reached    the last request in some round; fewer than requested if the program was stopped
+    n_rounds   all of them; n_stopped: those in which it was stopped. These count only if there are no others, and then
+               up to `reached`
     """
 
     name: str

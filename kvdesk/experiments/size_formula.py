@@ -108,7 +108,7 @@ def _answer(values: Values, measured: Measured) -> Result:
     right = {name: abs(ratio - 1) <= NEAR for name, ratio in worst.items()}
     layers, heads, kv, head = (int(measured.one(name)) for name in ("layers", "heads", "K/V heads", "head size"))
     if right[HIDDEN]:
-        key, why = "the formula is right", tr("every head has keys and values of its own")
+        key, why = "the formula is right", tr("every head has its own keys and values")
     elif right[KV_HEADS]:
         key, why = "right with K/V heads", tr("{heads} heads share the keys and values of {kv}")
     else:

@@ -345,10 +345,10 @@ def _acts(by: dict[str, list[Sample]]) -> Table:
 REMARKS = (
     marked(
         "A token's time is that of an answer in a new chat beside all others, over one in an empty context without"
-        " kvdesk, before it and after it; a machine that becomes slower by itself changes both."
+        " kvdesk, before it and after it; a machine that becomes slower changes both."
     ),
     marked(
-        "The memory is without saved states and undo, which fill up to limits of their own, and"
+        "The memory is without saved states and undo, which fill up to their own limits, and"
         " without the first {warm:.0%} of the time."
     ),
     marked(

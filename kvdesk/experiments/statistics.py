@@ -23,7 +23,7 @@ STUDENT_T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.2
 than these, the last is a little too many.
 """
 _FEW = 4
-"""Of so many values at most, Student's t gives the interval of the median."""
+"""Up to this number of values, Student's t gives the interval of the median."""
 MOST_NOISE = 0.02
 """A ratio may miss its bar by two of its standard errors, never by more than this: who is exactly as fast as the bar
 would fail every other time.
@@ -31,7 +31,7 @@ would fail every other time.
 SURE = 0.01
 """The standard error of a ratio of speeds that is small enough to judge it."""
 MOST_ROUNDS = 2
-"""So many times the rounds that were asked for are run on a machine that is too noisy to be sure."""
+"""Factor on the requested rounds on a machine that is too noisy to be sure."""
 
 
 def most_rounds(rounds: int) -> int:
@@ -168,8 +168,8 @@ def against(seconds: list[float], empty: list[float]) -> list[float]:
 
 
 def last_over_first(rounds: Sequence[tuple[list[float], list[float]]]) -> tuple[float, float]:
-    """How many times as long the last request takes as the first, in the median round, and what of that the machine
-    makes by itself: the slowest quarter of the yardstick's runs over the fastest.
+    """How many times as long the last request takes as the first, in the median round, and how much of that is the
+    machine's own variation: the slowest quarter of the yardstick's runs over the fastest.
 
     rounds: each as `in_turns` gives it. Requests are taken over the yardstick before and after them, and so are its own
     runs, so that a slow drift is in neither figure.

@@ -1,8 +1,8 @@
 """The journal of a context: every operation on its cache, with what it changed.
 
-Owns how the change of an operation is found: from where the mirror says that a decode put its tokens, else by comparing
-every cell with the journal's own copy (0.2 ms for 131,072 cells). Lives beside the mirror, on its thread, and only
-reads it. Must never know the engine, clocks or files (`kvdesk.cache.journal.file`).
+Owns how the change of an operation is found: from the cells that a decode used according to the mirror, else by
+comparing every cell with the journal's own copy (0.2 ms for 131,072 cells). Lives beside the mirror, on its thread, and
+only reads it. Must never know the engine, clocks or files (`kvdesk.cache.journal.file`).
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ __all__ = ["Entry", "Journal", "Operation", "mirror_shape"]
 class Journal:
     """Remembers the operations on one mirror from now on, oldest dropped beyond `max_bytes`.
 
-    Call `record` after every operation that the mirror has followed; one left out is found in the next one's change.
-    To read on another thread, hand over `recording()`.
+    Call `record` after every operation that the mirror has followed; the change of a missing one counts for the next.
+    For another thread, pass on `recording()`.
     """
 
     def __init__(self, mirror: Mirror, max_bytes: int = MAX_BYTES) -> None:
@@ -61,23 +61,22 @@ class Journal:
         return self._recorder.n_bytes
 
     def record(self, operations: Sequence[Operation], decode: DecodeRecord | None = None) -> None:
-        """Remember an operation that the mirror has just followed, or the decodes that `decode` tells of.
+        """Remember an operation that the mirror has just followed, or the decodes in `decode`.
 
-        `operations`: one, or one for each decode. Their numbers must be the mirror's; their texts are whatever is to be
-        shown.
+        `operations`: one, or one for each decode. Their numbers must be the mirror's; their texts are for display.
         """
         recorder = self._recorder
         streams = self._streams()
         patches = None
         if decode is not None and operations[0].number == recorder.last + 1:
             patches = self._placed(decode, streams)
-        if patches is None:  # not known from the placements, or something was left out before: compare every cell
+        if patches is None:  # unknown from the placements, or an operation is missing: compare every cell
             recorder.append(operations[-1], recorder.flat.difference(streams))
         else:
             recorder.extend(operations, patches)
 
     def recording(self) -> Recording:
-        """All that is remembered now, frozen: for other threads, and to be saved."""
+        """Everything remembered so far, frozen, for other threads and for saving."""
         return self._recorder.recording()
 
     def operations(self, first: int, last: int) -> list[Entry]:
@@ -93,15 +92,16 @@ class Journal:
         return self.recording().difference(number)
 
     def _streams(self) -> list[StreamCells]:
-        """Asked for anew each time: the mirror may replace its caches."""
+        """Looked up each time, because the mirror may replace its caches."""
         return [cells for cache in self._mirror.caches for cells in cache.streams]
 
     def _placed(self, decode: DecodeRecord, streams: list[StreamCells]) -> Patches | None:
-        """The changes of each decode, from its placements; None if they do not tell all: not everything was placed.
+        """The changes of each decode, from its placements; None if these are incomplete because not everything was
+        placed.
 
-        Where window cells were replaced, the streams of the window (a small cache) are compared instead: what one
-        ubatch purges another may fill again, a purge takes a sequence out of shared cells too, and an attempt that
-        failed may have purged before.
+        If window cells were replaced, the streams of the window (a small cache) are compared instead: another ubatch
+        may fill what one purges, a purge also takes a sequence out of shared cells, and a failed attempt may have
+        purged before.
         """
         if decode.rc != 0 or decode.mismatch:
             return None
@@ -125,7 +125,7 @@ class Journal:
         """`_placed` of several decodes, each of which put one token into one cell of every stream `touched`."""
         n, width = decode.n_decodes, len(touched)
         whole = self._recorder.flat.taken(streams, touched, ())
-        if width > 1:  # from stream by stream to decode by decode
+        if width > 1:  # change the order from by stream to by decode
             by = np.arange(n * width).reshape(width, n).T.ravel()
             whole = Patch(whole.index[by], whole.pos[by], whole.bits[by], whole.token[by], whole.written_at_op[by])
         heads = tuple((stream, int(cells[i]) + 1) for i in range(n) for stream, cells in touched)
@@ -134,7 +134,7 @@ class Journal:
 
 
 def mirror_shape(mirror: Mirror) -> Shape:
-    """The caches that a mirror has."""
+    """The caches of a mirror."""
     caches = tuple(
         CacheShape(cache.name, len(cache.streams), cache.size, cache.n_swa, cache.swa_type) for cache in mirror.caches
     )

@@ -1,6 +1,6 @@
-"""A recording as a file of JSON lines, to be looked at without any model (`kvdesk replay FILE`).
+"""A recording as a file of JSON lines, which can be viewed without a model (`kvdesk replay FILE`).
 
-UTF-8, one JSON object a line, a line at most 1 MiB. Line 1 is the header (broken here to be read):
+UTF-8, one JSON object per line, each at most 1 MiB. Line 1 is the header (wrapped here):
 
     {"format": "kvdesk-journal", "version": 1, "versions": {"kvdesk": "0.1.0", ...}, "model": "file name",
      "caches": [{"name": "kv", "streams": 1, "size": 4096, "n_swa": 0, "swa_type": "none"}],
@@ -23,7 +23,7 @@ Every other line is an operation, numbers ascending:
     [stream, cell, n, pos, seq_ids, born, tokens]       the i-th of them holds position pos + i and token tokens[i]
                                                         (-1 unknown) for the same sequences, written by operation `born`
 
-Where there are too many runs for one line the next lines go on with them: {"more": [runs]}.
+If the runs do not fit into one line, the next lines continue with {"more": [runs]}.
 
 Owns this format and nothing else. Reading checks every value before it is used; memory is bounded by the recorder's
 limit whatever the file holds.
@@ -70,7 +70,7 @@ class JournalHeader:
 
 
 def save_journal(path: Path, recording: Recording, header: JournalHeader) -> None:
-    """Write a recording; a file that was there is replaced at the end. Raises UserError if it cannot be written."""
+    """Write a recording; an existing file is replaced at the end. Raises UserError if it cannot be written."""
     try:
         with replacing(path) as part, part.open("w", encoding="utf-8", newline="\n") as out:
             out.writelines(journal_lines(recording, header))
@@ -112,8 +112,8 @@ def _operation_lines(operation: Operation, patch: Patch, shape: Shape) -> Iterat
 
 
 class GrowingJournal:
-    """A file that is written while a recording grows: after each `take` it is a whole journal. A signal that raises may
-    interrupt `take`: the next one, or `close`, cuts off what is not whole.
+    """A file that grows with a recording; after each `take` it is a complete journal. If a signal interrupts `take`,
+    the next call, or `close`, cuts off the incomplete part.
 
     with_tokens  with token ids, and the conversations and reasons of operations
     """
@@ -126,14 +126,14 @@ class GrowingJournal:
         self.last = 0
 
     def take(self, recording: Recording) -> bool:
-        """Write what is new. False, and nothing is written, where the recording has begun again or the file is full.
+        """Write what is new. False, and nothing is written, if the recording has begun again or the file is full.
         Raises OSError.
         """
         shape, is_new = recording.shape, self._shape is None
         has_begun_again = recording.start > self.last or max(recording.last, recording.start) < self.last
         if not is_new and (has_begun_again or self._end > MAX_FILE // 2):
             return False
-        if shape != self._shape:  # of the first line: also where streams were added
+        if shape != self._shape:  # differs from the first line, for example because streams were added
             self._shape, self._end = None, 0
         self._cut()
         if self._shape is None:
@@ -160,13 +160,13 @@ class GrowingJournal:
         return patch if self._with_tokens else replace(patch, token=np.full_like(patch.token, -1))
 
     def _written(self, lines: Iterator[str]) -> int:
-        """Where the file ends now."""
+        """The new end of the file."""
         self._out.write("".join(lines).encode())
         return self._out.tell()
 
 
 def load_journal(path: Path) -> tuple[JournalHeader, Recording]:
-    """Read a journal. Beyond MAX_BYTES of memory the oldest operations are dropped, as when it was recorded.
+    """Read a journal. Beyond MAX_BYTES of memory the oldest operations are dropped, as during recording.
 
     Raises UserError: the file cannot be read, is not a journal, is damaged or of a newer version.
     """
@@ -201,7 +201,7 @@ class _Reader:
         if value is None or value.get("format") != FORMAT:
             raise UserError(tr("This is not a kvdesk journal."))
         if integer(value.get("version"), 1, 2**31) != VERSION:
-            raise UserError(tr("The journal is of a newer kvdesk."), f"version {value['version']}")
+            raise UserError(tr("The journal is from a newer kvdesk."), f"version {value['version']}")
         header, shape = _header(value), _shape(value)
         start = integer(value.get("start"), 0, _MAX_NUMBER)
         recorder = Recorder(shape, start, self._patch(value, Flat(shape), start), MAX_BYTES)
@@ -211,7 +211,7 @@ class _Reader:
         return header, recorder.recording()
 
     def _patch(self, value: dict[str, Any], flat: Flat, number: int) -> Patch:
-        """The changes of one line and of the lines that go on with it."""
+        """The changes in a line and in the lines that continue it."""
         shape = flat.shape
         heads = _heads(value.get("heads"), shape)
         parts = [patch_of(value.get("cells"), flat, number)]
@@ -258,7 +258,7 @@ def _lines(value: dict[str, Any], patch: Patch, shape: Shape) -> Iterator[str]:
 
 
 def _grouped(runs: Iterator[list[Any]]) -> Iterator[list[list[Any]]]:
-    """Runs in groups that fit into a line each."""
+    """Runs in groups that fit into one line."""
     group: list[list[Any]] = []
     n = 0
     for run in runs:

@@ -1,8 +1,7 @@
-"""Operations and their patches, packed: columns of numbers whose neighbours are alike, then zlib.
+"""Operations and their patches, packed: columns of numbers with similar neighbours, then zlib.
 
 Owns the layout of packed bytes in memory (they are never written to a file). Must never know where operations come
-from. A decode of one token takes about 9 bytes: what is new in it is its token id and its times. Numbers of operations
-stay below 2**31.
+from. A decode of one token takes about 9 bytes, for its token id and its times. Numbers of operations stay below 2**31.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from kvdesk.cache.flat import Patch, join_patches
 from kvdesk.values import dataclass
 
 REQUEST: Final = "request"
-"""Name of an operation that is no call: a request that has ended, of another program."""
+"""Name of an entry that is no call: a request of another program has ended."""
 _LEVEL = 4  # of zlib: higher gains 3 % and costs twice the time
 
 

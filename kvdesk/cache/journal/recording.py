@@ -1,4 +1,4 @@
-"""A recording of operations: packed into segments while it grows, and any state of the map rebuilt from it.
+"""A recording of operations, packed into segments while it grows. Any earlier map can be rebuilt from it.
 
 Owns segments, keyframes and the limit on bytes. A segment is a keyframe (all used cells before its first operation) and
 up to 8 chunks; only whole segments are dropped. Must never know the mirror or files: operations come as patches.
@@ -28,7 +28,7 @@ from kvdesk.errors import UserError
 from kvdesk.translation import tr
 from kvdesk.values import dataclass
 
-MAX_BYTES = 64_000_000  # everything that a recorder keeps, the cells as they are now included
+MAX_BYTES = 64_000_000  # everything that a recorder keeps, including the current cells
 _CHUNK_OPERATIONS = 1024
 _CHUNK_CELLS = 16_384
 _SEGMENT_CHUNKS = 8
@@ -66,7 +66,7 @@ class Recording:
 
     @property
     def start(self) -> int:
-        """The earliest moment whose map can be shown: after operation `start`, which itself is not remembered."""
+        """The earliest moment with a map: after operation `start`, which itself is not remembered."""
         return self.segments[0].start
 
     @property
@@ -95,10 +95,10 @@ class Recording:
         return [entry for entry in entries if first <= entry.operation.number <= last]
 
     def state_at(self, number: int) -> tuple[CacheMap, ...]:
-        """The map after operation `number`: equal to `Mirror.snapshot(...).maps` of then. Read-only.
+        """The map after operation `number`, equal to `Mirror.snapshot(...).maps` at that time. Read-only.
 
-        Between numbers (an operation that was never recorded) it is the map after the one before. Raises UserError for
-        moments that are not remembered (before `start` or after `last`).
+        For a number that was never recorded it is the map after the previous one. Raises UserError for moments that are
+        not remembered (before `start` or after `last`).
         """
         return self._flat_at(number).maps()
 

@@ -1,4 +1,4 @@
-"""Changed cells as runs of neighbours, and back: the part of the journal's file format that is about cells.
+"""Changed cells as runs of neighbours, and back: the part of the journal's file format for cells.
 
 Owns the layout of a run (`kvdesk.cache.journal.file` documents it) and the checks of its values. Must never know lines.
 """
@@ -19,7 +19,7 @@ _FREE, _HELD = 3, 7  # values in a run of empty cells, and of cells that hold so
 
 
 class Invalid(Exception):
-    """A value of a file that cannot be; callers make a sentence of it."""
+    """A value in a file is invalid; callers turn it into a sentence."""
 
 
 def runs_of(patch: Patch, shape: Shape) -> Iterator[list[Any]]:
@@ -46,8 +46,8 @@ def runs_of(patch: Patch, shape: Shape) -> Iterator[list[Any]]:
 def patch_of(runs: object, flat: Flat, number: int) -> Patch:
     """The cells of runs from a file, of operation `number` on the map `flat`.
 
-    Raises Invalid for anything `runs_of` would not write, so that a short line cannot be a lot of work: what a run
-    empties must be in use.
+    Raises Invalid for anything that `runs_of` would not write, so that a short line cannot cause a lot of work: cells
+    that a run empties must be in use.
     """
     if type(runs) is not list or len(runs) > MAX_RUNS:
         raise Invalid("cells are not a list, or too long a one")

@@ -1,4 +1,4 @@
-"""A recording made of views of a cache whose operations are not known: what changed between two of them is one change.
+"""A recording made from views of a cache with unknown operations: the difference between two views is one change.
 
 Belongs to one thread; its recordings may go to any. Must never know where views come from.
 """
@@ -19,7 +19,7 @@ from kvdesk.values import replace
 
 
 class ViewRecorder:
-    """Begins again if the cache is another one or the numbers of operations go back. Goes on if the cache shows more
+    """Begins again if the cache is another one or the numbers of operations decrease. Continues if the cache shows more
     streams than before, or a window cache for the first time.
     """
 
@@ -29,7 +29,7 @@ class ViewRecorder:
         self._recorder: Recorder | None = None
 
     def take(self, number: int, maps: tuple[CacheMap, ...], operation: Callable[[int, int], Operation]) -> None:
-        """Record a view. `operation`: what happened after one number up to another, where it is a new one."""
+        """Record a view. `operation`: describes what happened between two numbers, if the view is new."""
         shape = shape_of(maps)
         if self._recorder is not None and shape != self._shape and number > self._recorder.last:
             self._grow(self._recorder.recording(), shape)
@@ -40,14 +40,14 @@ class ViewRecorder:
         self._maps = maps
 
     def note(self, operation: Operation) -> None:
-        """Record what changed no cell, also before the first view."""
+        """Record something that changed no cell, also before the first view."""
         if self._recorder is None:
             self._shape = Shape(())
             self._recorder = Recorder(self._shape, operation.number - 1)
         self._recorder.append(operation, join_patches([], self._recorder.shape.words, ()))
 
     def _grow(self, recording: Recording, shape: Shape) -> None:
-        """Take the recording over into a shape that has all of its streams; where it has not, nothing happens."""
+        """Continue the recording in a shape that has all of its streams; without them, nothing happens."""
         before = recording.shape
         is_same = all(
             (old.size, old.n_swa) == (new.size, new.n_swa) and old.n_streams <= new.n_streams
@@ -64,7 +64,7 @@ class ViewRecorder:
         self._shape, self._maps = shape, self._recorder.flat.maps()
 
     def recording(self) -> Recording | None:
-        """What was seen so far; None before the first view."""
+        """What was recorded so far; None before the first view."""
         return None if self._recorder is None else self._recorder.recording()
 
 

@@ -1,1 +1,1 @@
-"""How much of a prompt is in the cache, and why not more: the first token that differs, and what a client changed."""
+"""How much of a prompt is in the cache and why not more: the first different token, and what a client changed."""

@@ -1,7 +1,7 @@
-"""Why did this turn prefill what it prefilled? Two lists of tokens and what happened, put into one sentence.
+"""Explains in one sentence why a turn prefilled what it did, from two lists of tokens and what happened.
 
-Owns the causes, their order, and their words. Pure: tokens become text by a function that is passed in. Must never know
-how facts are found out; the engine tells them.
+Owns the causes, their order, and their words. Pure: a function passed in turns tokens into text. Must never know how
+facts are found; the engine provides them.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ _QUOTE = 40  # characters of a token's text in the sentence
 class Cause(StrEnum):
     """Why the cached tokens ended where they did; the first that applies."""
 
-    CHECKPOINT = "checkpoint"  # the state comes back only whole: one of the conversation's checkpoints did
+    CHECKPOINT = "checkpoint"  # the state can be restored only whole, from a checkpoint of the conversation
     TAKEN = "taken over"  # the beginning came from another sequence or from a saved state
     FIRST = "first turn"  # the sequence held nothing, and nothing had taken it away
     EVICTED = "evicted"  # its cells had been removed for another conversation, or by hand
-    EXACT = "exact answers"  # what was written, and what was read behind the last whole block, is read again
+    EXACT = "exact answers"  # what was written, and what follows the last whole block, is read again
     CONTINUED = "continued"  # everything held is a prefix of the prompt: only what is new was prefilled
-    REGENERATED = "regenerated"  # the prompt is a prefix of what was held: an answer is generated again
-    RECURRENT = "recurrent state"  # the state cannot be cut, so all was computed again
+    REGENERATED = "regenerated"  # the prompt is a prefix of what the cache held
+    RECURRENT = "recurrent state"  # the state cannot be cut, so everything was computed again
     WINDOW = "window lost"  # the sliding window before the divergence was no longer in the cache
-    BLANKS = "other blank lines"  # the template writes those beside reasoning otherwise than the model did
+    BLANKS = "other blank lines"  # the template writes other blank lines around reasoning than the model did
     THINKING = "thinking removed"  # the template leaves out earlier reasoning
     EDITED = "edited"  # a message was changed
     TEMPLATE = "template"  # the template renders the same messages differently
@@ -42,17 +42,17 @@ class Cause(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """The events between two turns. Strings are reasons in words, "" if it did not happen.
+    """What happened between two turns. Strings are reasons in words, "" if it did not happen.
 
     evicted          why cells of the sequence had been removed
     edited           which message was changed, such as "your second message"
     template         what changed in the template or what it renders, such as "today's date"
     thinking         earlier reasoning was left out of the prompt
     window_lost      a sliding window had lost the cells before the divergence
-    recurrent        the model's memory cannot give back a part
-    taken            where the reused tokens came from, when not from the sequence itself
-    checkpoint       it was a checkpoint of the conversation, made while an earlier turn was read
-    block            tokens of the blocks that exact answers reuse only whole, where that costs tokens; else 0
+    recurrent        the model's memory cannot remove a part
+    taken            where the reused tokens came from, if not from the sequence itself
+    checkpoint       they came from a checkpoint of the conversation, made while an earlier turn was read
+    block            tokens of the blocks that exact answers reuse only whole, if that costs tokens; else 0
     """
 
     evicted: str = ""
@@ -70,9 +70,9 @@ class Facts:
 class Explanation:
     """One turn. `position`: of the first token that differs, -1 if none does (one list begins with the other).
 
-    reused, prefilled  tokens of the prompt that were in the cache, and those that had to be computed: together all
-    held_text          text of the token there that the cache held, "" for none; prompt_text: of the prompt's
-    lost               tokens the sequence held that were of no use
+    reused, prefilled  tokens of the prompt that were in the cache, and those that were computed; together all
+    held_text          the cache's token at that position as text, "" for none; prompt_text: the prompt's
+    lost               tokens of the sequence that were of no use
     """
 
     reused: int
@@ -90,8 +90,8 @@ def explain(
 ) -> Explanation:
     """Explain a turn whose sequence held the tokens `held` when the prompt came.
 
-    reused  tokens that stayed in the cache, if it is known; else what the facts allow: the common prefix, but at least
-            one token is decoded, since logits are needed, and nothing if a part cannot be kept
+    reused  tokens that stayed in the cache, if known; else what the facts allow: the common prefix, but at least one
+            token is decoded because logits are needed, and nothing if a part cannot be kept
     """
     facts = facts or Facts()
     same = common_prefix(held, prompt)
@@ -146,7 +146,7 @@ def _cause(held: list[int], prompt: list[int], same: int, text: Text, facts: Fac
 
 
 def _same_text(held: list[int], prompt: list[int], text: Text, *, blanks: bool = True) -> bool:
-    """Whether the next tokens of both sides spell the same, as far as the shorter one goes. `blanks`: with these."""
+    """Whether the next tokens of both sides have the same text, as far as the shorter one goes. `blanks`: included."""
     ours = "".join(text(token) for token in held[:_LOOK_AHEAD])
     theirs = "".join(text(token) for token in prompt[:_LOOK_AHEAD])
     if not blanks:
@@ -168,22 +168,24 @@ def _because(cause: Cause, facts: Facts, reused: int, prefilled: int) -> str:
         said = tr("Nothing of this conversation was in the cache: all {n:,} tokens were prefilled.")
         return said.format(n=prefilled)
     return {
-        Cause.CHECKPOINT: tr("This model's state comes back only whole, so it went back to a checkpoint: {counts}"),
+        Cause.CHECKPOINT: tr(
+            "This model's state can be restored only as a whole, so it went back to a checkpoint: {counts}"
+        ),
         Cause.TAKEN: tr("The beginning came from {taken}: {counts}"),
         Cause.EVICTED: tr("Its cells had been removed ({evicted}): {counts}"),
         Cause.EXACT: tr(
             "Exact answers reuse only whole blocks of {block} tokens of a prompt, and read answers again: {counts}"
         ),
         Cause.CONTINUED: tr("Everything in the cache was reused: {counts}"),
-        Cause.REGENERATED: tr("The answer is given anew, and its prompt was held: {counts}"),
+        Cause.REGENERATED: tr("The answer is generated again, and its prompt was in the cache: {counts}"),
         Cause.RECURRENT: tr("This model's state cannot be cut, so it begins again: {counts}"),
         Cause.WINDOW: tr("The sliding window before the first new token was no longer in the cache: {counts}"),
         Cause.BLANKS: tr("The template writes other blank lines beside reasoning than the model did: {counts}"),
-        Cause.THINKING: tr("The template leaves out earlier reasoning, so the prompt is another: {counts}"),
+        Cause.THINKING: tr("The template leaves out earlier reasoning, so the prompt differs: {counts}"),
         Cause.EDITED: tr("A message was changed ({edited}): {counts}"),
         Cause.TEMPLATE: tr("The template renders something else ({template}): {counts}"),
         Cause.RETOKENIZED: tr("The same text became other tokens: {counts}"),
-        Cause.UNKNOWN: tr("The prompt differs from what was held: {counts}"),
+        Cause.UNKNOWN: tr("The prompt differs from what was in the cache: {counts}"),
     }[cause].format(
         block=facts.block,
         counts=counts,

@@ -1,17 +1,17 @@
-"""The common prefix of sequences of tokens, or of texts, and what two have in common behind it."""
+"""The common prefix of sequences of tokens or of texts, and what they share after it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-_FIRST = 64  # tokens that are compared first; as many again as are alike follow
-_RUN = 8  # tokens in a row that are no accident: what a template writes between two messages is shorter
+_FIRST = 64  # tokens compared first; the number doubles while they are equal
+_RUN = 8  # equal tokens in a row that are no coincidence; a template writes fewer between two messages
 
 
 def common_prefix(a: Sequence[object], b: Sequence[object]) -> int:
-    """How many leading tokens or characters both have. Slices are compared in C, growing and then halving ones.
+    """How many leading tokens or characters both share. Slices are compared in C, first growing, then by bisection.
 
-    Both must be of one type, since a list never equals a tuple or an array.
+    Both must be of one type, because a list never equals a tuple or an array.
     """
     assert type(a) is type(b), (type(a), type(b))
     n = min(len(a), len(b))
@@ -20,7 +20,7 @@ def common_prefix(a: Sequence[object], b: Sequence[object]) -> int:
         if high == n:
             return n
         low, high = high, min(n, 2 * high)
-    while high - low > 1:  # the first `low` are alike, the first `high` are not
+    while high - low > 1:  # the first `low` are equal, the first `high` are not
         middle = (low + high) // 2
         if a[low:middle] == b[low:middle]:
             low = middle
@@ -30,8 +30,8 @@ def common_prefix(a: Sequence[object], b: Sequence[object]) -> int:
 
 
 def read_again(held: Sequence[int], prompt: Sequence[int], reused: int) -> int:
-    """Tokens of a prompt behind the first `reused` that `held` has too, in runs of eight or more: they were in the
-    cache, and are read again. At most as many as `held` has behind `reused`.
+    """Tokens of a prompt after the first `reused` that `held` also has, in runs of eight or more. They were in the
+    cache and are read again. At most as many as `held` has after `reused`.
     """
     if reused >= len(held) or len(prompt) - reused < _RUN:
         return 0

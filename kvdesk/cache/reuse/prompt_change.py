@@ -1,8 +1,7 @@
 """What a client changed between two prompts: a block that moved, a role, tools, a cut front, a compaction.
 
-Pure: two prompts in, one change out, and how much they have in common. A prompt is that of a request (messages and
-tools) or a rendered text, which is cut at the marks of the usual templates. Must never know tokens or how a prompt was
-found.
+Pure: two prompts in, one change out, and how much they share. A prompt is that of a request (messages and tools), or a
+rendered text, which is split at the marks of common templates. Must never know tokens or where a prompt came from.
 """
 
 from __future__ import annotations
@@ -21,11 +20,11 @@ from kvdesk.values import dataclass, replace
 LONGEST: Final = 1 << 20
 """Characters of a prompt that are kept."""
 _BLOCK: Final = 16
-"""Characters that a block has at least: less is somewhere in every prompt."""
+"""Least characters of a block; shorter text occurs in every prompt."""
 _CONTEXT: Final = 8 * AROUND
-"""Characters around a difference that are looked at."""
+"""Characters around a difference that are compared."""
 _COMPACTED: Final = 0.6
-"""Share of the text before that a compacted prompt has at most."""
+"""Largest size of a compacted prompt, as a share of the text before."""
 _MARK: Final = re.compile(
     r"<\|im_start\|>(?P<a>\w+)\n?|<\|start_header_id\|>(?P<b>\w+)<\|end_header_id\|>\n*|<start_of_turn>(?P<c>\w+)\n?"
     r"|<\|turn>(?P<g>\w+)\n?|<\|start\|>(?P<d>\w+)|<\|(?P<e>system|user|assistant|tool)\|>\n?|(?P<f>\[INST\])|\[/INST\]"
@@ -62,7 +61,7 @@ class Change(StrEnum):
 
 
 _WHOLE: Final = frozenset({Change.FRONT_CUT, Change.DROPPED, Change.INSERTED, Change.COMPACTED})
-"""Changes of whole messages, which have no place in one."""
+"""Changes of whole messages, which have no place inside a message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +86,11 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class PromptChange:
-    """`message`: the first that differs, from 1, 0 if it is none; `sentence`: what happened, "" for nothing.
+    """`message`: the first that differs, from 1, 0 if none does; `sentence`: what happened, "" for nothing.
 
-    field     of that message, or the tool, such as `content` or `tools[2]`; "" if the whole message is another
+    field     of that message, or the tool, such as `content` or `tools[2]`; "" if the whole message is another one
     position  of the first character in it that differs, from 0
-    usual     the usual cause, where the texts show one
+    usual     the usual cause, if the texts show one
     """
 
     change: Change
@@ -103,12 +102,12 @@ class PromptChange:
 
     @property
     def cause(self) -> str:
-        """What a score counts it as (`kvdesk.cache.reuse.score`)."""
+        """The cause under which a score counts it (`kvdesk.cache.reuse.score`)."""
         return (self.usual or self.change).value
 
     @property
     def place(self) -> str:
-        """Where the prompt differs first, such as "message 3, content, character 120"."""
+        """Where the prompts first differ, such as "message 3, content, character 120"."""
         if self.change is Change.NOTHING:
             return ""
         message = tr("message {n}").format(n=self.message) if self.message else ""
@@ -118,8 +117,8 @@ class PromptChange:
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """Characters of a prompt: `common` at its beginning with the one before, `again` behind that which the one before
-    had too, and `n` in all.
+    """Characters of a prompt: `common` with the beginning of the previous one, `again` after that but also in the
+    previous one, and `n` in total.
     """
 
     common: int
@@ -142,7 +141,7 @@ def prompt_of_json(body: Mapping[str, Any]) -> Prompt | None:
 
 
 def prompt_of_text(text: str) -> Prompt:
-    """The prompt that a template has rendered; one part without a role where no known mark is in it."""
+    """The prompt in a rendered text; one part without a role if it contains no known mark."""
     text = text[:LONGEST]
     parts, role, end = [], "", 0
     for mark in _MARK.finditer(text):
@@ -155,7 +154,7 @@ def prompt_of_text(text: str) -> Prompt:
 
 
 def has_reasoning(text: str) -> bool:
-    """Whether a text has reasoning in the marks of the usual templates."""
+    """Whether a text contains reasoning in the marks of common templates."""
     return _THINKING.search(text) is not None
 
 
@@ -179,7 +178,7 @@ def _tool(tool: object) -> tuple[str, str]:
 
 
 def _text(content: object) -> str:
-    """The text of a message's content: a string, or blocks of which some are texts or reasoning."""
+    """The text of a message's content: a string, or blocks, some of which are text or reasoning."""
     if isinstance(content, str):
         return content[:LONGEST]
     if isinstance(content, list):
@@ -201,14 +200,14 @@ def _block(block: object) -> str:
 
 
 def _json(value: object) -> str:
-    """Without the marks of what a server is to keep, which no template renders, and which move with each request."""
+    """Without marks about what a server should keep, which no template renders and which move with each request."""
     if isinstance(value, dict) and "cache_control" in value:
         value = {name: one for name, one in value.items() if name != "cache_control"}
     return json.dumps(value, ensure_ascii=False)
 
 
 def change_between(before: Prompt, after: Prompt) -> PromptChange:
-    """The first thing that makes the prompt `after` no continuation of `before`."""
+    """The first reason why the prompt `after` does not continue `before`."""
     if found := _tools_changed(before.tools, after.tools):
         return replace(found, **_place_in_tools(before.tools, after.tools))
     at = next((i for i, (a, b) in enumerate(zip(before.parts, after.parts, strict=False)) if a != b), -1)
@@ -250,7 +249,7 @@ def _place_in_tools(old: Sequence[tuple[str, str]], new: Sequence[tuple[str, str
 
 
 def overlap(before: Prompt, after: Prompt) -> Overlap:
-    """How much of a prompt a cache could have that holds the one before, and what it loses where they part."""
+    """How much of a prompt a cache could have that holds the previous one, and what it loses where they diverge."""
     old, new = _pieces(before), _pieces(after)
     at = common_prefix(old, new)
     n = sum(map(_size, new))

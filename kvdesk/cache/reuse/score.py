@@ -73,7 +73,7 @@ class Score:
     misses: Mapping[str, Misses] = field(default_factory=dict)
 
     def with_request(self, stats: TurnStats) -> Score:
-        """The score after one more request; the same where that never began."""
+        """The score after one more request; unchanged if that never began."""
         if not stats.prompt_tokens:
             return self
         seconds = stats.reread_tokens / stats.prefill_tok_s if stats.prefill_tok_s else 0.0
@@ -82,12 +82,12 @@ class Score:
 
     @property
     def share(self) -> int:
-        """Of the prompts, in per cent, rounded down: only what is whole is 100."""
+        """Reused share of the prompts in per cent, rounded down, so that only all is 100."""
         return 100 * self.reused_tokens // self.prompt_tokens if self.prompt_tokens else 0
 
     @property
     def sentence(self) -> str:
-        """Such as "94 % reused; 3 misses: tools reordered or changed (2), message changed (1)"."""
+        """For example "94 % reused; 3 misses: tools reordered or changed (2), message changed (1)"."""
         if not self.requests:
             return tr("No request came.")
         reused = tr("{share} % reused").format(share=self.share)
@@ -100,7 +100,7 @@ class Score:
 
     @property
     def lines(self) -> list[str]:
-        """What was counted, then each cause with its tokens and seconds."""
+        """The counts, then each cause with its tokens and seconds."""
         n = self.requests
         counts = tr("{prompt:,} prompt tokens in %n requests, {reused:,} reused", n) if n != 1 else ""
         counts = counts or tr("{prompt:,} prompt tokens in 1 request, {reused:,} reused")
@@ -116,7 +116,7 @@ class Score:
 
     @property
     def _sorted(self) -> list[tuple[str, Misses]]:
-        """The cause that cost most first."""
+        """The most expensive cause first."""
         return sorted(self.misses.items(), key=lambda item: (-item[1].tokens, item[0]))
 
     def as_json(self) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""What usually makes the prompt of another program differ from the one before, guessed from the text on both sides.
+"""Guesses the usual cause why a program's prompt differs from the previous one, from the text on both sides.
 
-Pure: two texts in, a cause out. The causes are those that people met with local servers (llama.cpp #22746, lmstudio
-#1229): a date or time in the system prompt, an identifier that is new in each request, tools in another order.
+Pure: two texts in, a cause out. The causes are those reported with local servers (llama.cpp #22746, lmstudio #1229): a
+date or time in the system prompt, an identifier that is new in each request, tools in another order.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final
 from kvdesk.translation import marked, tr
 
 AROUND: Final = 24
-"""Tokens on each side of the first that differs."""
+"""Tokens on each side of the first difference."""
 _MONTH: Final = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"
 _DAY: Final = "Mon|Tue|Wed|Thu|Fri|Sat|Sun"
 _DATE: Final = re.compile(
@@ -65,7 +65,7 @@ _SENTENCES: Final = {
         "Usual cause: the program puts an identifier or a header into the prompt that changes."
     ),
     UsualCause.DATE: marked("Usual cause: the system prompt contains the date or the time."),
-    UsualCause.TOOLS: marked("Usual cause: the tools come in another order, or others come."),
+    UsualCause.TOOLS: marked("Usual cause: the tools come in another order, or other tools come."),
     UsualCause.BLANKS: marked(
         "Usual cause: the chat template, or the program, writes an earlier answer again, with other blanks or escapes."
     ),
@@ -80,8 +80,8 @@ _SENTENCES: Final = {
 
 
 def cause_in_answer(held: str, prompt: str) -> UsualCause | None:
-    """The cause where texts differ inside an earlier answer; None if the answer was changed otherwise. The texts
-    from the beginning of the answer on.
+    """The cause if texts differ inside an earlier answer; None if the answer was changed otherwise. The texts begin
+    where the answer begins.
     """
     if _THINKING.search(held) or _THINKING.search(prompt):
         return usual_cause(held, prompt)
@@ -97,7 +97,7 @@ def cause_in_answer(held: str, prompt: str) -> UsualCause | None:
 
 
 def _plain(text: str) -> str:
-    """Without blanks, escapes as what they mean."""
+    """Without blanks, and with escapes decoded."""
     unescaped = _ESCAPE.sub(lambda found: chr(int(found[1], 16)), text)
     return re.sub(r"\\n|\s", "", unescaped)
 
@@ -109,8 +109,8 @@ def _begin_alike(held: str, prompt: str) -> bool:
 
 
 def usual_cause(held: str, prompt: str) -> UsualCause | None:
-    """The first cause that fits; None if none does. The texts around the first difference: of what the cache held,
-    and of the prompt. The same text in other tokens has none.
+    """The first matching cause, None if there is none. The texts around the first difference: from the cache, and from
+    the prompt. Equal texts in other tokens have none.
     """
     if held.startswith(prompt) or prompt.startswith(held):
         return None

@@ -50,7 +50,7 @@ class Tally:
     report: str = ""
 
     def as_json(self) -> dict[str, object]:
-        """Plain values; the report, a JSON text of its own, stays out."""
+        """Plain values, without the report, which is a separate JSON text."""
         value = {name: getattr(self, name) for name in names(self) if name != "report"}
         value["codes"] = {str(code): n for code, n in sorted(self.codes.items())}
         value["calls"] = dict(sorted(self.calls.items()))

@@ -48,8 +48,8 @@ class BareLoop(BareContext):
         return sum(self._answer(prompt, n_tokens))
 
     def read_ms(self, prompt: Sequence[int], n_chunk: int) -> list[float]:
-        """ms of each chunk of so many tokens that `prompt` is read in, as sequence 0 from its beginning on; what other
-        sequences hold stays.
+        """ms of each chunk of `n_chunk` tokens in which `prompt` is read, as sequence 0 from its beginning on; the
+        cells of other sequences stay.
         """
         lib.llama_memory_seq_rm(lib.llama_get_memory(self.ctx), 0, -1, -1)
         times = []

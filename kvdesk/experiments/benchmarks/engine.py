@@ -62,7 +62,7 @@ SIX_ROUNDS = 3
 """How often the six requests are made: single ones differ by as much as the machine's speed jumps."""
 
 ROWS = ("prefill", "decode", "six-requests", "turns", "memory")
-"""What can be measured by itself."""
+"""What can be measured alone."""
 
 
 def run(
@@ -192,7 +192,7 @@ def _prefill_in_one_context(
 
 
 def _text_of(headless: HeadlessEngine, n_tokens: int) -> str:
-    """The longest beginning of an endless text that makes a prompt of at most so many tokens."""
+    """The longest beginning of an endless text whose prompt has at most `n_tokens` tokens."""
     words = (REQUEST * (n_tokens // 20)).split()
 
     def size(n_words: int) -> int:

@@ -54,7 +54,7 @@ class Way(Protocol):
     """How conversations are asked."""
 
     def turns(self, k: int, n: int) -> Iterator[Turn]:
-        """Conversation number `k`, so many turns. Raises UserError."""
+        """Conversation number `k` with the given number of turns. Raises UserError."""
 
 
 def run(

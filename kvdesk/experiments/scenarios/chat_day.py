@@ -1,14 +1,14 @@
 """A generated day of chats, as a history: the same one for the same seed and numbers.
 
-Of ten turns seven go on in the chat of the turn before, one or two go back to any chat of the day, one begins a new
-chat, and the rest branch off an earlier turn. Now and then a chat is deleted, any but the last one. Lengths of prompts
+Of ten turns seven continue the chat of the previous turn, one or two return to any chat of the day, one begins a new
+chat, and the rest branch off an earlier turn. Now and then a chat other than the last is deleted. Lengths of prompts
 and answers are log-normal around the given ones (sigma 0.5, at least 2 tokens): many short ones, few long ones. After a
-turn, and after a deletion, nobody asks for anything for 2 to 20 seconds. Chats begin with the same system prompt. There
-can be chats of yesterday, which are loaded from saved states one after another.
+turn or a deletion, 2 to 20 seconds pass without a request. Chats begin with the same system prompt. Chats of yesterday
+may be loaded from saved states, one after another.
 
-The cache is kept as kvdesk does it: a chat that begins or comes back takes the longest prefix that another sequence
-holds (`llama_memory_seq_cp`) and reads the rest; where cells or sequences are short the chat that was used longest ago
-leaves, and is read again when it comes back, as where no state was saved.
+The cache is kept as kvdesk does it. A chat that begins or continues takes the longest prefix that another sequence
+holds (`llama_memory_seq_cp`) and reads the rest. If cells or sequences are short, the least recently used chat is
+evicted, and is read again when it continues, because its state was not saved.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class _Chat:
 
 
 def chat_day(day: Day, draw: Callable[[int], list[int]], seed: int, yesterday: Sequence[Sequence[int]] = ()) -> History:
-    """draw: gives so many token ids; yesterday: the chats that are there in the morning, at most `n_seq`."""
+    """draw: returns a number of token ids; yesterday: the chats that exist in the morning, at most `n_seq`."""
     return _Maker(day, draw, seed).make(yesterday)
 
 

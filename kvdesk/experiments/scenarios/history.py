@@ -63,7 +63,7 @@ class Slid:
 
 @dataclass(frozen=True, slots=True)
 class Paused:
-    """Nothing is asked for so many seconds."""
+    """Nothing is requested for `seconds`."""
 
     seconds: float
 

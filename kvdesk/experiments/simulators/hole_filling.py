@@ -2,9 +2,9 @@
 
 The rule of llama_kv_cache's `defrag_prepare`, from the first version (2024) to its removal (#15473, 2025): every run of
 free cells among the first `used` ones takes as many used cells from the end of the cache, those that have not been
-moved yet, in their order. Neighbours that stay neighbours are one move, and there are at most so many moves as a graph
-had nodes for: (8192 - 2 layers) / (6 layers). It was done before a decode when the share of free cells below the
-high-water mark, a padding left out, was over a threshold (0.1), if that mark was at 2,048 cells or more.
+moved yet, in their order. Neighbours that stay neighbours are one move, and the nodes of a graph limit the number of
+moves: (8192 - 2 layers) / (6 layers). It happened before a decode if the share of free cells below the high-water mark,
+without padding, was over a threshold (0.1) and that mark was at 2,048 cells or more.
 Issue #12253 is about its copying on the CPU; the copying is not simulated, only which cells go where.
 """
 

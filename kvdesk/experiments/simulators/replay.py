@@ -161,7 +161,7 @@ def _is_load(call: Begin | Append | End | None) -> bool:
 
 
 def served(history: History, cache: PrefixCache) -> Outcome:
-    """The history as requests. Where there is no room the request that began last is preempted, as in vLLM."""
+    """The history as requests. Without room, the request that began last is preempted, as in vLLM."""
     return _Serving(cache).run(history)
 
 
@@ -226,7 +226,7 @@ class _Serving:
 
 
 def held(history: History, cache: PagedCache) -> Outcome:
-    """The history as sequences that stay. Where there is no room the sequence used longest ago is removed."""
+    """The history as sequences that stay. Without room, the least recently used sequence is removed."""
     return _Holding(cache).run(history)
 
 

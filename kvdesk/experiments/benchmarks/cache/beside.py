@@ -1,9 +1,10 @@
-"""A conversation generates while another one reads a long prompt: how its answer goes on, and what the prompt takes.
+"""A conversation generates while another one reads a long prompt: how its answer continues, and how long the prompt
+takes.
 
-How much dearer small chunks are than whole batches the processor decides: where these and the answer's tokens, each by
-itself in a bare loop, take more than the bar, that is the bar (`_parts`). Gaps are without what other processes took of
-the processor, where the system tells it, and of the longest ones the median reading's counts: one hiccup of the system
-is nobody's fault. There are as many readings as were asked for, and up to twice as many where these differ much.
+The processor decides how much more expensive small chunks are than whole batches. If these and the answer's tokens,
+each alone in a bare loop, exceed the bar, then their sum is the bar (`_parts`). Gaps leave out the processor time of
+other processes, if the system reports it. Of the longest gaps the median reading's counts, because a single hiccup of
+the system is nobody's fault. There are as many readings as requested, and up to twice as many if they differ much.
 """
 
 from __future__ import annotations
@@ -41,13 +42,13 @@ N_OTHERS, OTHER_TOKENS = 3, 1100
 ALONE_S = 2.0
 PROMPT_OVER_ALONE = 1.4
 OVER_PARTS = 1.05
-"""Where the parts alone take longer than that: so many times these."""
+"""If the parts alone take longer than that: the bar, as a factor on them."""
 MOST_NOISE = 0.05
-"""By this share of it a bar may be missed at most: on a shared machine neighbouring readings differ by a tenth."""
+"""Share by which a bar may be missed; on a shared machine neighbouring readings differ by a tenth."""
 SURE = 0.025
-"""The standard error of a median, as a share of it, that is small enough to judge it."""
+"""Standard error of a median, as a share of it, that is small enough to judge it."""
 OVER_CHUNK = 1.2
-"""Where the longest gap cannot be kept: so many times what the chunk and a step take in the bare loop."""
+"""If the longest gap cannot be kept: the bar, as a factor on a chunk and a step in the bare loop."""
 NEIGHBOURS = 2
 """Chunks before and after one with which it is compared in the bare loop."""
 
@@ -162,7 +163,7 @@ def most_over_neighbours(chunks_ms: Sequence[float]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """What one reading can take: each chunk and each of the answer's tokens by itself, and the gap that it allows."""
+    """The costs of one reading: each chunk and each of the answer's tokens alone, and the gap that it allows."""
 
     read_s: float
     longest_ms: float
@@ -225,8 +226,8 @@ def _read_both(headless: HeadlessEngine, text: str) -> Both:
 
 
 def _parts(bare: BareLoop, prompt: list[int], beside: Beside) -> _Parts:
-    """`prompt` in the bare loop in tiled chunks, and in halves of those that do not keep the longest gap. Where halves
-    are far dearer no chunk is right, and the gap may be as long as the tiled one needs while it grows by less than the
+    """Read `prompt` in the bare loop in tiled chunks, and in half chunks if the longest gap is exceeded. If halves are
+    far more expensive, no chunk fits, and the gap may be as long as the tiled one needs while it grows by less than the
     prompt's time would (`kvdesk.policies.batching`).
     """
     longest = max(LONGEST_GAP_MS, 2 * beside.step_ms)
@@ -283,7 +284,7 @@ def _read_beside(headless: HeadlessEngine, text: str) -> Beside:
 
 
 class _Now(NamedTuple):
-    """So many tokens of the answer's conversation were in the cache at `at_s`, of which `waited_s` were waited."""
+    """`n_tokens` tokens of the answer's conversation were in the cache at `at_s`; `waited_s` of that was waiting."""
 
     n_tokens: int
     at_s: float

@@ -1,4 +1,4 @@
-"""Holes in the cache, flash attention off: after the compaction that comes by itself it is as quick as a fresh one."""
+"""Holes in the cache, flash attention off: after the automatic compaction it must be as fast as a fresh one."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _last_of_many(headless: HeadlessEngine) -> HeadlessChat:
 
 
 def _idle(headless: HeadlessEngine) -> list[OperationDone]:
-    """The engine without commands: what it does by itself when idle."""
+    """The engine without commands: its idle work."""
     headless.events = []
     for _ in range(IDLE_STEPS):
         headless.engine.idle()

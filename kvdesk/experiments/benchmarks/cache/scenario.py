@@ -28,7 +28,7 @@ def tokens_of(headless: HeadlessEngine, chat: HeadlessChat) -> list[int]:
 
 
 def text_of_tokens(headless: HeadlessEngine, n_tokens: int) -> str:
-    """About so many tokens of text that means nothing much."""
+    """About `n` tokens of meaningless text."""
     words = "The keeper wrote down what the sea brought: a rope, a bottle, a plank, a shoe, and once a clock. "
     vocab = session_of(headless).loaded.model.vocab
     each = len(vocab.tokenize(words * 8, add_special=False, parse_special=False)) / 8

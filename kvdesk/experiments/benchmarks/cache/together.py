@@ -25,7 +25,7 @@ QUESTIONS = tuple(
 )
 """Answered at length: four answers are generated until the limit ends them all."""
 PAIRS = 4
-"""Runs of the four, each beside one of the bare loop, in a round: neighbours differ by up to a tenth by themselves."""
+"""Runs of the four in a round, each beside one of the bare loop; neighbours differ by up to a tenth anyway."""
 ANSWER = Sampling(temperature=0.0, max_tokens=96)
 
 
