@@ -74,7 +74,7 @@ def test_rules_of_linters_are_no_reason_to_install_again() -> None:
     pyproject = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     project = setup.project_in(pyproject)
     assert setup.project_in(pyproject.replace("line-length = 120", "line-length = 100")) == project
-    assert setup.project_in(pyproject.replace('version = "0.1.0"', 'version = "0.1.1"', 1)) != project
+    assert setup.project_in(pyproject.replace('"numpy>=2"', '"numpy>=3"', 1)) != project
 
 
 def test_python_version_is_read_from_either_kind_of_pyvenv_cfg() -> None:
