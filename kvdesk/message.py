@@ -8,7 +8,7 @@ import json
 import re
 import uuid
 from collections.abc import Mapping, Sequence
-from typing import Literal, NewType
+from typing import Any, Literal, NewType
 
 from kvdesk.reasoning import ReasoningMarks
 from kvdesk.translation import marked, tr
@@ -192,7 +192,17 @@ def known_fields(text: str) -> str:
         found = {}
     known = found.items() if isinstance(found, dict) else ()
     kept = {name: value for name, value in known if _FIELDS.get(name) is type(value)}
-    return json.dumps(kept, ensure_ascii=False) if kept else ""
+    return fields_text(kept)
+
+
+def fields_of(message: Message) -> dict[str, Any]:
+    """The `fields` of a message as an object."""
+    return json.loads(message.fields) if message.fields else {}
+
+
+def fields_text(fields: Mapping[str, Any]) -> str:
+    """The object as `fields` of a message."""
+    return json.dumps(fields, ensure_ascii=False) if fields else ""
 
 
 def attachment_as_read(attachment: Attachment) -> str:

@@ -46,7 +46,7 @@ class Choice:
     began: bool = False
     prompt: tuple[int, int] = 0, 0  # tokens of it, and those of them that the cache had
     over_full: tuple[int, int] | None = None  # its prompt did not fit: tokens that it needs, and those that fit
-    reuse: ReuseReason | None = None  # why the cache had so much; None before it began, or where nobody says
+    reuse: ReuseReason | None = None  # why the cache had so much; None before it began, or if unknown
     may_inspect: bool = False  # its client may see texts of the cache
 
     @property
@@ -140,7 +140,7 @@ class Answering:
 
 
 def progress(choice: Choice, event: TurnStarted | PrefillProgress) -> dict[str, Any]:
-    """How far the prompt is read, as llama-server tells it with `return_progress`."""
+    """How far the prompt is read, as llama-server reports it with `return_progress`."""
     total, cached = choice.prompt
     read = event.done if isinstance(event, PrefillProgress) else 0
     ms = read / event.tok_s * 1e3 if isinstance(event, PrefillProgress) and event.tok_s else 0.0
@@ -175,7 +175,7 @@ def _guessed(answers: Sequence[TurnStats]) -> dict[str, int]:
 
 
 def timings(stats: TurnStats) -> dict[str, Any]:
-    """As llama-server tells them (`result_timings`): milliseconds and tokens a second, of the engine's own counts."""
+    """As llama-server reports them (`result_timings`): milliseconds and tokens per second, as the engine counted."""
     read_ms, write_ms = prefill_ms(stats), decode_ms(stats)
     drafts = {"draft_n": stats.drafted_tokens, "draft_n_accepted": stats.accepted_tokens}
     return {

@@ -80,21 +80,20 @@ class HostBridge:
         return len(self._asked)
 
     def stop(self, answer: MessageId) -> None:
-        """Nobody waits for the answer any more; nothing if it has ended."""
+        """End the request; nothing if it has ended."""
         if self._asked.pop(answer, None) is not None:
             self.host.stop(answer)
 
     async def tokenized(self, command: Tokenize | Detokenize) -> Tokenized:
         """The answer to a question about tokens. Raises ApiError."""
-        number = next(self._numbers)
-        return cast("Tokenized", await self._answered(replace(command, number=number)))
+        return cast("Tokenized", await self._answered(command))
 
     async def transferred(self, command: TransferSequence) -> SequenceTransferred:
         """What became of a sequence. Raises ApiError."""
-        number = next(self._numbers)
-        return cast("SequenceTransferred", await self._answered(replace(command, number=number)))
+        return cast("SequenceTransferred", await self._answered(command))
 
     async def _answered(self, command: Tokenize | Detokenize | TransferSequence) -> Tokenized | SequenceTransferred:
+        command = replace(command, number=next(self._numbers))
         future: asyncio.Future[Tokenized | SequenceTransferred] = self._loop.create_future()
         self._questions[command.number] = future
         self.host.submit(command)
@@ -110,7 +109,7 @@ class HostBridge:
         return answer
 
     def watch(self) -> None:
-        """Somebody looks at the cache: views of it come until `unwatch`."""
+        """Views of the cache come until `unwatch`."""
         self._n_watching += 1
         if self._n_watching == 1:
             self.host.submit(Watch(True, WATCHER))
@@ -121,7 +120,7 @@ class HostBridge:
             self.host.submit(Watch(False, WATCHER))
 
     async def view(self, seconds: float = 5.0) -> CacheView | None:
-        """The cache as it is now; None if nobody says in that time, or there is none."""
+        """The cache as it is now; None if it does not come in that time, or no model is open."""
         if self.state.context is None:
             return None
         future: asyncio.Future[CacheView] = self._loop.create_future()
@@ -161,7 +160,7 @@ class HostBridge:
         """On the host's thread."""
         try:
             self._loop.call_soon_threadsafe(self._take)
-        except RuntimeError:  # the loop is closed: nobody takes events any more
+        except RuntimeError:  # the loop is closed
             pass
 
     def _take(self) -> None:

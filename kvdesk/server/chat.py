@@ -6,8 +6,9 @@ answers. All else, from the prompt to the token ids that are kept, is here.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -18,19 +19,20 @@ from kvdesk.protocol.chat import Generate, TextDelta, TurnEnded, TurnStarted
 from kvdesk.protocol.prompt import Tokenize, Tokenized
 from kvdesk.server.answering import Choice
 from kvdesk.server.bridge import AnswerEvent
-from kvdesk.server.conversation import GivenAnswer, chains, messages_of, text_of, with_tokens
-from kvdesk.server.errors import ApiError
+from kvdesk.server.conversation import GivenAnswer, chains, messages_of, with_tokens
+from kvdesk.server.errors import ApiError, invalid
 from kvdesk.server.reasoning_options import options_of
+from kvdesk.server.request_parts import text_of
 from kvdesk.server.sampling import check_schema, sampling_of, seeded
 from kvdesk.server.schemas import ChatRequest
 from kvdesk.server.service import Service, key_of
-from kvdesk.server.streaming import EVENTS, EventStream, Framing, WholeResponse
+from kvdesk.server.streaming import ALIVE, EVENTS, EventStream, Framing, WholeResponse
 from kvdesk.server.tools import callable_tools, choice_of, tools_of
 from kvdesk.values import replace
 
 
 class Answer:
-    """One answer so far: what the engine says of it, and its text in parts."""
+    """One answer so far: what the engine reports, and its text in parts."""
 
     def __init__(self, choice: Choice, reader: AnswerReader) -> None:
         self.choice, self.reader = choice, reader
@@ -59,27 +61,31 @@ class Answer:
         return "tool_calls" if self.reader.calls and self.choice.finish == "stop" else self.choice.finish
 
 
-class Renderer(Protocol):
-    """Writes the answers to one request as its protocol has them.
+class Renderer(ABC):
+    """Writes the answers to one request in the form of its protocol.
 
     done   what ends a stream
-    alive  what a stream says where nothing comes
+    alive  what a stream sends while nothing comes
     """
 
-    done: bytes
-    alive: bytes
+    done = b""
+    alive = ALIVE
 
+    @abstractmethod
     def events(self, answer: Answer, event: AnswerEvent, delta: AnswerDelta) -> Iterator[dict[str, Any]]:
         """Those that follow from an event of the engine, and from what is new with it."""
 
-    def last(self, answers: Sequence[Answer]) -> Iterator[dict[str, Any]]:
+    def last(self, answers: Sequence[Answer]) -> Iterator[dict[str, Any]]:  # noqa: ARG002
         """Those behind the end of all answers."""
+        return iter(())
 
+    @abstractmethod
     def whole(self, answers: Sequence[Answer]) -> dict[str, Any]:
         """The answers in one, when all events were rendered."""
 
     def failed(self, error: ApiError) -> dict[str, Any]:
         """The last event of a stream that fails."""
+        return error.body()
 
 
 class Chat:
@@ -92,8 +98,7 @@ class Chat:
         self._sharing = service.sharing(key_of(http))
         self._tools = tools_of(request)
         if request.continue_final_message and request.add_generation_prompt:
-            said = "continue_final_message and add_generation_prompt exclude each other"
-            raise ApiError(400, f"{said}.", "continue_final_message", "invalid_value")
+            raise invalid("continue_final_message", "excludes add_generation_prompt")
         sampling = sampling_of(request, service.sampling, n_ctx, service.config.max_tokens)
         reasoning = options_of(request, service.config.reasoning_budget)
         choice = choice_of(request, has_schema=bool(sampling.json_schema))
@@ -103,14 +108,14 @@ class Chat:
         self.conversation = new_conversation_id()
         asked = messages_of(request.messages, self.conversation)
         if [message.role for message in asked[-2:]] == ["assistant", "assistant"]:
-            raise ApiError(400, "messages: at most one answer can be at the end.", "messages", "invalid_value")
+            raise invalid("messages", "at most one answer can be at the end")
         *_, self._chain = chains(asked, self._tools, self._sharing)
         messages = with_tokens(asked, service.answers, self._tools, self._sharing)
         continued = None
         if messages[-1].role == "assistant" and messages[-1].text and len(messages) > 1 and not messages[-1].fields:
             messages, continued = messages[:-1], messages[-1]  # what is there of the answer already
         n_probs = (request.top_logprobs or 0) if request.logprobs else -1
-        predicted = text_of(request.prediction.content, "prediction", may_lack=False) if request.prediction else ""
+        predicted = text_of(request.prediction.content, "prediction.content") if request.prediction else ""
         self._commands = [
             Generate(
                 self.conversation if i == 0 else new_conversation_id(),
@@ -150,7 +155,7 @@ class Chat:
         if not begins and command.continued is not None:
             command = replace(command, messages=(*command.messages, command.continued), continued=None)
         if sum(len(message.text) + len(message.fields) for message in command.messages) + len(command.tools) > most:
-            raise ApiError(400, f"The prompt has more than {most:,} characters.", "messages", "invalid_value")
+            raise invalid("messages", f"the prompt has more than {most:,} characters")
         return await self._service.tokenized(Tokenize("", prompt=command, begins=begins))
 
     async def _whole(self, renderer: Renderer) -> dict[str, Any]:
@@ -174,7 +179,7 @@ class Chat:
 
     def _rendered(self, renderer: Renderer, answer: Answer, event: AnswerEvent) -> Iterator[dict[str, Any]]:
         if isinstance(event, TurnStarted) and answer.began:
-            return iter(())  # told again, after events were lost
+            return iter(())  # reported again, after events were lost
         delta = answer.take(event)
         if isinstance(event, TurnEnded):
             self._remember(answer)

@@ -15,13 +15,13 @@ from kvdesk.protocol.cache import ANSWER_ID
 from kvdesk.protocol.chat import PrefillProgress, TextDelta, TurnEnded, TurnStarted
 from kvdesk.server.answering import progress, timings
 from kvdesk.server.bridge import AnswerEvent
-from kvdesk.server.chat import Answer, Chat
-from kvdesk.server.errors import ApiError
+from kvdesk.server.chat import Answer, Chat, Renderer
+from kvdesk.server.errors import ApiError, invalid, unsupported
 from kvdesk.server.logprobs import chat_logprobs
 from kvdesk.server.prefix_cache import counted, prefix_cache
 from kvdesk.server.schemas import ChatRequest
 from kvdesk.server.service import FINGERPRINT, Service
-from kvdesk.server.streaming import ALIVE, DONE
+from kvdesk.server.streaming import DONE
 
 
 async def chat_completions(service: Service, http: Request) -> Response:
@@ -47,15 +47,13 @@ def _check(request: ChatRequest) -> None:
     if request.functions is not None:
         raise ApiError(400, "The field functions is not supported; tools is.", "functions", "unsupported_parameter")
     if request.modalities and request.modalities != ["text"]:
-        raise ApiError(400, "modalities: only text is supported.", "modalities", "unsupported_value")
+        raise unsupported("modalities", "only text is supported")
     if request.top_logprobs is not None and not request.logprobs:
-        raise ApiError(400, "top_logprobs needs logprobs.", "top_logprobs", "invalid_value")
+        raise invalid("top_logprobs", "needs logprobs")
 
 
-class ChatCompletion:
-    """The answers to one request, as a `Renderer`."""
-
-    done, alive = DONE, ALIVE
+class ChatCompletion(Renderer):
+    done = DONE
 
     def __init__(self, request: ChatRequest, conversation: ConversationId, model: str) -> None:
         self._request = request
@@ -88,9 +86,6 @@ class ChatCompletion:
     def whole(self, answers: Sequence[Answer]) -> dict[str, Any]:
         choices = [self._choice(answer) for answer in answers]
         return {"object": "chat.completion", **self._common, "choices": choices, **self._counted(answers)}
-
-    def failed(self, error: ApiError) -> dict[str, Any]:
-        return error.body()
 
     @staticmethod
     def _counted(answers: Sequence[Answer]) -> dict[str, Any]:

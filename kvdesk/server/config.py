@@ -37,7 +37,7 @@ class Key:
 
 
 NOBODY: Final = Key("")
-"""Who sends no key where none is needed."""
+"""Of a client without a key, if none is needed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +69,9 @@ class ServerConfig:
     origins        of pages that a browser may ask from, such as http://localhost:3000; "*" is all
     names          host names that clients may know this computer by, beside addresses and localhost
     share_prefixes False: requests with different keys, and the chats, share no cells
-    alias          what the model is called in answers; "": as its file says
-    max_tokens     most tokens of an answer whose request does not say; 0: as many as the context holds
-    reasoning_budget  most tokens of the reasoning of an answer whose request does not say; -1: no limit
+    alias          name of the model in answers; "": that of its file
+    max_tokens     most tokens of an answer whose request does not specify them; 0: as many as the context holds
+    reasoning_budget  most tokens of reasoning if the request does not specify them; -1: no limit
     client_share   of the cells, and of the memory for saved states, that idle requests of one program may keep
     slot_folder    where `POST /slots/N` saves states of sequences, and restores them from; None: nowhere
     embedding      file of the model that makes embeddings, with this `pooling`; None: the one that
@@ -121,7 +121,7 @@ def _same(key: str, sent: str) -> bool:
 
 
 def new_key() -> str:
-    """A key that nobody guesses."""
+    """A random key."""
     return f"sk-kvdesk-{secrets.token_urlsafe(KEY_BYTES)}"
 
 

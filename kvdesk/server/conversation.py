@@ -16,7 +16,9 @@ from typing import Any, Final
 
 from kvdesk.cache.reuse.prefix import common_prefix
 from kvdesk.chat import ConversationId, Message, Role, TurnStats, new_message_id, storable
-from kvdesk.server.errors import ApiError
+from kvdesk.message import fields_of, fields_text
+from kvdesk.server.errors import ApiError, invalid
+from kvdesk.server.request_parts import text_of
 from kvdesk.tool_calls import ToolCall, told_calls
 from kvdesk.values import dataclass, replace
 
@@ -37,7 +39,7 @@ _ROLES: Final[dict[str, Role]] = {
     "function": "tool",
 }
 _OWN_ROLE: Final = re.compile(r"[A-Za-z][A-Za-z0-9_ -]{0,31}")
-"""Any other role: the chat template gets it as it is, and says what it thinks of it."""
+"""Any other role: the chat template gets it as it is, and takes or refuses it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +102,7 @@ def messages_of(given: Sequence[dict[str, Any]], conversation: ConversationId) -
         named = one.get("role")
         if not isinstance(named, str) or (named not in _ROLES and not _OWN_ROLE.fullmatch(named)):
             said = "must be a name of at most 32 letters, such as system, user, assistant or tool"
-            raise ApiError(400, f"{at}.role: {said}.", f"{at}.role", "invalid_value")
+            raise invalid(f"{at}.role", said)
         role = _ROLES.get(named, "user")
         fields: dict[str, Any] = {} if named in _ROLES else {"role": named}
         if role == "assistant" and one.get("tool_calls"):
@@ -109,14 +111,14 @@ def messages_of(given: Sequence[dict[str, Any]], conversation: ConversationId) -
             fields = {name: one[name] for name in ("tool_call_id", "name") if isinstance(one.get(name), str)}
         if role == "assistant" and one.get("function_call"):
             raise ApiError(400, f"{at}.function_call is not supported; tool_calls is.", at, "unsupported_parameter")
-        text = text_of(one.get("content"), at, may_lack="content" in one or role == "assistant")
-        if (
-            role == "assistant"
-            and (thought := next((t for n in _THOUGHTS if isinstance(t := one.get(n), str)), "")).strip()
-        ):
+        content = one.get("content")
+        if content is None and ("content" in one or role == "assistant"):
+            content = ""  # such as of an answer that was stopped before it began
+        thought = next((t for n in _THOUGHTS if isinstance(t := one.get(n), str)), "")
+        if role == "assistant" and thought.strip():
             fields["reasoning_content"] = storable(thought)
-        extra = json.dumps(fields, ensure_ascii=False) if fields else ""
-        messages.append(Message(new_message_id(), conversation, None, role, text, fields=extra))
+        text, more = text_of(content, f"{at}.content"), fields_text(fields)
+        messages.append(Message(new_message_id(), conversation, None, role, text, fields=more))
     return tuple(messages)
 
 
@@ -141,14 +143,14 @@ def with_tokens(messages: Sequence[Message], known: GivenAnswers, tools: str, sh
         if given is None or not given.tokens or goes_on:  # an answer that is continued: from what the client sent
             found.append(message)
             continue
-        fields = json.loads(message.fields) if message.fields else {}
+        fields = fields_of(message)
         thinks = bool(fields.pop("reasoning_content", "")) or not given.thought
         as_given = thinks and given.content.strip() == message.text.strip()
         if given.calls and as_given:  # as the model wrote them; a template that cannot take that has the fields
             fields["content"] = message.text
         if as_given:
-            kept = json.dumps(fields, ensure_ascii=False) if fields else ""
-            found.append(replace(message, text=given.text, fields=kept, tokens=given.tokens, stats=given.stats))
+            kept = replace(message, text=given.text, fields=fields_text(fields))
+            found.append(replace(kept, tokens=given.tokens, stats=given.stats))
         elif given.calls or given.thought:
             found.append(message)
         else:
@@ -158,7 +160,7 @@ def with_tokens(messages: Sequence[Message], known: GivenAnswers, tools: str, sh
 
 def _alike(message: Message) -> Any:
     """The fields of a message without ids and nulls."""
-    fields = json.loads(message.fields) if message.fields else {}
+    fields = fields_of(message)
     fields.pop("tool_call_id", None)
     if "tool_calls" in fields:
         fields["tool_calls"] = [call["function"] for call in fields["tool_calls"]]
@@ -174,37 +176,12 @@ def _without_nulls(value: Any) -> Any:
 
 def thought_of(message: Message) -> str:
     """The reasoning that a client sends of an answer."""
-    fields = json.loads(message.fields) if message.fields else {}
-    return str(fields.get("reasoning_content", "")).strip()
-
-
-def text_of(content: object, at: str, *, may_lack: bool) -> str:
-    """Null is no text: such as of an answer that was stopped before it began."""
-    if isinstance(content, str):
-        return storable(content)
-    if content is None and may_lack:
-        return ""
-    if not isinstance(content, list):
-        raise ApiError(400, f"{at}.content: must be a string, or a list of parts.", f"{at}.content", "invalid_value")
-    texts = []
-    for j, part in enumerate(content):
-        kind = part.get("type") if isinstance(part, dict) else None
-        if kind not in ("text", "input_text", "output_text", "refusal"):
-            what = f"parts of the type {kind}" if isinstance(kind, str) else "such parts"
-            where = f"{at}.content.{j}"
-            raise ApiError(400, f"{where}: {what[:100]} are not supported; text is.", where, "unsupported_value")
-        text = part.get("refusal" if kind == "refusal" else "text")
-        if not isinstance(text, str):
-            raise ApiError(400, f"{at}.content.{j}.text: must be a string.", f"{at}.content.{j}.text", "invalid_value")
-        texts.append(storable(text))
-    return "\n".join(texts)
+    return str(fields_of(message).get("reasoning_content", "")).strip()
 
 
 def _tool_calls(given: object, at: str) -> list[dict[str, Any]]:
     """Arguments as the object that they are the text of: so templates know them."""
-    wrong = ApiError(
-        400, f"{at}.tool_calls: a list of functions with name and arguments.", f"{at}.tool_calls", "invalid_value"
-    )
+    wrong = invalid(f"{at}.tool_calls", "must be a list of functions with name and arguments")
     if not isinstance(given, list):
         raise wrong
     calls = []
@@ -227,5 +204,5 @@ def _tool_calls(given: object, at: str) -> list[dict[str, Any]]:
 
 def _calls_of(message: Message) -> list[tuple[str, Any]]:
     """Names and arguments as values."""
-    fields = json.loads(message.fields) if message.fields else {}
-    return [(call["function"]["name"], call["function"]["arguments"]) for call in fields.get("tool_calls", ())]
+    calls = fields_of(message).get("tool_calls", ())
+    return [(call["function"]["name"], call["function"]["arguments"]) for call in calls]

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from kvdesk.protocol.embedding import Embed
-from kvdesk.server.errors import ApiError
+from kvdesk.server.errors import ApiError, unsupported
 from kvdesk.server.mixed_prompts import prompts_of
 from kvdesk.server.schemas import Body, Whole
 from kvdesk.server.service import Service
@@ -56,8 +56,7 @@ async def _embeddings(service: Service, request: EmbeddingRequest, *, own: bool)
         said = "This server's pooling is none: one vector a token, which is not OpenAI's form. /embeddings has it."
         raise ApiError(400, said, code="not_supported")
     if request.dimensions not in (None, model.n_embd):
-        said = f"dimensions: this model has {model.n_embd}, and they cannot be fewer."
-        raise ApiError(400, said, "dimensions", "unsupported_value")
+        raise unsupported("dimensions", f"this model has {model.n_embd}, and they cannot be fewer")
     model, found = await service.embedding.ask(service.model_file, Embed(prompts))
     pools = model.pooling not in ("none", "rank")
     vectors = [

@@ -66,3 +66,13 @@ class ApiError(Exception):
         if self.status == 401:
             headers["www-authenticate"] = "Bearer"
         return JSONResponse(body, self.status, headers)
+
+
+def invalid(at: str, said: str) -> ApiError:
+    """A wrong value of the field `at`."""
+    return ApiError(400, f"{at}: {said}.", at, "invalid_value")
+
+
+def unsupported(at: str, said: str) -> ApiError:
+    """A value of the field `at` that is right elsewhere, such as a picture."""
+    return ApiError(400, f"{at}: {said}.", at, "unsupported_value")

@@ -9,7 +9,7 @@ import asyncio
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 _GRACE_S = 1.0
-"""So much later than the response itself gives up (`EventStream`), which says so in the log."""
+"""So much later than the response itself gives up (`EventStream`), which logs it."""
 
 
 def with_limits(header_s: float, write_s: float) -> type[H11Protocol]:

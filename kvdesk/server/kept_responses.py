@@ -18,7 +18,7 @@ MOST_RESPONSE_BYTES: Final = 16_000_000
 
 @dataclass(frozen=True, slots=True)
 class KeptResponse:
-    """`messages`: those of the chat up to its end, without instructions; `owner`: whose it is, nobody else's."""
+    """`messages`: those of the chat up to its end, without instructions; `owner`: the key whose clients may read it."""
 
     response: dict[str, Any]
     messages: tuple[dict[str, Any], ...]

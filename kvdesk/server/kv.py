@@ -8,7 +8,6 @@ tokens, a view, answers under way), then every event as it happens. Only for key
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncGenerator
 from typing import Any, Final
 
@@ -20,7 +19,7 @@ from kvdesk.protocol import wire
 from kvdesk.protocol.messages import Event
 from kvdesk.server.bridge import HostBridge
 from kvdesk.server.service import Service, key_of, may_inspect
-from kvdesk.server.streaming import EventStream
+from kvdesk.server.streaming import EventStream, sse
 
 PACE_S: Final = 0.05
 """Events go out so often at most: of views and samples that came meanwhile the latest."""
@@ -78,7 +77,7 @@ async def event_stream(bridge: HostBridge) -> AsyncGenerator[bytes, None]:
         while not bridge.over:
             ready.clear()
             for event in join(subscription.take()):
-                yield _sse(event)
+                yield sse(wire.to_json(Event, event))
             try:
                 async with asyncio.timeout(QUIET_S):
                     await ready.wait()
@@ -89,8 +88,3 @@ async def event_stream(bridge: HostBridge) -> AsyncGenerator[bytes, None]:
         bridge.on_over.discard(ready.set)
         subscription.close()
         bridge.unwatch()
-
-
-def _sse(event: Event) -> bytes:
-    text = json.dumps(wire.to_json(Event, event), separators=(",", ":"))
-    return f"event: {type(event).__name__}\ndata: {text}\n\n".encode()

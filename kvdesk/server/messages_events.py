@@ -10,7 +10,7 @@ from kvdesk.chat import ConversationId
 from kvdesk.protocol.chat import TurnEnded, TurnStarted
 from kvdesk.server.answering import Choice
 from kvdesk.server.bridge import AnswerEvent
-from kvdesk.server.chat import Answer
+from kvdesk.server.chat import Answer, Renderer
 from kvdesk.server.errors import ApiError
 from kvdesk.server.prefix_cache import prefix_cache
 from kvdesk.server.streaming import sse
@@ -23,10 +23,10 @@ _FIELDS: Final = {"text": "text_delta", "thinking": "thinking_delta"}
 """The delta of each type of block, which is also the name of its text."""
 
 
-class MessageEvents:
-    """A `Renderer`. The whole message is what its events have made."""
+class MessageEvents(Renderer):
+    """The whole message is what its events have made."""
 
-    done, alive = b"", sse(_PING)
+    alive = sse(_PING)
 
     def __init__(self, conversation: ConversationId, model: str) -> None:
         self._head = {"id": f"{MESSAGE_ID}{conversation}", "type": "message", "role": "assistant", "model": model}
@@ -54,9 +54,6 @@ class MessageEvents:
             yield from self._end()
             yield {"type": "message_delta", "delta": _ending(answer), **_counted(answer.choice)}
             yield {"type": "message_stop"}
-
-    def last(self, _answers: Sequence[Answer]) -> Iterator[dict[str, Any]]:
-        return iter(())
 
     def whole(self, answers: Sequence[Answer]) -> dict[str, Any]:
         (answer,) = answers

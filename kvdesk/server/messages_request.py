@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from pydantic import Field
 
-from kvdesk.server.errors import ApiError
-from kvdesk.server.request_parts import FunctionsRequest, response_format, string, wrong
+from kvdesk.server.errors import invalid
+from kvdesk.server.request_parts import FunctionsRequest, response_format, string, text_of, text_of_part
 from kvdesk.server.schemas import MOST_MESSAGES, Body, ChatRequest, as_chat
 
 _CHOICES: Final = {"auto": "auto", "any": "required", "none": "none"}
@@ -45,7 +45,7 @@ def chat_of_messages(request: MessagesRequest) -> ChatRequest:
     """Raises ApiError with the place of what is wrong."""
     messages: list[dict[str, Any]] = []
     if request.system:
-        messages.append({"role": "system", "content": _texts(request.system, "system")})
+        messages.append({"role": "system", "content": text_of(request.system, "system")})
     for i, message in enumerate(request.messages):
         messages += _messages_of(message, f"messages.{i}")
     choice, output = request.tool_choice, request.output_config
@@ -65,7 +65,7 @@ def _messages_of(message: dict[str, Any], at: str) -> Iterator[dict[str, Any]]:
     """One message, or several: the results of tools are their own messages, where they are among the texts."""
     role, content = message.get("role"), message.get("content")
     if role not in ("user", "assistant", "system"):
-        raise wrong(f"{at}.role", "must be user, assistant or system")
+        raise invalid(f"{at}.role", "must be user, assistant or system")
     if isinstance(content, str):
         yield {"role": role, "content": content}
     elif role == "assistant":
@@ -79,7 +79,7 @@ def _messages_of(message: dict[str, Any], at: str) -> Iterator[dict[str, Any]]:
                     texts = []
                 yield _result(block, where)
             else:
-                texts.append(_text(kind, block, where))
+                texts.append(text_of_part(block, where))
         if texts or not content:
             yield {"role": role, "content": "\n".join(texts)}
 
@@ -96,11 +96,11 @@ def _answer(content: object, at: str) -> dict[str, Any]:
             case "tool_use":
                 arguments = block.get("input", {})
                 if not isinstance(arguments, dict):
-                    raise wrong(f"{where}.input", "must be an object")
+                    raise invalid(f"{where}.input", "must be an object")
                 function = {"name": string(block, "name", where), "arguments": arguments}
                 calls.append({"id": block.get("id"), "type": "function", "function": function})
             case _:
-                texts.append(_text(kind, block, where))
+                texts.append(text_of_part(block, where))
     found: dict[str, Any] = {"role": "assistant", "content": "".join(texts)}
     if thoughts:
         found["reasoning_content"] = "".join(thoughts)
@@ -111,29 +111,17 @@ def _answer(content: object, at: str) -> dict[str, Any]:
 
 def _result(block: dict[str, Any], at: str) -> dict[str, Any]:
     content = block.get("content")
-    text = "" if content is None else _texts(content, f"{at}.content")
+    text = "" if content is None else text_of(content, f"{at}.content")
     return {"role": "tool", "tool_call_id": string(block, "tool_use_id", at), "content": text}
-
-
-def _texts(content: object, at: str) -> str:
-    if isinstance(content, str):
-        return content
-    return "\n".join(_text(kind, block, where) for where, kind, block in _blocks(content, at))
-
-
-def _text(kind: str, block: dict[str, Any], at: str) -> str:
-    if kind != "text":
-        raise ApiError(400, f"{at}: blocks of the type {kind[:100]} are not supported here.", at, "unsupported_value")
-    return string(block, "text", at)
 
 
 def _blocks(content: object, at: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Place, type and block of each."""
     if not isinstance(content, list):
-        raise wrong(at, "must be a string, or a list of blocks")
+        raise invalid(at, "must be a string, or a list of blocks")
     for j, block in enumerate(content):
         if not isinstance(block, dict) or not isinstance(kind := block.get("type"), str):
-            raise wrong(f"{at}.{j}", "must be a block with a type")
+            raise invalid(f"{at}.{j}", "must be a block with a type")
         yield f"{at}.{j}", kind, block
 
 
@@ -141,5 +129,5 @@ def _choice(choice: MessagesToolChoice) -> str | dict[str, Any]:
     if choice.type == "tool" and choice.name is not None:
         return {"type": "function", "function": {"name": choice.name}}
     if choice.type not in _CHOICES:
-        raise wrong("tool_choice", "must be auto, any, none, or tool with a name")
+        raise invalid("tool_choice", "must be auto, any, none, or tool with a name")
     return _CHOICES[choice.type]

@@ -5,7 +5,7 @@ Its own registry, so that nothing of the process is reported. Counts only.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
@@ -14,49 +14,27 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from kvdesk.cache.metrics import shared_cells
-from kvdesk.protocol.cache import CacheView, LedgerRow
+from kvdesk.protocol.cache import CacheView
 from kvdesk.server.bridge import COUNTS_S
 from kvdesk.server.service import Service, key_of
-from kvdesk.server.state import ServerState
 
 
 async def metrics(service: Service, http: Request) -> Response:
     """For Prometheus: llama-server's names where they mean the same, and `kvdesk_…` for cells used, shared, holes, high
     water, prefix hits and memory. With an inspect key also what each program keeps.
     """
-    view, inspect = await service.bridge.view(COUNTS_S), key_of(http).inspect
-    text = exposition(service.state, service.places.n_waiting, view, service.memory, inspect=inspect)
-    return Response(text, media_type=CONTENT_TYPE_LATEST)
-
-
-def exposition(
-    state: ServerState,
-    n_waiting: int,
-    view: CacheView | None,
-    memory: Sequence[LedgerRow] = (),
-    *,
-    inspect: bool = False,
-) -> bytes:
-    """The text. `n_waiting`: requests without a place; `view`: None if nobody said in time how the cache is;
-    `memory`: what the server itself keeps. With the right to inspect also what is kept of each program's requests.
-    """
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Metrics(state, n_waiting, view, memory, inspect=inspect))
-    return generate_latest(registry)
+    registry.register(_Metrics(service, await service.bridge.view(COUNTS_S), inspect=key_of(http).inspect))
+    return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
 
 
 class _Metrics(Collector):
-    def __init__(
-        self,
-        state: ServerState,
-        n_waiting: int,
-        view: CacheView | None,
-        memory: Sequence[LedgerRow],
-        *,
-        inspect: bool,
-    ) -> None:
-        self._state, self._n_waiting, self._view = state, n_waiting, view
-        self._memory, self._inspect = memory, inspect
+    """`view`: None if it did not come in time."""
+
+    def __init__(self, service: Service, view: CacheView | None, *, inspect: bool) -> None:
+        self._state, self._memory = service.state, service.memory
+        self._n_waiting = service.places.n_waiting
+        self._view, self._inspect = view, inspect
 
     def collect(self) -> Iterator[Metric]:
         """As prometheus_client asks."""

@@ -10,7 +10,8 @@ from typing import Final
 
 from kvdesk.chat import storable
 from kvdesk.protocol.prompt import Detokenize, Tokenize
-from kvdesk.server.errors import ApiError
+from kvdesk.server.errors import ApiError, invalid, unsupported
+from kvdesk.server.request_parts import text_of
 from kvdesk.server.service import Service
 from kvdesk.values import dataclass
 
@@ -31,9 +32,9 @@ def prompts_of(given: object, param: str, most: int) -> list[tuple[Part, ...]]:
     if not isinstance(given, list) or any(_is_number(part) for part in given):
         return [_parts(given, param)]
     if not given:
-        raise ApiError(400, f"{param}: the list is empty.", param, "invalid_value")
+        raise invalid(param, "the list is empty")
     if len(given) > most:
-        raise ApiError(400, f"{param}: at most {most:,} of them are answered at once.", param, "invalid_value")
+        raise invalid(param, f"at most {most:,} of them are answered at once")
     return [_parts(one, f"{param}.{i}") for i, one in enumerate(given)]
 
 
@@ -61,15 +62,13 @@ def _parts(one: object, param: str) -> tuple[Part, ...]:
             return (storable(one),)
         case {"prompt_string": str(text), **more}:
             if more.get("multimodal_data"):
-                where = f"{param}.multimodal_data"
-                raise ApiError(400, f"{where}: only text is supported.", where, "unsupported_value")
+                raise unsupported(f"{param}.multimodal_data", "only text is supported")
             return (storable(text),)
         case {"content": [*content]}:
-            return ("".join(_content_text(part, f"{param}.content.{i}") for i, part in enumerate(content)),)
+            return (text_of(content, f"{param}.content", between=""),)
         case [*inner] if inner:
             return _joined(inner, param)
-    said = "must be a string, or a list of token ids and strings"
-    raise ApiError(400, f"{param}: {said}.", param, "invalid_value")
+    raise invalid(param, "must be a string, or a list of token ids and strings")
 
 
 def _joined(inner: Sequence[object], param: str) -> tuple[Part, ...]:
@@ -82,15 +81,8 @@ def _joined(inner: Sequence[object], param: str) -> tuple[Part, ...]:
             last = parts.pop() if parts and isinstance(parts[-1], tuple) else ()
             parts.append((*last, one))  # type: ignore[arg-type]
         else:
-            raise ApiError(400, f"{param}: a token id is a number from 0 on.", param, "invalid_value")
+            raise invalid(param, "a token id is a number from 0 on")
     return tuple(parts)
-
-
-def _content_text(part: object, param: str) -> str:
-    match part:
-        case {"type": "text", "text": str(text)}:
-            return storable(text)
-    raise ApiError(400, f"{param}: only parts of the type text are supported.", param, "unsupported_value")
 
 
 def _is_number(value: object) -> bool:

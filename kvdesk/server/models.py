@@ -37,7 +37,7 @@ async def model(service: Service, http: Request) -> Response:
 
 
 def _model(service: Service) -> dict[str, Any] | None:
-    """As llama-server tells it, without the path of the file, and with what Anthropic's clients read."""
+    """As llama-server reports it, without the path of the file, and with what Anthropic's clients read."""
     model, context = service.state.model, service.state.context
     if model is None:
         return None

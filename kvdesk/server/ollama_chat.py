@@ -14,49 +14,33 @@ from kvdesk.answer_reader import AnswerDelta, arguments_of
 from kvdesk.protocol.chat import TurnEnded
 from kvdesk.server.answering import Choice, timings
 from kvdesk.server.bridge import AnswerEvent
-from kvdesk.server.chat import Answer, Chat
-from kvdesk.server.errors import ApiError
-from kvdesk.server.schemas import MOST_MESSAGES, Body, ChatRequest, Whole, parsed
+from kvdesk.server.chat import Answer, Chat, Renderer
+from kvdesk.server.errors import ApiError, unsupported
+from kvdesk.server.sampling import SAME
+from kvdesk.server.schemas import MOST_MESSAGES, Body, ChatRequest, parsed
 from kvdesk.server.service import Service
 from kvdesk.server.streaming import LINES
 
-_SAME: Final = (
-    *("temperature", "top_k", "top_p", "min_p", "typical_p", "seed", "stop", "repeat_penalty", "repeat_last_n"),
-    *("presence_penalty", "frequency_penalty", "mirostat", "mirostat_tau", "mirostat_eta"),
-)
+_SAME: Final = SAME | {"mirostat", "seed", "stop"}
 """Options that have the same name in a chat request."""
+_LIMIT: Final = "num_predict"
 _NS_PER_MS: Final = 1_000_000
 
 
-class OllamaOptions(Body):
-    """What of `options` is used; `num_predict` below 0: no limit."""
-
-    num_predict: Whole | None = None
-    temperature: float | None = None
-    top_k: Whole | None = None
-    top_p: float | None = None
-    min_p: float | None = None
-    typical_p: float | None = None
-    seed: Whole | None = None
-    stop: str | list[str] | None = None
-    repeat_penalty: float | None = None
-    repeat_last_n: Whole | None = None
-    presence_penalty: float | None = None
-    frequency_penalty: float | None = None
-    mirostat: Whole | None = None
-    mirostat_tau: float | None = None
-    mirostat_eta: float | None = None
-
-
 class OllamaChatRequest(Body):
-    """`/api/chat`. `format`: "json" or a JSON schema; `think`: whether, or how much."""
+    """`/api/chat`. `format`: "json" or a JSON schema; `think`: whether, or how much; `options`: those of `_SAME`, and
+    `num_predict`, the most tokens of the answer, below 0: no limit.
+    """
 
     messages: list[dict[str, Any]] = Field(min_length=1, max_length=MOST_MESSAGES)
     tools: list[dict[str, Any]] | None = None
     stream: bool = True
     format: str | dict[str, Any] | None = None
     think: bool | str | None = None
-    options: OllamaOptions = Field(default_factory=OllamaOptions)
+    options: dict[str, Any] = Field(default_factory=dict)
+
+    def unknown(self) -> list[str]:
+        return [*super().unknown(), *(f"options.{name}" for name in self.options if name not in (*_SAME, _LIMIT))]
 
 
 async def chat(service: Service, http: Request) -> Response:
@@ -68,10 +52,9 @@ async def chat(service: Service, http: Request) -> Response:
 
 def chat_of_ollama(request: OllamaChatRequest) -> ChatRequest:
     """Raises ApiError."""
-    options = request.options
-    found: dict[str, Any] = {name: getattr(options, name) for name in _SAME}
-    if options.num_predict is not None:
-        found["max_tokens"] = max(-1, options.num_predict)
+    found: dict[str, Any] = {name: request.options.get(name) for name in _SAME}
+    limit = request.options.get(_LIMIT)
+    found["max_tokens"] = -1 if isinstance(limit, int | float) and limit < 0 else limit
     found |= {"stream": request.stream, "tools": request.tools}
     found["messages"] = [_message(one, f"messages.{i}") for i, one in enumerate(request.messages)]
     if isinstance(request.format, dict):
@@ -84,15 +67,13 @@ def chat_of_ollama(request: OllamaChatRequest) -> ChatRequest:
 
 def _message(one: Mapping[str, Any], at: str) -> dict[str, Any]:
     if one.get("images"):
-        raise ApiError(400, f"{at}.images: only text is supported.", f"{at}.images", "unsupported_value")
+        raise unsupported(f"{at}.images", "only text is supported")
     names = {"thinking": "reasoning_content", "tool_name": "name"}
     return {names.get(name, name): value for name, value in one.items()}
 
 
-class OllamaEvents:
-    """A `Renderer`."""
-
-    done = alive = b""
+class OllamaEvents(Renderer):
+    alive = b""
 
     def __init__(self, model: str) -> None:
         self._model = model
@@ -105,9 +86,6 @@ class OllamaEvents:
             if calls:
                 yield self._part({**_message_of("", ""), "tool_calls": calls}, done=False)
             yield self._part(_message_of("", ""), done=True) | _ending(answer.choice)
-
-    def last(self, _answers: Sequence[Answer]) -> Iterator[dict[str, Any]]:
-        return iter(())
 
     def whole(self, answers: Sequence[Answer]) -> dict[str, Any]:
         (answer,) = answers
@@ -135,8 +113,8 @@ def _calls(answer: Answer) -> list[dict[str, Any]]:
 
 
 def _ending(choice: Choice) -> dict[str, Any]:
-    told = timings(choice.stats)
-    read_ns, write_ns = (round(told[name] * _NS_PER_MS) for name in ("prompt_ms", "predicted_ms"))
+    ms = timings(choice.stats)
+    read_ns, write_ns = (round(ms[name] * _NS_PER_MS) for name in ("prompt_ms", "predicted_ms"))
     return {
         "done_reason": choice.finish,
         "total_duration": read_ns + write_ns,

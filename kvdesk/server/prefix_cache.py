@@ -21,7 +21,7 @@ HEADER: Final = b"x-kvdesk-prefix-cache"
 
 
 def prefix_cache(choice: Choice) -> dict[str, Any]:
-    """The object under its name; {} if the back end does not say.
+    """The object under its name; {} if the back end does not report it.
 
     reused, read  tokens of the prompt that the cache had, and those that were computed
     at_token      position of the first that differs from what the cache held, -1 if none does
@@ -30,17 +30,17 @@ def prefix_cache(choice: Choice) -> dict[str, Any]:
     if reason is None:
         return {}
     n_prompt, reused = choice.prompt
-    told: dict[str, Any] = {"reused": reused, "read": n_prompt - reused, "cause": reason.cause}
+    found: dict[str, Any] = {"reused": reused, "read": n_prompt - reused, "cause": reason.cause}
     message = reason.sentence
     if not choice.may_inspect:
         message = counts_sentence(reused, n_prompt - reused)
         if reason.miss:
             message += " " + tr("Cause: {label}.").format(label=label_of(reason.miss))
-    return {FIELD: {**told, "at_token": reason.at_token, "message": message}}
+    return {FIELD: {**found, "at_token": reason.at_token, "message": message}}
 
 
 def counted(choices: Sequence[Choice]) -> dict[str, Any]:
-    """What OpenAI's completions say of tokens, time and cache; of several answers, what the first one found."""
+    """Tokens, time and cache, as OpenAI's completions report them; of several answers, what the first one found."""
     return {"usage": usage(choices), "timings": timings(choices[0].stats), **prefix_cache(choices[0])}
 
 

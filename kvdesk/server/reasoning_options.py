@@ -1,4 +1,4 @@
-"""What a request says of reasoning, by all the names that clients have for it: whether, how much, how many tokens."""
+"""The reasoning that a request asks for, by all names that clients use: whether, how much, how many tokens."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ReasoningOptions:
 
 
 def options_of(request: ChatRequest, usual: int) -> ReasoningOptions:
-    """`usual`: tokens of the reasoning where the request does not say; -1: no limit. Seed-OSS's template has
+    """`usual`: tokens of the reasoning if the request does not specify them; -1: no limit. Seed-OSS's template has
     `thinking_budget`. A budget of 0 is the switch too, and so is an effort; without reasoning the budget is 0: where
     the template has no switch, it is closed where it begins.
     """

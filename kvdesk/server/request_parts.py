@@ -1,13 +1,17 @@
-"""What the requests of protocols beside chat completions have in common: their functions, and how a part is read."""
+"""What the requests of several protocols have in common: functions, and texts in parts."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from pydantic import Field
 
-from kvdesk.server.errors import ApiError
+from kvdesk.chat import storable
+from kvdesk.server.errors import invalid, unsupported
 from kvdesk.server.schemas import ChatOptions, ResponseFormat, parsed
+
+_TEXTS: Final = {"text": "text", "input_text": "text", "output_text": "text", "refusal": "refusal"}
+"""Types of parts that are texts, and the field that has the text."""
 
 
 class FunctionsRequest(ChatOptions):
@@ -34,12 +38,12 @@ class FunctionsRequest(ChatOptions):
                 continue
             function: dict[str, Any] = {"name": string(tool, "name", f"tools.{i}")}
             if not function["name"]:
-                raise wrong(f"tools.{i}.name", "must be a name")
+                raise invalid(f"tools.{i}.name", "must be a name")
             if isinstance(tool.get("description"), str):
                 function["description"] = tool["description"]
             function["parameters"] = tool.get(self.SCHEMA) or {}
             if not isinstance(function["parameters"], dict):
-                raise wrong(f"tools.{i}.{self.SCHEMA}", "must be a JSON schema")
+                raise invalid(f"tools.{i}.{self.SCHEMA}", "must be a JSON schema")
             found.append({"type": "function", "function": function})
         return found or None
 
@@ -55,7 +59,7 @@ def response_format(given: dict[str, Any] | None, at: str) -> ResponseFormat | N
     if kind in ("text", "json_object"):
         return parsed(ResponseFormat, {"type": kind})
     if kind != "json_schema" or not isinstance(schema, dict):
-        raise wrong(at, "must be text, json_object, or json_schema with a schema")
+        raise invalid(at, "must be text, json_object, or json_schema with a schema")
     return parsed(ResponseFormat, {"type": kind, "json_schema": {"schema": schema}})
 
 
@@ -63,9 +67,23 @@ def string(value: object, name: str, at: str) -> str:
     """A text that a part has to have. Raises ApiError."""
     found = value.get(name) if isinstance(value, dict) else None
     if not isinstance(found, str):
-        raise wrong(f"{at}.{name}", "must be a string")
-    return found
+        raise invalid(f"{at}.{name}", "must be a string")
+    return storable(found)
 
 
-def wrong(at: str, said: str) -> ApiError:
-    return ApiError(400, f"{at}: {said}.", at, "invalid_value")
+def text_of(content: object, at: str, *, between: str = "\n") -> str:
+    """A text, or a list of parts with `between` between their texts. Raises ApiError with the place in `at`."""
+    if isinstance(content, str):
+        return storable(content)
+    if not isinstance(content, list):
+        raise invalid(at, "must be a string, or a list of parts")
+    return between.join(text_of_part(part, f"{at}.{j}") for j, part in enumerate(content))
+
+
+def text_of_part(part: object, at: str) -> str:
+    """Raises ApiError."""
+    kind = part.get("type") if isinstance(part, dict) else None
+    if not isinstance(kind, str) or kind not in _TEXTS:
+        what = f"parts of the type {kind:.100}" if isinstance(kind, str) else "such parts"
+        raise unsupported(at, f"{what} are not supported; text is")
+    return string(part, _TEXTS[kind], at)

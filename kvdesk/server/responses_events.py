@@ -12,11 +12,10 @@ from kvdesk.chat import ConversationId
 from kvdesk.protocol.chat import PrefillProgress, TurnEnded, TurnStarted
 from kvdesk.server.answering import progress, timings
 from kvdesk.server.bridge import AnswerEvent
-from kvdesk.server.chat import Answer
+from kvdesk.server.chat import Answer, Renderer
 from kvdesk.server.errors import ApiError
 from kvdesk.server.prefix_cache import prefix_cache
 from kvdesk.server.responses_request import ENCRYPTED, ResponsesRequest, sealed
-from kvdesk.server.streaming import ALIVE
 
 RESPONSE_ID: Final = "resp_"
 _KINDS: Final = {"message": "output_text", "reasoning": "reasoning_text"}
@@ -28,10 +27,8 @@ _SAME: Final = (
 """Fields of a request that its response has too."""
 
 
-class ResponseEvents:
-    """A `Renderer`. The whole response is what its events have made; `keep` gets it where it is to be kept."""
-
-    done, alive = b"", ALIVE
+class ResponseEvents(Renderer):
+    """The whole response is what its events have made; `keep` gets it where it is to be kept."""
 
     def __init__(
         self,
@@ -66,8 +63,8 @@ class ResponseEvents:
             yield self._event("created", response=dict(self._response))
             yield self._event("in_progress", response=dict(self._response))
         if self._request.return_progress and isinstance(event, TurnStarted | PrefillProgress):
-            told = {"prompt_progress": progress(answer.choice, event)}
-            yield self._event("in_progress", response=dict(self._response), **told)
+            found = progress(answer.choice, event)
+            yield self._event("in_progress", response=dict(self._response), prompt_progress=found)
         for part in delta.parts():
             yield from self._add("reasoning", part.thought)
             yield from self._add("message", part.said)
@@ -80,9 +77,6 @@ class ResponseEvents:
                     yield self._of_item("function_call_arguments.delta", delta=call.arguments)
         if isinstance(event, TurnEnded):
             yield from self._finish(answer)
-
-    def last(self, _answers: Sequence[Answer]) -> Iterator[dict[str, Any]]:
-        return iter(())
 
     def whole(self, answers: Sequence[Answer]) -> dict[str, Any]:
         (answer,) = answers
@@ -111,8 +105,8 @@ class ResponseEvents:
         name = {"message": "msg", "reasoning": "rs"}.get(kind, "fc")
         item = {"id": f"{name}_{uuid.uuid4().hex}", "status": "in_progress", **item}
         self._output.append(item)
-        told = {**item, "content": []} if "content" in item else dict(item)
-        yield self._event("output_item.added", output_index=len(self._output) - 1, item=told)
+        empty = {**item, "content": []} if "content" in item else dict(item)
+        yield self._event("output_item.added", output_index=len(self._output) - 1, item=empty)
 
     @property
     def _is_open(self) -> bool:
@@ -125,8 +119,7 @@ class ResponseEvents:
         item = self._output[-1]
         item["status"], kind = status, item["type"]
         if kind == "function_call":
-            told = {"name": item["name"], "arguments": item["arguments"]}
-            yield self._of_item("function_call_arguments.done", **told)
+            yield self._of_item("function_call_arguments.done", name=item["name"], arguments=item["arguments"])
         else:
             text = item["content"][0]["text"]
             yield self._of_part(f"{_KINDS[kind]}.done", text=text, **_logprobs(kind))

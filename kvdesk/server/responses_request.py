@@ -9,15 +9,13 @@ from typing import Any, Final
 
 from pydantic import Field
 
-from kvdesk.server.errors import ApiError
-from kvdesk.server.request_parts import FunctionsRequest, response_format, string, wrong
+from kvdesk.server.errors import ApiError, invalid, unsupported
+from kvdesk.server.request_parts import FunctionsRequest, response_format, string, text_of
 from kvdesk.server.schemas import MOST_MESSAGES, Body, ChatRequest, Whole, as_chat
 
 ENCRYPTED: Final = "reasoning.encrypted_content"
 """What a client includes that keeps no responses here and sends reasoning back itself."""
 _SEALED: Final = "kvdesk:"
-_PARTS: Final = {"input_text": "text", "output_text": "text", "text": "text", "refusal": "refusal"}
-"""Types of parts, and the field that has the text."""
 
 Find = Callable[[str], dict[str, Any]]
 """The item that an id refers to. Raises ApiError."""
@@ -66,7 +64,7 @@ def chat_of_response(
             raise ApiError(400, f"The field {name} is not supported.", name, "unsupported_parameter")
     given = [{"role": "user", "content": request.input}] if isinstance(request.input, str) else request.input
     if not given or len(given) > MOST_MESSAGES:
-        raise wrong("input", f"must have 1 to {MOST_MESSAGES:,} items")
+        raise invalid("input", f"must have 1 to {MOST_MESSAGES:,} items")
     history = messages_of_items(given, find, before)
     first = [{"role": "system", "content": request.instructions}] if request.instructions else []
     reasoning = request.reasoning
@@ -88,18 +86,18 @@ def messages_of_items(items: Sequence[Any], find: Find, before: Sequence[dict[st
     for i, item in enumerate(items):
         at = f"input.{i}"
         if not isinstance(item, dict):
-            raise wrong(at, "must be an item")
+            raise invalid(at, "must be an item")
         if item.get("type") == "item_reference":
             item = find(string(item, "id", at))
         kind = item.get("type", "message")
         role = item.get("role") if kind == "message" else None
         if kind == "function_call_output":
-            output = _text(item.get("output"), f"{at}.output", "\n")
+            output = text_of(item.get("output"), f"{at}.output")
             messages.append({"role": "tool", "tool_call_id": string(item, "call_id", at), "content": output})
         elif kind == "message" and role != "assistant":
             if role not in ("user", "system", "developer"):
-                raise wrong(f"{at}.role", "must be user, assistant, system or developer")
-            messages.append({"role": role, "content": _text(item.get("content"), f"{at}.content", "\n")})
+                raise invalid(f"{at}.role", "must be user, assistant, system or developer")
+            messages.append({"role": role, "content": text_of(item.get("content"), f"{at}.content")})
         elif kind in ("message", "function_call", "reasoning"):
             if not is_answer:
                 messages.append({"role": "assistant", "content": ""})
@@ -107,7 +105,7 @@ def messages_of_items(items: Sequence[Any], find: Find, before: Sequence[dict[st
             is_answer = True
             continue
         else:
-            raise ApiError(400, f"{at}: items of the type {kind!s:.100} are not supported.", at, "unsupported_value")
+            raise unsupported(at, f"items of the type {kind!s:.100} are not supported")
         is_answer = False
     return messages
 
@@ -121,7 +119,7 @@ def _with_item(answer: dict[str, Any], kind: str, item: dict[str, Any], at: str)
     """The answer with one item more."""
     match kind:
         case "message":
-            return {**answer, "content": answer["content"] + _text(item.get("content"), f"{at}.content", "")}
+            return {**answer, "content": answer["content"] + text_of(item.get("content"), f"{at}.content", between="")}
         case "reasoning":
             thought = answer.get("reasoning_content", "") + _thought(item, at)
             return {**answer, "reasoning_content": thought} if thought else answer
@@ -134,7 +132,7 @@ def _thought(item: dict[str, Any], at: str) -> str:
     """From its text, or as it was sealed here; "" of another server's."""
     if content := item.get("content"):
         if not isinstance(content, list):
-            raise wrong(f"{at}.content", "must be a list of parts")
+            raise invalid(f"{at}.content", "must be a list of parts")
         return "".join(string(part, "text", f"{at}.content.{j}") for j, part in enumerate(content))
     kept = item.get("encrypted_content")
     if not isinstance(kept, str) or not kept.startswith(_SEALED):
@@ -143,21 +141,6 @@ def _thought(item: dict[str, Any], at: str) -> str:
         return base64.b64decode(kept.removeprefix(_SEALED), validate=True).decode()
     except (binascii.Error, ValueError):
         return ""
-
-
-def _text(content: object, at: str, between: str) -> str:
-    if isinstance(content, str):
-        return content
-    if not isinstance(content, list):
-        raise wrong(at, "must be a string, or a list of parts")
-    texts = []
-    for j, part in enumerate(content):
-        kind = part.get("type") if isinstance(part, dict) else None
-        if not isinstance(kind, str) or kind not in _PARTS:
-            what = f"parts of the type {kind:.100}" if isinstance(kind, str) else "such parts"
-            raise ApiError(400, f"{at}.{j}: {what} are not supported.", f"{at}.{j}", "unsupported_value")
-        texts.append(string(part, _PARTS[kind], f"{at}.{j}"))
-    return between.join(texts)
 
 
 def _one_system(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -11,16 +11,13 @@ from pydantic import ValidationError
 
 from kvdesk.errors import SchemaError
 from kvdesk.grammar.json_schema import gbnf_of
-from kvdesk.server.errors import ApiError
+from kvdesk.server.errors import ApiError, invalid, unsupported
 from kvdesk.server.schemas import ChatRequest, ResponseFormat, Sampled, wrong_field
 from kvdesk.settings import RANDOM_SEED, Mirostat, Sampling
 
-_SAME: Final = (
-    *("temperature", "top_p", "presence_penalty", "frequency_penalty", "top_k", "min_p", "typical_p", "top_n_sigma"),
-    *("xtc_probability", "xtc_threshold", "dry_multiplier", "dry_base", "dry_allowed_length", "dry_penalty_last_n"),
-    *("dynatemp_range", "dynatemp_exponent", "repeat_penalty", "repeat_last_n", "mirostat_tau", "mirostat_eta"),
-    *("adaptive_target", "adaptive_decay", "grammar"),
-)
+SAME: Final = (Sampled.model_fields.keys() & Sampling.model_fields.keys()) - {
+    *("json_schema", "logit_bias", "max_tokens", "mirostat", "seed", "stop")
+}
 """Fields that have the same name and meaning in `Sampling`."""
 _WINDOWS: Final = ("repeat_last_n", "dry_penalty_last_n")
 _BANNED: Final = -100.0
@@ -28,10 +25,13 @@ _MOST_DIGITS: Final = 10
 
 
 def sampling_of(request: Sampled, base: Sampling, n_ctx: int, max_tokens: int = 0) -> Sampling:
-    """`base` with what the request says. Without a limit an answer has `max_tokens` at most; 0: as many as the context
+    """`base` with the request's values. Without a limit an answer has `max_tokens` at most; 0: as many as the context
     of `n_ctx` tokens holds. Raises ApiError.
     """
-    changes = _same(request, n_ctx)
+    changes: dict[str, Any] = {name: value for name in SAME if (value := getattr(request, name)) is not None}
+    changes |= {name: n_ctx for name in _WINDOWS if changes.get(name) == -1}
+    if changes.get("top_k", 0) < 0:
+        changes["top_k"] = 0  # among all tokens
     changes["max_tokens"] = _most_tokens(request, n_ctx, max_tokens)
     if request.seed is not None:
         changes["seed"] = RANDOM_SEED if request.seed == -1 else request.seed & 0xFFFFFFFF
@@ -40,34 +40,17 @@ def sampling_of(request: Sampled, base: Sampling, n_ctx: int, max_tokens: int = 
         changes["stop"] = tuple(text for text in stops if text)
     if request.mirostat is not None:
         changes["mirostat"] = list(Mirostat)[request.mirostat]
-    if request.dry_sequence_breakers is not None:
-        changes["dry_sequence_breakers"] = tuple(request.dry_sequence_breakers)
-    if request.samplers is not None:
-        changes["samplers"] = tuple(request.samplers)
     if request.logit_bias is not None:
         changes["logit_bias"] = _biases(request.logit_bias)
     schema, param = _schema(request)
     if schema:
         changes["json_schema"] = schema
     if changes.get("json_schema", base.json_schema) and changes.get("grammar"):
-        raise ApiError(400, "Choose a grammar or a JSON schema: there can be only one.", "grammar", "invalid_value")
+        raise invalid("grammar", "there is a JSON schema already; choose one of them")
     try:
         return Sampling.model_validate({**base.model_dump(), **changes})
     except ValidationError as error:
         raise wrong_field(error, {"json_schema": param} if schema else None) from error
-
-
-def _same(request: Sampled, n_ctx: int) -> dict[str, Any]:
-    """What the request says by the names of `Sampling`."""
-    found: dict[str, Any] = {
-        name: value for name in _SAME if (value := getattr(request, name)) is not None and name in Sampling.model_fields
-    }
-    for name in _WINDOWS:
-        if found.get(name) == -1:
-            found[name] = n_ctx
-    if found.get("top_k", 0) < 0:
-        found["top_k"] = 0  # among all tokens
-    return found
 
 
 def seeded(sampling: Sampling, choice: int) -> Sampling:
@@ -81,7 +64,7 @@ def _most_tokens(request: Sampled, n_ctx: int, usual: int) -> int:
     others = request.max_completion_tokens if isinstance(request, ChatRequest) else None
     asked = next((n for n in (others, request.n_predict, request.max_tokens) if n is not None), None)
     if asked == 0:
-        raise ApiError(400, "max_tokens: an answer has at least one token.", "max_tokens", "invalid_value")
+        raise invalid("max_tokens", "an answer has at least one token")
     if asked is None or asked < 0:
         asked = usual or n_ctx
     return min(asked, n_ctx)
@@ -118,14 +101,10 @@ def _schema(request: Sampled) -> tuple[str, str]:
                 if schema is None:
                     schema = form.schema_ or {}
                 if not isinstance(schema, dict):
-                    raise ApiError(400, f"{param}: must be an object.", param, "invalid_value")
+                    raise invalid(param, "must be an object")
             case _:
-                raise ApiError(
-                    400,
-                    f"response_format: {form.type[:100]} is not supported; text, json_object and json_schema are.",
-                    "response_format",
-                    "unsupported_value",
-                )
+                said = f"{form.type[:100]} is not supported; text, json_object and json_schema are"
+                raise unsupported("response_format", said)
     return ("", "") if schema is None else (json.dumps(schema, ensure_ascii=False), param)
 
 
@@ -150,4 +129,4 @@ def _biases(given: dict[str, Any] | list[Any]) -> tuple[tuple[int | str, float],
 
 
 def _wrong_bias(said: str) -> ApiError:
-    return ApiError(400, f"logit_bias: {said}.", "logit_bias", "invalid_value")
+    return invalid("logit_bias", said)

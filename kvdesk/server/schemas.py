@@ -14,7 +14,7 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from kvdesk.chat import storable
-from kvdesk.server.errors import ApiError
+from kvdesk.server.errors import ApiError, unsupported
 
 IGNORED: Final = frozenset(
     {
@@ -190,7 +190,7 @@ def as_chat(request: ChatOptions, messages: list[dict[str, Any]], more: Mapping[
     are checked already. Raises ApiError.
     """
     if request.n != 1:
-        raise ApiError(400, "n: this protocol has one answer.", "n", "unsupported_value")
+        raise unsupported("n", "this protocol has one answer")
     given = {name: getattr(request, name) for name in ChatOptions.model_fields if name in request.model_fields_set}
     more = {name: value for name, value in more.items() if value is not None}
     return ChatRequest.model_construct(None, **{**given, "messages": messages, **more})

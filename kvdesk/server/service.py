@@ -43,8 +43,8 @@ _MOST_NAME = 60  # characters of a client's name
 
 @dataclass(slots=True)
 class Service:
-    """What the endpoints work with. `sampling`: what requests do not say; `embedding`, `ranking`: the models that do
-    so, which may be one.
+    """What the endpoints work with. `sampling`: for what requests do not specify; `embedding`, `ranking`: processes of
+    models, which may be the same.
     """
 
     bridge: HostBridge
@@ -56,8 +56,8 @@ class Service:
     answers: GivenAnswers = field(default_factory=GivenAnswers)
     kept: KeptResponses = field(default_factory=KeptResponses)
     spans: Spans | None = None
-    _logged: set[tuple[str, ...]] = field(default_factory=set)  # each is said once
-    _log_at: float = 0.0  # when what is kept is said again
+    _logged: set[tuple[str, ...]] = field(default_factory=set)  # each is logged once
+    _log_at: float = 0.0  # when `log_memory` may log again
 
     @property
     def state(self) -> ServerState:
@@ -69,7 +69,7 @@ class Service:
         return LedgerRow("remembered answers", 0, self.answers.n_bytes, MOST_BYTES), self.kept.ledger
 
     def log_memory(self) -> None:
-        """Say what is kept, at most once in `_LOG_S`."""
+        """Log what the server keeps, at most once in `_LOG_S`."""
         now = time.monotonic()
         if now < self._log_at:
             return
@@ -91,7 +91,7 @@ class Service:
 
     @property
     def model(self) -> ModelInfo:
-        """The one that answers. Raises ApiError if there is none."""
+        """The model that answers. Raises ApiError if none is open."""
         state = self.state
         if state.dead:
             raise ApiError(503, "The engine has stopped. Restart kvdesk.")
@@ -178,6 +178,6 @@ def may_inspect(request: Request) -> None:
     if not key_of(request).inspect:
         raise ApiError(
             403,
-            "This tells what others asked: it needs a key with the right to inspect (kvdesk serve --inspect-key KEY).",
+            "This shows what others asked: it needs a key with the right to inspect (kvdesk serve --inspect-key KEY).",
             code="inspect_needed",
         )

@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse, Response
 
 from kvdesk.chat import new_conversation_id
 from kvdesk.protocol.cache import TransferSequence
-from kvdesk.server.errors import ApiError
+from kvdesk.server.errors import ApiError, invalid
 from kvdesk.server.schemas import Body
 from kvdesk.server.service import Service, may_inspect
 
@@ -36,10 +36,10 @@ async def slot_action(service: Service, http: Request) -> Response:
     may_inspect(http)
     given, action = http.path_params["slot"], http.query_params.get("action", "")
     if action not in _ACTIONS:
-        raise ApiError(400, f"action: must be {', '.join(_ACTIONS[:-1])} or {_ACTIONS[-1]}.", "action", "invalid_value")
+        raise invalid("action", "must be save, restore or erase")
     slot = next((n for n in range(service.state.n_parallel) if str(n) == given), None)
     if slot is None:
-        raise ApiError(400, f"There is no slot {given[:100]}.", "slot", "invalid_value")
+        raise invalid("slot", f"there is none {given[:100]}")
     asked = TransferSequence(
         cast("Literal['save', 'restore', 'erase']", action),
         slot,
@@ -64,6 +64,5 @@ async def _path(service: Service, http: Request) -> Path:
         raise ApiError(501, said, code="not_supported")
     name = (await service.body(http, FileRequest)).filename
     if not _NAME.fullmatch(name) or _DEVICES.fullmatch(name):
-        said = "filename: must be a file name of at most 200 letters, digits, blanks and . _ - ( ) + = , @"
-        raise ApiError(400, f"{said}.", "filename", "invalid_value")
+        raise invalid("filename", "must be a file name of at most 200 letters, digits, blanks and . _ - ( ) + = , @")
     return folder / name

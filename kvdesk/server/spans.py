@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Reused:
-    """What a span has of a request's cache. at_token: the first that differs, -1 if none does or nobody knows;
+    """What a span has of a request's cache. at_token: the first that differs, -1 if none does or it is unknown;
     lost: tokens that were read again.
     """
 

@@ -21,8 +21,8 @@ DONE: Final = b"data: [DONE]\n\n"
 ALIVE: Final = b": the answer is coming\n\n"
 """A comment of server-sent events, which clients ignore."""
 ALIVE_S: Final = 15.0
-"""So long a stream says nothing before it says that it is alive: clients and what is between end silent ones, Node's
-fetch after 300 s."""
+"""After so long without an event a stream shows that it is alive: clients and proxies end silent ones, Node's fetch
+after 300 s."""
 
 
 def sse(value: Mapping[str, Any]) -> bytes:
@@ -88,12 +88,12 @@ class WholeResponse(Response):
 
 
 class _TakesNothing(Exception):
-    """The client has taken nothing for as long as it may: there is nobody to tell anything."""
+    """The client has taken nothing for as long as it may."""
 
 
 class EventStream(Response):
     """Server-sent events, or parts in another `framing`. What fails before the first of them is an error of the
-    request; later it is the last event. While nothing comes, `alive` says so every `ALIVE_S`, if there is one.
+    request; later it is the last event. While none comes, `alive` is sent every `ALIVE_S`.
 
     write_s  so long a client may take nothing: then its work ends. The response is not complete: the connection is
              closed (`http_protocol`)

@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from kvdesk.protocol.prompt import Detokenize, Tokenize
-from kvdesk.server.errors import ApiError
+from kvdesk.server.errors import invalid
 from kvdesk.server.schemas import Body
 from kvdesk.server.service import Service
 
@@ -34,7 +34,7 @@ async def tokenize(service: Service, http: Request) -> Response:
     asked = await service.body(http, TokenizeRequest)
     most = service.config.limits.text_chars
     if len(asked.content) > most:
-        raise ApiError(400, f"content has more than {most:,} characters.", "content", "invalid_value")
+        raise invalid("content", f"has more than {most:,} characters")
     found = await service.tokenized(Tokenize(asked.content, asked.add_special, asked.parse_special))
     if not asked.with_pieces:
         return JSONResponse({"tokens": list(found.tokens)})

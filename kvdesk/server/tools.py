@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from kvdesk.protocol.chat import ToolChoice
-from kvdesk.server.errors import ApiError
+from kvdesk.server.errors import ApiError, invalid
 from kvdesk.server.schemas import ChatRequest
 
 _MODES: Final = {"auto": False, "required": True, "any": True}
@@ -26,10 +26,9 @@ def tools_of(request: ChatRequest) -> str:
             or not isinstance(function.get("name"), str)
             or not function["name"]
         ):
-            raise ApiError(400, f"tools.{i}: must be a function with a name.", f"tools.{i}", "invalid_value")
+            raise invalid(f"tools.{i}", "must be a function with a name")
         if not isinstance(function.get("parameters", {}), dict):
-            at = f"tools.{i}.function.parameters"
-            raise ApiError(400, f"{at}: must be a JSON schema.", at, "invalid_value")
+            raise invalid(f"tools.{i}.function.parameters", "must be a JSON schema")
     return json.dumps(request.tools, ensure_ascii=False)
 
 
@@ -77,7 +76,7 @@ def _name_of(tool: object) -> str:
 
 
 def _wrong(said: str) -> ApiError:
-    return ApiError(400, f"tool_choice: {said}.", "tool_choice", "invalid_value")
+    return invalid("tool_choice", said)
 
 
 def callable_tools(request: ChatRequest, choice: ToolChoice | None) -> Sequence[Mapping[str, Any]]:

@@ -4,10 +4,13 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import httpx2 as httpx
 import openai
@@ -23,6 +26,7 @@ from kvdesk.server.config import Key, Limits, ServerConfig
 from kvdesk.server.server import Server
 from kvdesk.settings import ContextSettings, Sampling
 from tests.backends.local.conftest import CHATTING
+from tests.server.scripted import Calling, serving
 
 KEY, INSPECT = Key("sk-test-plain-key", "plain"), Key("sk-test-inspect-key", "inspector", inspect=True)
 SETTINGS = ContextSettings(n_ctx=1024, n_seq_max=4, n_batch=128, n_ubatch=64, n_threads=1, n_threads_batch=1)
@@ -66,6 +70,20 @@ class Running:
         return found[0]
 
 
+def metrics_of(http: httpx.Client) -> dict[str, float]:
+    """What `/metrics` says, by name and labels."""
+    lines = http.get("/metrics").raise_for_status().text.splitlines()
+    pairs = (line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
+    return {name: float(value) for name, value in pairs}
+
+
+def raw_request(path: str, body: object) -> bytes:
+    """A request with the key, for a socket."""
+    data = json.dumps(body).encode()
+    head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {KEY.value}\r\n"
+    return f"{head}Content-Length: {len(data)}\r\n\r\n".encode() + data
+
+
 @pytest.fixture(scope="session", params=CHATTING)
 def engine(request: pytest.FixtureRequest, talking_file: Path, model_file: Path) -> Iterator[Host]:
     """A model, running."""
@@ -93,14 +111,24 @@ def opened(model: Path, settings: ContextSettings) -> Iterator[Host]:
     thread.join()
 
 
+@contextmanager
+def served(host: Host, **config: Any) -> Iterator[Running]:
+    """A server on any port. `config`: of ServerConfig."""
+    config.setdefault("keys", (KEY, INSPECT))
+    config.setdefault("limits", Limits(rate=1e6, burst=1_000_000))
+    server = Server(host, ServerConfig(**({"port": 0} | config)), Sampling(temperature=0.0))
+    server.start()
+    try:
+        yield Running(host, server)
+    finally:
+        server.close()
+
+
 @pytest.fixture(scope="session")
 def running(engine: Host) -> Iterator[Running]:
     limits = Limits(rate=1e6, burst=1_000_000, header_s=1.0, body_bytes=200_000)
-    config = ServerConfig(port=0, keys=(KEY, INSPECT), limits=limits)
-    server = Server(engine, config, Sampling(temperature=0.0))
-    server.start()
-    yield Running(engine, server)
-    server.close()
+    with served(engine, limits=limits) as found:
+        yield found
 
 
 @pytest.fixture(scope="session")
@@ -118,4 +146,29 @@ def inspector(running: Running) -> Iterator[httpx.Client]:
 @pytest.fixture(scope="session")
 def client(running: Running) -> Iterator[openai.OpenAI]:
     with running.openai() as made:
+        yield made
+
+
+@pytest.fixture
+def scripted_server() -> Iterator[tuple[Calling, Server]]:
+    with serving() as found:
+        yield found
+
+
+@pytest.fixture
+def backend(scripted_server: tuple[Calling, Server]) -> Calling:
+    """Of `scripted`: what it answers, and what it was asked."""
+    return scripted_server[0]
+
+
+@pytest.fixture
+def scripted(scripted_server: tuple[Calling, Server]) -> Iterator[openai.OpenAI]:
+    """A client of a server whose answers are given."""
+    with openai.OpenAI(base_url=scripted_server[1].url, api_key="none", max_retries=0) as made:
+        yield made
+
+
+@pytest.fixture
+def scripted_http(scripted_server: tuple[Calling, Server]) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=f"{scripted_server[1].url}/", timeout=WAIT_S) as made:
         yield made

@@ -12,7 +12,7 @@ from typing import Any
 import httpx2 as httpx
 from hypothesis import strategies as st
 
-from tests.server.conftest import KEY, Running
+from tests.server.conftest import Running, metrics_of, raw_request
 
 FIELDS = (
     *("messages", "prompt", "n", "stream", "stream_options", "stop", "seed", "max_tokens", "temperature", "top_p"),
@@ -85,9 +85,7 @@ def send(http: httpx.Client, path: str, body: bytes) -> None:
 
 def one_that_dies(running: Running, rng: random.Random) -> None:
     """A request whose client goes away at any moment, mostly in the middle of the answer."""
-    body = json.dumps(a_request(rng)).encode()
-    head = f"POST {PATHS[0]} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {KEY.value}\r\n"
-    data = f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
+    data = raw_request(PATHS[0], a_request(rng))
     with socket.create_connection(("127.0.0.1", running.server.port)) as raw:
         if rng.random() < 0.3:
             raw.sendall(data[: rng.randrange(len(data))])
@@ -119,10 +117,8 @@ def wait_until_quiet(http: httpx.Client, seconds: float = 30.0) -> None:
     """No request runs or waits any more."""
     until = time.monotonic() + seconds
     while True:
-        values = dict(
-            line.rsplit(" ", 1) for line in http.get("/metrics").text.splitlines() if not line.startswith("#")
-        )
-        busy = float(values["llamacpp:requests_processing"]) + float(values["llamacpp:requests_deferred"])
+        values = metrics_of(http)
+        busy = values["llamacpp:requests_processing"] + values["llamacpp:requests_deferred"]
         if not busy:
             return
         assert time.monotonic() < until, f"{busy:g} requests never ended"

@@ -18,11 +18,9 @@ import pytest
 
 from kvdesk.host.host import Host
 from kvdesk.protocol.embedding import Embed, Embedded, EmbeddingModel
-from kvdesk.server.config import ServerConfig
 from kvdesk.server.embedding_process import EmbeddingProcess
 from kvdesk.server.embeddings import normalized
-from kvdesk.server.server import Server
-from tests.server.conftest import KEY, Running
+from tests.server.conftest import Running, served
 from tests.server.encoder import N_CTX, write_encoder
 
 TEXTS = ["The sea is calm tonight.", "the tide is full"]
@@ -33,24 +31,21 @@ def encoding(engine: Host, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     folder = tmp_path_factory.mktemp("encoders")
     embedding = write_encoder(folder / "encoder.gguf", gguf.PoolingType.MEAN)
     reranking = write_encoder(folder / "ranker.gguf", gguf.PoolingType.RANK)
-    yield from _started(engine, ServerConfig(port=0, keys=(KEY,), embedding=embedding, reranking=reranking))
+    yield from _started(engine, embedding=embedding, reranking=reranking)
 
 
 @pytest.fixture(scope="module")
 def chatting(engine: Host) -> Iterator[Running]:
-    yield from _started(engine, ServerConfig(port=0, keys=(KEY,)))
+    yield from _started(engine)
 
 
-def _started(engine: Host, config: ServerConfig) -> Iterator[Running]:
+def _started(engine: Host, **config: Path) -> Iterator[Running]:
     """A server whose processes run already: their threads are no test's own."""
-    server = Server(engine, config)
-    server.start()
-    running = Running(engine, server)
-    with running.http() as http:
-        http.post("/embeddings", json={"input": "x"}).raise_for_status()
-        http.post("/rerank", json={"query": "x", "documents": ["x"]})
-    yield running
-    server.close()
+    with served(engine, **config) as running:
+        with running.http() as http:
+            http.post("/embeddings", json={"input": "x"}).raise_for_status()
+            http.post("/rerank", json={"query": "x", "documents": ["x"]})
+        yield running
 
 
 @pytest.fixture(scope="module")
@@ -145,13 +140,9 @@ def test_what_is_none_is_refused(encoder: httpx.Client, path: str, body: dict[st
 def test_a_file_that_is_no_model_says_so(engine: Host, tmp_path: Path) -> None:
     file = tmp_path / "none.gguf"
     file.write_bytes(b"none")
-    server = Server(engine, ServerConfig(port=0, embedding=file))
-    server.start()
-    try:
-        answer = httpx.post(f"{server.url}/embeddings", json={"input": "x"}, timeout=60)
+    with served(engine, embedding=file) as running, running.http() as http:
+        answer = http.post("/embeddings", json={"input": "x"})
         assert (answer.status_code, answer.json()["error"]["code"]) == (501, "not_supported")
-    finally:
-        server.close()
 
 
 def test_large_values_have_a_norm() -> None:
@@ -190,14 +181,9 @@ def test_clients_that_have_gone_leave_no_work(monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_process_that_was_killed_is_started_again(engine: Host, tmp_path: Path) -> None:
     file = write_encoder(tmp_path / "killed.gguf", gguf.PoolingType.MEAN)
-    server = Server(engine, ServerConfig(port=0, embedding=file))
-    server.start()
-    try:
-        with httpx.Client(base_url=server.url, timeout=60) as http:
-            before = asked(http, "/embeddings", input="x")["data"]
-            (child,) = (one for one in psutil.Process().children() if any(file.name in part for part in one.cmdline()))
-            child.kill()
-            child.wait(10)
-            assert asked(http, "/embeddings", input="x")["data"] == before
-    finally:
-        server.close()
+    with served(engine, embedding=file) as running, running.http() as http:
+        before = asked(http, "/v1/embeddings", input="x")["data"]
+        (child,) = (one for one in psutil.Process().children() if any(file.name in part for part in one.cmdline()))
+        child.kill()
+        child.wait(10)
+        assert asked(http, "/v1/embeddings", input="x")["data"] == before

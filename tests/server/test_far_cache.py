@@ -39,6 +39,7 @@ from kvdesk.protocol.operations import (
     ClearCache,
     Compact,
     CopySequence,
+    HandOperation,
     KeepOnly,
     Operate,
     RemoveRange,
@@ -135,35 +136,24 @@ class Choice:
         rng = self._rng
         chat = rng.choice(self.chats)
         used = [int(s.seq_id) for s in view.snapshot.sequences if s.n_cells] if view is not None else []
-        kind = rng.choices(
-            ["ask", "rm", "cp", "keep", "add", "clear", "compact", "out", "in", "forget"],
-            [30, 15, 12, 2, 12, 2, 6, 6, 8, 7],
-        )[0]
-        if kind == "ask" or not used:
-            text = " ".join(
-                rng.choices(["gulls", "sea", "cliff", "egg", "storm", "rock", "north", "wind"], k=rng.randint(1, 12))
-            )
+        if not used or rng.random() < 0.3:
+            text = " ".join(rng.choices(WORDS, k=rng.randint(1, 12)))
             return ask(text, Sampling(temperature=0.0, max_tokens=rng.randint(1, 3)), chat)
         seq, p0 = rng.choice(used), rng.randint(0, 30)
-        match kind:
-            case "rm":
-                return Operate(RemoveRange(seq, p0, p0 + rng.randint(1, 9)), measured=False)
-            case "cp":
-                return Operate(CopySequence(seq, chat), measured=False)
-            case "keep":
-                return Operate(KeepOnly(seq), measured=False)
-            case "add":
-                return Operate(ShiftPositions(seq, p0, -1, rng.choice([-3, 1, 5])), measured=False)
-            case "clear":
-                return Operate(ClearCache(), measured=False)
-            case "compact":
-                return Operate(Compact(rng.choice(list(Layout))), measured=False)
-            case "out":
-                return Operate(SwapOut(chat), measured=False)
-            case "in":
-                return Operate(SwapIn(chat), measured=False)
-            case _:
-                return Forget(chat) if rng.random() < 0.5 else CloseConversation(chat)
+        choices: dict[Command | HandOperation, int] = {
+            RemoveRange(seq, p0, p0 + rng.randint(1, 9)): 15,
+            CopySequence(seq, chat): 12,
+            KeepOnly(seq): 2,
+            ShiftPositions(seq, p0, -1, rng.choice([-3, 1, 5])): 12,
+            ClearCache(): 2,
+            Compact(rng.choice(list(Layout))): 6,
+            SwapOut(chat): 6,
+            SwapIn(chat): 8,
+            Forget(chat): 4,
+            CloseConversation(chat): 3,
+        }
+        (chosen,) = rng.choices([*choices], [*choices.values()])
+        return chosen if isinstance(chosen, Forget | CloseConversation) else Operate(chosen, measured=False)
 
 
 def follow(running: Running, window: Window, n: int, seed: int) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import socket
 from concurrent.futures import ThreadPoolExecutor
@@ -12,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kvdesk.protocol.cache import AuditCache
-from tests.server.conftest import KEY, Running
+from tests.server.conftest import Running, raw_request
 from tests.server.hostile import BODIES, MESSAGES, PATHS, RESPONSES, a_request, one_that_dies, send, wait_until_quiet
 
 CHAT = {"messages": [{"role": "user", "content": "Say hello."}], "max_tokens": 3}
@@ -43,12 +42,11 @@ def test_clients_that_die_leave_nothing(running: Running, http: httpx.Client) ->
 
 
 def test_one_who_does_not_read_holds_nobody_up(running: Running, http: httpx.Client) -> None:
-    body = json.dumps({**CHAT, "max_tokens": 200, "stream": True, "logprobs": True, "top_logprobs": 20}).encode()
-    head = f"POST {PATHS[0]} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {KEY.value}\r\n"
+    body = {**CHAT, "max_tokens": 200, "stream": True, "logprobs": True, "top_logprobs": 20}
     with socket.socket() as raw:
         raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1024)
         raw.connect(("127.0.0.1", running.server.port))
-        raw.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+        raw.sendall(raw_request(PATHS[0], body))
         for _ in range(3):
             assert http.post(PATHS[0], json=CHAT).status_code == 200
     wait_until_quiet(http)

@@ -14,10 +14,8 @@ from kvdesk.host.host import Host
 from kvdesk.protocol import wire
 from kvdesk.protocol.cache import CacheView
 from kvdesk.protocol.messages import Event
-from kvdesk.server.config import ServerConfig, host_allowed, is_loopback
-from kvdesk.server.server import Server
-from kvdesk.settings import Sampling
-from tests.server.conftest import INSPECT, KEY, Running
+from kvdesk.server.config import host_allowed, is_loopback
+from tests.server.conftest import INSPECT, KEY, Running, metrics_of, raw_request, served
 
 CHAT = {"messages": [{"role": "user", "content": "Say hello."}], "max_tokens": 4}
 
@@ -152,17 +150,14 @@ def test_usage_and_timings_are_the_engine_s(http: httpx.Client) -> None:
 
 
 def test_the_token_that_ends_an_answer_counts(http: httpx.Client) -> None:
-    before = _predicted(http)
+    name = "llamacpp:tokens_predicted_total"
+    before = metrics_of(http)[name]
     (end,) = http.post("/tokenize", json={"content": "<|im_end|>"}).json()["tokens"]
     ended = http.post("/v1/chat/completions", json={**CHAT, "logit_bias": {end: 100}}).json()
     assert ended["choices"][0]["finish_reason"] == "stop"
     assert ended["choices"][0]["message"]["content"] == ""
-    assert ended["usage"]["completion_tokens"] == ended["timings"]["predicted_n"] == _predicted(http) - before == 1
-
-
-def _predicted(http: httpx.Client) -> float:
-    lines = http.get("/metrics").text.splitlines()
-    return sum(float(line.split()[1]) for line in lines if line.startswith("llamacpp:tokens_predicted_total"))
+    n_more = metrics_of(http)[name] - before
+    assert ended["usage"]["completion_tokens"] == ended["timings"]["predicted_n"] == n_more == 1
 
 
 def test_the_progress_of_a_prompt_streams_where_it_is_asked_for(http: httpx.Client) -> None:
@@ -178,13 +173,9 @@ def test_the_progress_of_a_prompt_streams_where_it_is_asked_for(http: httpx.Clie
 
 
 def test_a_model_answers_under_the_name_that_it_was_given(engine: Host) -> None:
-    named = Server(engine, ServerConfig(port=0, alias="the-best"), Sampling())
-    named.start()
-    try:
-        found = httpx.get(f"{named.url}/models").json()
-        answer = httpx.post(f"{named.url}/chat/completions", json={**CHAT, "max_tokens": 1}, timeout=60.0).json()
-    finally:
-        named.close()
+    with served(engine, alias="the-best") as named, named.http() as http:
+        found = http.get("/v1/models").json()
+        answer = http.post("/v1/chat/completions", json={**CHAT, "max_tokens": 1}).json()
     assert [one["id"] for one in found["data"]] == ["the-best"]
     assert answer["model"] == "the-best"
 
@@ -198,12 +189,11 @@ def test_slots_and_metrics_count_and_tell_nothing_else(http: httpx.Client, inspe
     assert used["n_prompt_tokens_processed"] + used["n_prompt_tokens_cache"] == used["n_prompt_tokens"]
     assert not any("kvdesk_client" in slot for slot in slots)
     assert any(slot.get("kvdesk_client", "").endswith("plain") for slot in inspector.get("/slots").json())
-    text = http.get("/metrics").text
-    values = dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
-    assert float(values["llamacpp:tokens_predicted_total"]) >= 4
-    assert float(values["kvdesk_cells"]) == 1024
-    assert 0 < float(values["kvdesk_cells_used"]) <= float(values["kvdesk_cells_high_water"])
-    assert float(values["llamacpp:requests_processing"]) == 0
+    values = metrics_of(http)
+    assert values["llamacpp:tokens_predicted_total"] >= 4
+    assert values["kvdesk_cells"] == 1024
+    assert 0 < values["kvdesk_cells_used"] <= values["kvdesk_cells_high_water"]
+    assert values["llamacpp:requests_processing"] == 0
 
 
 def test_another_kvdesk_reads_the_map_and_what_happens(
@@ -231,10 +221,8 @@ def test_another_kvdesk_reads_the_map_and_what_happens(
 def test_a_client_that_goes_away_frees_its_turn(running: Running, http: httpx.Client) -> None:
     long = {"messages": [{"role": "user", "content": "Tell me everything about the sea."}], "max_tokens": 900}
     for stream in (True, False):
-        body = json.dumps({**long, "stream": stream}).encode()
-        head = f"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {KEY.value}\r\n"
         with socket.create_connection(("127.0.0.1", running.server.port)) as raw:
-            raw.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+            raw.sendall(raw_request("/v1/chat/completions", {**long, "stream": stream}))
             wait_until(lambda: any(slot["is_processing"] for slot in http.get("/slots").json()))
         wait_until(lambda: not any(slot["is_processing"] for slot in http.get("/slots").json()), seconds=5.0)
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from datetime import datetime
-from itertools import islice
 from typing import Any
 
 import httpx2 as httpx
@@ -21,20 +19,13 @@ from kvdesk.server.responses_events import ResponseEvents
 from kvdesk.server.responses_request import ResponsesRequest
 from kvdesk.server.schemas import parsed
 from kvdesk.settings import Sampling
-from tests.server.conftest import INSPECT, KEY, Running
-from tests.server.scripted import CALLING, THINKING, Calling, serving
-from tests.server.test_sharing import whys
+from tests.server.conftest import KEY, Running
+from tests.server.scripted import CALLING, THINKING, Calling
 
 TOOL = {"name": "weather", "description": "It tells the weather.", "input_schema": {"type": "object"}}
 HELLO = {"messages": [{"role": "user", "content": "How is the weather in Rom?"}], "max_tokens": 20}
 CALL = {"type": "tool_use", "id": "t1", "name": "weather", "input": {"city": "Rom"}}
 USER = {"role": "user", "content": "Hi"}
-
-
-@pytest.fixture
-def scripted() -> Iterator[tuple[Calling, httpx.Client]]:
-    with serving() as (backend, server), httpx.Client(base_url=f"{server.url}/", timeout=60) as http:
-        yield backend, http
 
 
 def events_of(http: httpx.Client, body: dict[str, Any]) -> list[dict[str, Any]]:
@@ -73,12 +64,12 @@ def built(events: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def test_reasoning_text_and_calls_are_blocks_and_come_back_as_they_were_written(
-    scripted: tuple[Calling, httpx.Client],
+    backend: Calling,
+    scripted_http: httpx.Client,
 ) -> None:
-    backend, http = scripted
     backend.text = THINKING
     body = {**HELLO, "tools": [TOOL]}
-    whole = http.post("messages", json=body).raise_for_status().json()
+    whole = scripted_http.post("messages", json=body).raise_for_status().json()
     thought, said, call = whole["content"]
     assert thought == {"type": "thinking", "thinking": "They want to know.", "signature": SIGNATURE}
     assert said == {"type": "text", "text": "I look."}
@@ -86,7 +77,9 @@ def test_reasoning_text_and_calls_are_blocks_and_come_back_as_they_were_written(
     assert (whole["type"], whole["role"], whole["stop_reason"]) == ("message", "assistant", "tool_use")
     result = {"type": "tool_result", "tool_use_id": call["id"], "content": [{"type": "text", "text": "sunny"}]}
     messages = [*HELLO["messages"], {"role": "assistant", "content": whole["content"]}]  # type: ignore[misc]
-    again = http.post("messages", json={**body, "messages": [*messages, {"role": "user", "content": [result]}]}).json()
+    again = scripted_http.post(
+        "messages", json={**body, "messages": [*messages, {"role": "user", "content": [result]}]}
+    ).json()
     assert again["content"] == [{"type": "text", "text": "It is sunny"}]
     assert again["stop_reason"] == "end_turn"
     answer, told = backend.asked[1].messages[1:]
@@ -112,11 +105,10 @@ def test_the_end_of_a_call_comes_before_the_text_behind_it() -> None:
     assert [one["output_index"] for one in items if one["type"].endswith(".delta")] == [0, 1, 1, 2]
 
 
-def test_a_stream_brings_the_same_message(scripted: tuple[Calling, httpx.Client]) -> None:
-    backend, http = scripted
+def test_a_stream_brings_the_same_message(backend: Calling, scripted_http: httpx.Client) -> None:
     backend.text = THINKING
     body = {**HELLO, "tools": [TOOL]}
-    whole, events = http.post("messages", json=body).json(), events_of(http, body)
+    whole, events = scripted_http.post("messages", json=body).json(), events_of(scripted_http, body)
     message = built(events)
     for one in (whole, message):
         one["id"] = one["content"][2]["id"] = ""
@@ -128,8 +120,7 @@ def test_a_stream_brings_the_same_message(scripted: tuple[Calling, httpx.Client]
     assert list(dict.fromkeys(deltas)) == ["thinking_delta", "signature_delta", "text_delta", "input_json_delta"]
 
 
-def test_blocks_become_messages_in_their_order(scripted: tuple[Calling, httpx.Client]) -> None:
-    backend, http = scripted
+def test_blocks_become_messages_in_their_order(backend: Calling, scripted_http: httpx.Client) -> None:
     header = "x-anthropic-billing-header: cc_version=2.1; cch=a5145;"
     results = [{"type": "tool_result", "tool_use_id": "t1", "is_error": True, "content": "no"}]
     text = [{"type": "text", "text": "And", "cache_control": {"type": "ephemeral"}}, {"type": "text", "text": "now?"}]
@@ -140,7 +131,7 @@ def test_blocks_become_messages_in_their_order(scripted: tuple[Calling, httpx.Cl
     ]
     messages.append({"role": "user", "content": []})
     system = [{"type": "text", "text": header}, {"type": "text", "text": "Be brief."}]
-    http.post("messages", json={"messages": messages, "system": system, "tools": [TOOL]}).raise_for_status()
+    scripted_http.post("messages", json={"messages": messages, "system": system, "tools": [TOOL]}).raise_for_status()
     (asked,) = backend.asked
     assert [(one.role, one.text) for one in asked.messages] == [
         ("system", f"{header}\nBe brief."),
@@ -171,15 +162,13 @@ def test_blocks_become_messages_in_their_order(scripted: tuple[Calling, httpx.Cl
     ],
 )
 def test_a_choice_of_tools_is_handed_on(
-    scripted: tuple[Calling, httpx.Client], choice: dict[str, Any], expected: ToolChoice | None
+    backend: Calling, scripted_http: httpx.Client, choice: dict[str, Any], expected: ToolChoice | None
 ) -> None:
-    backend, http = scripted
-    http.post("messages", json={**HELLO, "tools": [TOOL], "tool_choice": choice}).raise_for_status()
+    scripted_http.post("messages", json={**HELLO, "tools": [TOOL], "tool_choice": choice}).raise_for_status()
     assert backend.asked[0].choice == expected
 
 
-def test_options_are_those_of_chat_completions(scripted: tuple[Calling, httpx.Client]) -> None:
-    backend, http = scripted
+def test_options_are_those_of_chat_completions(backend: Calling, scripted_http: httpx.Client) -> None:
     schema = {"type": "object", "properties": {"a": {"type": "integer"}}}
     more = {
         "thinking": {"type": "enabled", "budget_tokens": 1024},
@@ -191,7 +180,7 @@ def test_options_are_those_of_chat_completions(scripted: tuple[Calling, httpx.Cl
         "context_management": {"edits": []},
         "tools": [{"type": "web_search_20250305", "name": "web_search"}],
     }
-    answer = http.post("messages", json={**HELLO, **more}).raise_for_status()
+    answer = scripted_http.post("messages", json={**HELLO, **more}).raise_for_status()
     (asked,) = backend.asked
     assert asked.reasoning_budget == 1024
     assert json.loads(asked.variables)["enable_thinking"] is True
@@ -245,27 +234,6 @@ def test_a_key_may_come_as_anthropics_clients_send_it(running: Running) -> None:
     assert answer.json()["error"]["type"] == "authentication_error"
 
 
-def test_every_turn_finds_all_before_it_in_the_cache(http: httpx.Client) -> None:
-    messages: list[dict[str, Any]] = [{"role": "user", "content": "Tell me about the mountains of the moon."}]
-    body: dict[str, Any] = {"system": "You are a patient teacher.", "max_tokens": 10, "temperature": 0.8}
-    before = 0
-    for turn in range(4):
-        asked = {**body, "messages": messages, "seed": turn}
-        counted = http.post("/v1/messages/count_tokens", json=asked).json()
-        answer = http.post("/v1/messages", json=asked).raise_for_status().json()
-        usage = answer["usage"]
-        n_prompt = usage["input_tokens"] + usage["cache_read_input_tokens"]
-        assert counted == {"input_tokens": n_prompt}
-        assert usage["cache_creation_input_tokens"] == 0
-        if turn:  # of the last answer the token sampled last is not in the cache
-            assert usage["cache_read_input_tokens"] >= before - 1
-        before = n_prompt + usage["output_tokens"]
-        messages += [
-            {"role": "assistant", "content": answer["content"]},
-            {"role": "user", "content": [{"type": "text", "text": f"And then? ({turn})"}]},
-        ]
-
-
 def test_why_an_answer_ended_is_named(http: httpx.Client) -> None:
     body = {**HELLO, "grammar": 'root ::= "one, two, three"', "stop_sequences": ["never", ", t"]}
     whole = http.post("/v1/messages", json=body).raise_for_status().json()
@@ -282,10 +250,9 @@ def test_an_answer_that_is_begun_is_continued_without_its_beginning(http: httpx.
     assert whole["content"] == [{"type": "text", "text": "two"}]
 
 
-def test_without_calls_the_text_is_what_the_model_wrote(scripted: tuple[Calling, httpx.Client]) -> None:
-    backend, http = scripted
+def test_without_calls_the_text_is_what_the_model_wrote(backend: Calling, scripted_http: httpx.Client) -> None:
     backend.calls = False
-    assert http.post("messages", json=HELLO).json()["content"] == [{"type": "text", "text": CALLING}]
+    assert scripted_http.post("messages", json=HELLO).json()["content"] == [{"type": "text", "text": CALLING}]
 
 
 def test_models_have_what_anthropics_clients_read(http: httpx.Client) -> None:
@@ -296,14 +263,10 @@ def test_models_have_what_anthropics_clients_read(http: httpx.Client) -> None:
     assert datetime.fromisoformat(model["created_at"]).timestamp() == model["created"]
 
 
-def test_why_names_the_header_that_claude_code_changes_with_every_request(running: Running) -> None:
+def test_why_names_the_header_that_claude_code_changes_with_every_request(inspector: httpx.Client) -> None:
     header = "x-anthropic-billing-header: cc_version=2.1.101.e51; cc_entrypoint=cli; cch={};"
     tail = [{"type": "text", "text": "You are Claude Code, and you answer in short sentences. " * 5}]
-    with running.http(INSPECT) as client, client.stream("GET", "/kv/events") as stream:
-        lines = stream.iter_lines()
-        with running.http() as http:
-            for changing in ("a5145", "09bc7"):
-                system = [{"type": "text", "text": header.format(changing)}, *tail]
-                http.post("/v1/messages", json={**HELLO, "system": system, "max_tokens": 2}).raise_for_status()
-        why = next(islice(whys(lines), 1, None))
-    assert "CLAUDE_CODE_ATTRIBUTION_HEADER=0" in why
+    for changing in ("a5145", "09bc7"):
+        system = [{"type": "text", "text": header.format(changing)}, *tail]
+        found = inspector.post("/v1/messages", json={**HELLO, "system": system, "max_tokens": 2}).raise_for_status()
+    assert "CLAUDE_CODE_ATTRIBUTION_HEADER=0" in found.json()["prefix_cache"]["message"]

@@ -17,26 +17,25 @@ def asked(text: str) -> list[Any]:
     return [SYSTEM, {"role": "user", "content": text}]
 
 
+def chat(client: openai.OpenAI, text: str, **more: Any) -> Any:
+    return client.chat.completions.create(model=MODEL, messages=asked(text), **more)
+
+
 def test_a_chat_is_answered(client: openai.OpenAI) -> None:
-    done = client.chat.completions.create(model=MODEL, messages=asked("What is a cat?"), max_tokens=8)
+    done = chat(client, "What is a cat?", max_tokens=8)
     choice = done.choices[0]
     assert done.object == "chat.completion"
     assert done.model.startswith(("talking", "SmolLM2"))
     assert (choice.message.role, choice.finish_reason) == ("assistant", "length")
     assert choice.message.content
-    assert done.usage is not None
     assert done.usage.completion_tokens == 8
     assert done.usage.total_tokens == done.usage.prompt_tokens + 8
 
 
 def test_a_stream_says_the_same_as_the_whole(client: openai.OpenAI) -> None:
-    whole = client.chat.completions.create(model=MODEL, messages=asked("Tell me a long story."), max_tokens=12)
-    with client.chat.completions.create(
-        model=MODEL,
-        messages=asked("Tell me a long story."),
-        max_tokens=12,
-        stream=True,
-        stream_options={"include_usage": True},
+    whole = chat(client, "Tell me a long story.", max_tokens=12)
+    with chat(
+        client, "Tell me a long story.", max_tokens=12, stream=True, stream_options={"include_usage": True}
     ) as stream:
         chunks = list(stream)
     said = "".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices)
@@ -44,38 +43,15 @@ def test_a_stream_says_the_same_as_the_whole(client: openai.OpenAI) -> None:
     assert chunks[0].choices[0].delta.role == "assistant"
     assert [chunk.choices[0].finish_reason for chunk in chunks if chunk.choices][-1] == "length"
     assert chunks[-1].usage is not None
-    assert whole.usage is not None
     assert chunks[-1].usage.completion_tokens == whole.usage.completion_tokens == 12
 
 
-def test_every_turn_finds_all_before_it_in_the_cache(client: openai.OpenAI) -> None:
-    messages: list[Any] = asked("Tell me about the sea.")
-    before = 0
-    for turn in range(5):
-        done = client.chat.completions.create(model=MODEL, messages=messages, max_tokens=10, temperature=0.7, seed=turn)
-        assert done.usage is not None
-        assert done.usage.prompt_tokens_details is not None
-        assert done.usage.prompt_tokens_details.cached_tokens is not None
-        if turn:  # of the last answer the token sampled last is not in the cache
-            assert done.usage.prompt_tokens_details.cached_tokens >= before - 1
-        before = done.usage.prompt_tokens + done.usage.completion_tokens
-        messages += [
-            {"role": "assistant", "content": done.choices[0].message.content},
-            {"role": "user", "content": f"And then? ({turn})"},
-        ]
-
-
 def test_two_answers_share_the_prompt(client: openai.OpenAI) -> None:
-    done = client.chat.completions.create(
-        model=MODEL, messages=asked("Say something about rain."), max_tokens=10, n=2, seed=3, temperature=1.5
-    )
+    done = chat(client, "Say something about rain.", max_tokens=10, n=2, seed=3, temperature=1.5)
     assert [choice.index for choice in done.choices] == [0, 1]
     assert done.choices[0].message.content != done.choices[1].message.content
-    assert done.usage is not None
     assert done.usage.completion_tokens <= 20
-    again = client.chat.completions.create(
-        model=MODEL, messages=asked("Say something about rain."), max_tokens=10, n=2, seed=3, temperature=1.5
-    )
+    again = chat(client, "Say something about rain.", max_tokens=10, n=2, seed=3, temperature=1.5)
     assert [choice.message.content for choice in again.choices] == [choice.message.content for choice in done.choices]
 
 
@@ -89,9 +65,9 @@ def test_an_answer_follows_a_json_schema(client: openai.OpenAI) -> None:
         "required": ["name", "legs"],
         "additionalProperties": False,
     }
-    done = client.chat.completions.create(
-        model=MODEL,
-        messages=asked("Describe a dog as JSON."),
+    done = chat(
+        client,
+        "Describe a dog as JSON.",
         max_tokens=60,
         response_format={"type": "json_schema", "json_schema": {"name": "animal", "schema": schema}},
     )
@@ -102,22 +78,13 @@ def test_an_answer_follows_a_json_schema(client: openai.OpenAI) -> None:
 
 
 def test_a_grammar_leaves_no_other_word(client: openai.OpenAI) -> None:
-    done = client.chat.completions.create(
-        model=MODEL,
-        messages=asked("Is water wet?"),
-        max_tokens=10,
-        extra_body={"grammar": 'root ::= "maybe" | "perhaps"'},
-    )
+    done = chat(client, "Is water wet?", max_tokens=10, extra_body={"grammar": 'root ::= "maybe" | "perhaps"'})
     assert done.choices[0].message.content in ("maybe", "perhaps")
 
 
 def test_logprobs_are_of_the_tokens_that_were_chosen(client: openai.OpenAI) -> None:
-    done = client.chat.completions.create(
-        model=MODEL, messages=asked("Count to three."), max_tokens=6, logprobs=True, top_logprobs=3, temperature=0.0
-    )
+    done = chat(client, "Count to three.", max_tokens=6, logprobs=True, top_logprobs=3, temperature=0.0)
     logprobs = done.choices[0].logprobs
-    assert logprobs is not None
-    assert logprobs.content is not None
     assert "".join(token.token for token in logprobs.content) == done.choices[0].message.content
     for token in logprobs.content:
         assert token.top_logprobs[0].token == token.token, "greedy takes the likeliest"
@@ -127,28 +94,26 @@ def test_logprobs_are_of_the_tokens_that_were_chosen(client: openai.OpenAI) -> N
 
 
 def test_an_answer_ends_before_a_stop_string(client: openai.OpenAI) -> None:
-    question = asked("Tell me about the sea.")
-    whole = (
-        client.chat.completions.create(model=MODEL, messages=question, max_tokens=20).choices[0].message.content or ""
-    )
+    whole = chat(client, "Tell me about the sea.", max_tokens=20).choices[0].message.content
     stop = whole.split()[3]
-    done = client.chat.completions.create(model=MODEL, messages=question, max_tokens=20, stop=[stop])
+    done = chat(client, "Tell me about the sea.", max_tokens=20, stop=[stop])
     assert done.choices[0].message.content == whole[: whole.index(stop)]
     assert done.choices[0].finish_reason == "stop"
 
 
 def test_a_stop_string_inside_reasoning_ends_nothing(client: openai.OpenAI) -> None:
     grammar = r'root ::= "<think>\nQuestion: what?\n</think>\n\nThe answer. Question: none."'
-    request: Any = {"model": MODEL, "messages": asked("Hello"), "stop": ["Question:"]}
-    done = client.chat.completions.create(**request, extra_body={"grammar": grammar})
+    request: Any = {"stop": ["Question:"], "extra_body": {"grammar": grammar}}
+    done = chat(client, "Hello", **request)
     message = done.choices[0].message
     assert (message.content, message.reasoning_content) == ("The answer. ", "Question: what?")
     assert done.choices[0].finish_reason == "stop"
-    with client.chat.completions.create(**request, extra_body={"grammar": grammar}, stream=True) as stream:
+    with chat(client, "Hello", **request, stream=True) as stream:
         deltas = [chunk.choices[0].delta for chunk in stream if chunk.choices]
     assert "".join(getattr(delta, "reasoning_content", "") or "" for delta in deltas) == "Question: what?"
     assert "".join(delta.content or "" for delta in deltas) == "The answer. "
-    whole = client.chat.completions.create(**request, extra_body={"grammar": grammar, "reasoning_format": "none"})
+    request["extra_body"]["reasoning_format"] = "none"
+    whole = chat(client, "Hello", **request)
     assert whole.choices[0].message.content == "<think>\nQuestion: what?\n</think>\n\nThe answer. "
 
 
@@ -175,10 +140,9 @@ def test_a_tool_is_called_where_one_must_be(client: openai.OpenAI) -> None:
         "parallel_tool_calls": False,
         "temperature": 0.0,
     }
-    done = client.chat.completions.create(**request)
+    done: Any = client.chat.completions.create(**request)
     assert done.choices[0].finish_reason == "tool_calls"
     assert done.choices[0].message.content is None
-    assert done.choices[0].message.tool_calls is not None
     (call,) = done.choices[0].message.tool_calls
     assert call.type == "function"
     assert call.function.name == "get_weather"
@@ -194,22 +158,17 @@ def test_a_tool_is_called_where_one_must_be(client: openai.OpenAI) -> None:
         done.choices[0].message.model_dump(exclude_none=True),
         {"role": "tool", "tool_call_id": call.id, "content": "sunny"},
     ]
-    again = client.chat.completions.create(model=MODEL, messages=history, tools=[WEATHER], max_tokens=4)
-    assert again.usage is not None
-    assert again.usage.prompt_tokens_details is not None
+    again: Any = client.chat.completions.create(model=MODEL, messages=history, tools=[WEATHER], max_tokens=4)
     cached = again.usage.prompt_tokens_details.cached_tokens or 0
-    assert done.usage is not None
     assert cached >= done.usage.total_tokens - 2, "the call is in the cache as the model wrote it"
 
 
 def test_a_completion_goes_on_with_its_prompt(client: openai.OpenAI) -> None:
-    done = client.completions.create(model=MODEL, prompt="The capital of France is", max_tokens=4, logprobs=2)
+    done: Any = client.completions.create(model=MODEL, prompt="The capital of France is", max_tokens=4, logprobs=2)
     assert "Paris" in done.choices[0].text or done.model == "talking", "random weights do not know it"
-    assert done.usage is not None
     assert done.usage.prompt_tokens < 10, "no template is around it"
     other = client.completions.create(model=MODEL, prompt="Puffins live on", max_tokens=4)
     assert other.choices[0].text != done.choices[0].text
-    assert done.choices[0].logprobs is not None
     assert "".join(done.choices[0].logprobs.tokens or []) == done.choices[0].text
     with client.completions.create(model=MODEL, prompt="The capital of France is", max_tokens=4, stream=True) as stream:
         assert "".join(chunk.choices[0].text for chunk in stream if chunk.choices) == done.choices[0].text
@@ -229,18 +188,13 @@ def test_the_model_that_is_open_is_listed(client: openai.OpenAI) -> None:
         ({"max_tokens": "many"}, "max_tokens"),
         ({"functions": [{"name": "look"}]}, "functions"),
         ({"modalities": ["text", "audio"]}, "modalities"),
-        ({"response_format": {"type": "xml"}}, "response_format"),
-        (
-            {"response_format": {"type": "json_schema", "json_schema": {"schema": {"items": {"type": "zzz"}}}}},
-            "response_format.json_schema.schema.items.type",
-        ),
         ({"tools": [{"type": "function", "function": {}}]}, "tools.0"),
         ({"top_logprobs": 2}, "top_logprobs"),
     ],
 )
 def test_what_is_not_supported_is_refused_and_named(client: openai.OpenAI, more: dict[str, Any], param: str) -> None:
     with pytest.raises(openai.BadRequestError) as caught:
-        client.chat.completions.create(model=MODEL, messages=asked("Hello"), extra_body=more)
+        chat(client, "Hello", extra_body=more)
     assert caught.value.param == param
     assert caught.value.type == "invalid_request_error"
 
@@ -287,7 +241,7 @@ def test_a_history_with_empty_contents_is_answered(client: openai.OpenAI) -> Non
 
 def test_a_prompt_that_does_not_fit_is_refused(client: openai.OpenAI) -> None:
     with pytest.raises(openai.BadRequestError) as caught:
-        client.chat.completions.create(model=MODEL, messages=asked("word " * 2000), stream=True)
+        chat(client, "word " * 2000, stream=True)
     assert caught.value.code == "context_length_exceeded"
     assert isinstance(caught.value.body, dict)
     n_tokens, n_ctx = caught.value.body["n_prompt_tokens"], caught.value.body["n_ctx"]

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
+import httpx2 as httpx
 import pytest
 
 from kvdesk.cache.reuse.usual_causes import UsualCause
 from kvdesk.server.config import Key
-from tests.server.conftest import INSPECT, KEY, Running
+from tests.server.conftest import INSPECT, KEY, Running, metrics_of
 from tests.server.test_score import QUESTION, SYSTEM
 
 HEADER = "x-kvdesk-prefix-cache"
@@ -71,6 +73,36 @@ def test_every_protocol_says_what_was_reused_and_why_not_more(running: Running, 
     assert stream.headers[HEADER].startswith(f"reused={in_stream[0]['reused']}, ")
 
 
+TURNS: dict[str, tuple[str, str, Callable[[Any], list[Any]], str]] = {
+    "/v1/chat/completions": ("messages", "max_tokens", lambda done: [done["choices"][0]["message"]], ""),
+    "/v1/messages": (
+        *("messages", "max_tokens", lambda done: [{"role": "assistant", "content": done["content"]}]),
+        "/v1/messages/count_tokens",
+    ),
+    "/v1/responses": ("input", "max_output_tokens", lambda done: done["output"], "/v1/responses/input_tokens"),
+}
+"""Field of the conversation, that of the limit, what of an answer goes back, and what counts a prompt."""
+
+
+@pytest.mark.parametrize("path", TURNS)
+def test_every_turn_finds_all_before_it_in_the_cache(http: httpx.Client, path: str) -> None:
+    """Of an answer the token sampled last is not in the cache."""
+    field, limit, answer_of, counting = TURNS[path]
+    said: list[Any] = []
+    before = 0
+    for turn in range(4):
+        said.append({"role": "user", "content": f"Tell me about the mountains of the moon. ({turn}, {path})"})
+        body = {field: said, limit: 10, "temperature": 0.8, "seed": turn}
+        counted = http.post(counting, json=body).raise_for_status().json()["input_tokens"] if counting else None
+        done = http.post(path, json=body).raise_for_status().json()
+        found, usage = done["prefix_cache"], done["usage"]
+        n_prompt = found["reused"] + found["read"]
+        assert counted in (None, n_prompt)
+        assert found["reused"] >= before - 1
+        before = n_prompt + usage.get("completion_tokens", usage.get("output_tokens"))
+        said += answer_of(done)
+
+
 def test_texts_of_the_cache_need_the_right_to_see_them(running: Running) -> None:
     with running.http(Key(f"{KEY.value}~texts")) as client:
         first = client.post("/v1/chat/completions", json=chat(SYSTEM.format("Monday, 9:01"))).raise_for_status().json()
@@ -90,21 +122,17 @@ def test_what_a_program_does_not_share_says_so(running: Running) -> None:
         for _ in range(2):
             body = chat(SYSTEM.format("alone")) | {"cache_prompt": False}
             found = client.post("/v1/chat/completions", json=body).raise_for_status().json()["prefix_cache"]
+        assert list(client.get("/kv/score").json()["misses"]) == ["not shared"]
     assert (found["reused"], found["cause"]) == (0, "not shared")
 
 
-def test_misses_are_counted_by_cause(running: Running) -> None:
-    def counted() -> dict[str, float]:
-        with running.http() as client:
-            lines = client.get("/metrics").raise_for_status().text.splitlines()
-        return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines if 'cause="date"' in line)}
-
+def test_misses_are_counted_by_cause(running: Running, http: httpx.Client) -> None:
     names = [f'kvdesk_prefix_{what}_total{{cause="date"}}' for what in ("misses", "reread_tokens", "reread_seconds")]
-    before = counted()
+    before = metrics_of(http)
     with running.http(Key(f"{KEY.value}~counted")) as client:
         for time in ("10:31", "10:32"):
             client.post("/v1/chat/completions", json=chat(SYSTEM.format(time))).raise_for_status()
-    after = counted()
+    after = metrics_of(http)
     misses, tokens, seconds = (after[name] - before.get(name, 0.0) for name in names)
     assert misses >= 1
     assert tokens > 30

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import httpx2 as httpx
@@ -19,7 +18,7 @@ from kvdesk.server.responses_request import ResponsesRequest
 from kvdesk.server.schemas import parsed
 from kvdesk.thinking import at_effort, switch
 from tests.server.conftest import INSPECT, Running
-from tests.server.scripted import THINKING, Calling, serving
+from tests.server.scripted import THINKING, Calling
 
 TOOL: Any = {
     "type": "function",
@@ -32,13 +31,6 @@ ASKED = "How is the weather in Rom?"
 SEALED: Any = ["reasoning.encrypted_content"]
 
 
-@pytest.fixture
-def scripted() -> Iterator[tuple[Calling, openai.OpenAI]]:
-    with serving() as (backend, server), openai.OpenAI(base_url=server.url, api_key="none", max_retries=0) as client:
-        backend.text = THINKING
-        yield backend, client
-
-
 def output(call_id: str) -> dict[str, Any]:
     return {"type": "function_call_output", "call_id": call_id, "output": "sunny"}
 
@@ -48,11 +40,11 @@ def items_of(response: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("way", ["items", "sealed", "references", "previous"])
-def test_an_answer_comes_back_as_it_was_written(scripted: tuple[Calling, openai.OpenAI], way: str) -> None:
-    backend, client = scripted
+def test_an_answer_comes_back_as_it_was_written(backend: Calling, scripted: openai.OpenAI, way: str) -> None:
+    backend.text = THINKING
     first: Any = [{"role": "user", "content": ASKED}]
     asked: Any = {"model": "x", "tools": [TOOL], "include": SEALED, "store": way in ("references", "previous")}
-    done = client.responses.create(input=first, **asked)
+    done = scripted.responses.create(input=first, **asked)
     thought, said, call = done.output
     assert (thought.type, said.type, call.type) == ("reasoning", "message", "function_call")
     assert thought.content is not None
@@ -66,7 +58,7 @@ def test_an_answer_comes_back_as_it_was_written(scripted: tuple[Calling, openai.
         back = [{"type": "item_reference", "id": item["id"]} for item in back]
     more = {"previous_response_id": done.id} if way == "previous" else {}
     given: Any = [output(call.call_id)] if way == "previous" else [*first, *back, output(call.call_id)]
-    again = client.responses.create(input=given, **asked, **more)
+    again = scripted.responses.create(input=given, **asked, **more)
     assert again.output_text == "It is sunny"
     answer, told = backend.asked[1].messages[1:]
     assert answer.text == THINKING, "as the model wrote it, with the ids that it has"
@@ -74,10 +66,10 @@ def test_an_answer_comes_back_as_it_was_written(scripted: tuple[Calling, openai.
     assert (told.role, told.text, json.loads(told.fields)) == ("tool", "sunny", {"tool_call_id": call.call_id})
 
 
-def test_a_stream_brings_the_same_response(scripted: tuple[Calling, openai.OpenAI]) -> None:
-    _, client = scripted
-    whole = client.responses.create(model="x", input=ASKED, tools=[TOOL])
-    with client.responses.create(model="x", input=ASKED, tools=[TOOL], stream=True) as stream:
+def test_a_stream_brings_the_same_response(backend: Calling, scripted: openai.OpenAI) -> None:
+    backend.text = THINKING
+    whole = scripted.responses.create(model="x", input=ASKED, tools=[TOOL])
+    with scripted.responses.create(model="x", input=ASKED, tools=[TOOL], stream=True) as stream:
         events: list[Any] = list(stream)
     assert [event.sequence_number for event in events] == list(range(len(events)))
     last = events[-1]
@@ -103,8 +95,7 @@ def test_a_stream_brings_the_same_response(scripted: tuple[Calling, openai.OpenA
     assert json.loads([*texts.values()][2]) == {"city": "Rom"}
 
 
-def test_items_become_messages(scripted: tuple[Calling, openai.OpenAI]) -> None:
-    backend, client = scripted
+def test_items_become_messages(backend: Calling, scripted: openai.OpenAI) -> None:
     items: Any = [
         {"role": "developer", "content": [{"type": "input_text", "text": "Speak English."}]},
         {"role": "user", "content": "Hi"},
@@ -113,7 +104,7 @@ def test_items_become_messages(scripted: tuple[Calling, openai.OpenAI]) -> None:
         {"type": "function_call", "call_id": "c1", "name": "weather", "arguments": '{"city": "Rom"}'},
         {"type": "function_call_output", "call_id": "c1", "output": [{"type": "input_text", "text": "no"}]},
     ]
-    client.responses.create(model="x", input=items, instructions="Be brief.", tools=[TOOL, {"type": "web_search"}])
+    scripted.responses.create(model="x", input=items, instructions="Be brief.", tools=[TOOL, {"type": "web_search"}])
     (asked,) = backend.asked
     assert [(one.role, one.text) for one in asked.messages] == [
         ("system", "Be brief.\nSpeak English."),
@@ -127,10 +118,9 @@ def test_items_become_messages(scripted: tuple[Calling, openai.OpenAI]) -> None:
     assert tool["function"] == {"name": "weather", "description": "w", "parameters": {"type": "object"}}
 
 
-def test_options_are_those_of_chat_completions(scripted: tuple[Calling, openai.OpenAI]) -> None:
-    backend, client = scripted
+def test_options_are_those_of_chat_completions(backend: Calling, scripted: openai.OpenAI) -> None:
     schema: Any = {"type": "object", "properties": {"a": {"type": "integer"}}}
-    client.responses.create(
+    scripted.responses.create(
         model="x",
         input="Hi",
         text={"format": {"type": "json_schema", "name": "n", "schema": schema}},
@@ -139,26 +129,12 @@ def test_options_are_those_of_chat_completions(scripted: tuple[Calling, openai.O
         temperature=0.5,
         extra_body={"min_p": 0.25},
     )
-    client.responses.create(model="x", input="Hi", tools=[TOOL], tool_choice={"type": "function", "name": "weather"})
+    scripted.responses.create(model="x", input="Hi", tools=[TOOL], tool_choice={"type": "function", "name": "weather"})
     first, second = backend.asked
     assert json.loads(first.sampling.json_schema) == schema
     assert json.loads(first.variables) == switch(True) | at_effort("low")
     assert (first.sampling.max_tokens, first.sampling.temperature, first.sampling.min_p) == (7, 0.5, 0.25)
     assert second.choice == ToolChoice(must=True, names=("weather",))
-
-
-def test_every_turn_finds_all_before_it_in_the_cache(client: openai.OpenAI) -> None:
-    before, previous = 0, None
-    for turn in range(4):
-        asked: Any = {"input": f"Tell me of the stars. ({turn})", "previous_response_id": previous}
-        asked |= {"instructions": "You know a lot.", "model": "x"}
-        counted = client.responses.input_tokens.count(**asked)
-        done = client.responses.create(**asked, max_output_tokens=10, temperature=0.8, extra_body={"seed": turn})
-        assert done.usage is not None
-        assert counted.input_tokens == done.usage.input_tokens
-        if turn:  # of the last answer the token sampled last is not in the cache
-            assert done.usage.input_tokens_details.cached_tokens >= before - 1
-        before, previous = done.usage.total_tokens, done.id
 
 
 def test_an_answer_that_is_cut_off_is_incomplete(client: openai.OpenAI) -> None:

@@ -34,6 +34,7 @@ WRONG = {"properties": {"x": {"type": "string", "pattern": "(a"}}}
     ("fields", "param"),
     [
         ({"response_format": of_schema(WRONG)}, "response_format.json_schema.schema.properties.x.pattern"),
+        ({"response_format": of_schema({"items": {"type": "zzz"}})}, "response_format.json_schema.schema.items.type"),
         ({"response_format": of_schema({"$ref": "#/x"})}, "response_format.json_schema.schema.$ref"),
         ({"response_format": of_schema([1])}, "response_format.json_schema.schema"),
         ({"response_format": {"type": "json_object", "schema": WRONG}}, "response_format.schema.properties.x.pattern"),

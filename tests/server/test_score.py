@@ -11,10 +11,9 @@ import pytest
 from kvdesk.cache.reuse.score import Score, from_json, total
 from kvdesk.cache.reuse.usual_causes import UsualCause
 from kvdesk.protocol.chat import Asked, TurnEnded, TurnStarted
-from kvdesk.server.config import Key, ServerConfig
-from kvdesk.server.server import Server
+from kvdesk.server.config import Key
 from kvdesk.values import replace
-from tests.server.conftest import INSPECT, KEY, WAIT_S, Running
+from tests.server.conftest import INSPECT, KEY, WAIT_S, Running, served
 
 SYSTEM = "The time is {}. You are a careful assistant of a small library by the sea, and answer in one short sentence."
 QUESTION = "What is the oldest book about whales that you have on your shelves?"
@@ -84,13 +83,6 @@ def test_the_engine_tells_how_a_program_asked(running: Running) -> None:
     assert found == [Asked("/chat/completions", 2, thinks=False)]
 
 
-def test_what_a_program_does_not_share_is_its_own_miss(running: Running) -> None:
-    with running.http(named(KEY, "off")) as client:
-        for _ in range(2):
-            ask(client, SYSTEM.format("now"), QUESTION, cache_prompt=False)
-        assert list(score(client).misses) == ["not shared"]
-
-
 def test_another_question_is_no_miss(running: Running) -> None:
     with running.http(named(KEY, "new")) as client:
         ask(client, SYSTEM.format("noon"), QUESTION)
@@ -122,13 +114,11 @@ def test_a_run_has_the_rights_of_its_key(running: Running) -> None:
 
 
 def test_without_keys_a_run_has_a_name_too(running: Running) -> None:
-    server = Server(running.host, ServerConfig(port=0))
-    server.start()
-    try:
-        opened = Running(running.host, server)
-        with opened.http(Key("anything~mine")) as client, opened.http(Key("~other")) as other:
-            ask(client, QUESTION)
-            assert score(client).requests == 1
-            assert score(other).requests == 0
-    finally:
-        server.close()
+    with (
+        served(running.host, keys=()) as opened,
+        opened.http(Key("anything~mine")) as client,
+        opened.http(Key("~other")) as other,
+    ):
+        ask(client, QUESTION)
+        assert score(client).requests == 1
+        assert score(other).requests == 0

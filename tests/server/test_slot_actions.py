@@ -14,10 +14,7 @@ from kvdesk.cache.blob import SEQ_MAGIC, BlobError
 from kvdesk.cache.sequence_file import read_sequence_file, sequence_file
 from kvdesk.host.host import Host
 from kvdesk.protocol.cache import AuditCache
-from kvdesk.server.config import Limits, ServerConfig
-from kvdesk.server.server import Server
-from kvdesk.settings import Sampling
-from tests.server.conftest import INSPECT, KEY, Running
+from tests.server.conftest import INSPECT, Running, served
 
 PROMPT = "A sailor has three dogs and two cats, and every one of them has a name that begins with another letter. "
 BLOB = struct.pack("<Ii", SEQ_MAGIC, 3) + b"cells"
@@ -25,21 +22,19 @@ BLOB = struct.pack("<Ii", SEQ_MAGIC, 3) + b"cells"
 
 @pytest.fixture
 def saving(engine: Host, tmp_path: Path) -> Iterator[Running]:
-    limits = Limits(rate=1e6, burst=1_000_000)
-    server = Server(
-        engine,
-        ServerConfig(port=0, keys=(KEY, INSPECT), limits=limits, slot_folder=tmp_path),
-        Sampling(temperature=0.0),
-    )
-    server.start()
-    yield Running(engine, server)
-    server.close()
+    with served(engine, slot_folder=tmp_path) as found:
+        yield found
 
 
 def complete(http: httpx.Client, prompt: str = PROMPT) -> Any:
     answer = http.post("/completion", json={"prompt": prompt, "n_predict": 4})
     assert answer.status_code == 200, answer.text
     return answer.json()
+
+
+def erase_all(http: httpx.Client) -> None:
+    for one in http.get("/slots").json():
+        http.post(f"/slots/{one['id']}?action=erase").raise_for_status()
 
 
 def test_a_slot_goes_to_a_file_and_back(saving: Running, tmp_path: Path) -> None:
@@ -49,11 +44,9 @@ def test_a_slot_goes_to_a_file_and_back(saving: Running, tmp_path: Path) -> None
         saved = http.post(f"/slots/{slot}?action=save", json={"filename": "one.bin"}).json()
         assert saved["n_saved"] == first["tokens_cached"]
         assert saved["n_written"] == (tmp_path / "one.bin").stat().st_size
-        for one in http.get("/slots").json():
-            http.post(f"/slots/{one['id']}?action=erase")
+        erase_all(http)
         assert complete(http)["timings"]["cache_n"] == 0
-        for one in http.get("/slots").json():
-            http.post(f"/slots/{one['id']}?action=erase")
+        erase_all(http)
         restored = http.post("/slots/2?action=restore", json={"filename": "one.bin"}).json()
         assert restored | {"timings": {}} == {
             "id_slot": 2,

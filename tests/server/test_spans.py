@@ -13,11 +13,8 @@ import pytest
 
 from kvdesk.host.host import Host
 from kvdesk.server import spans
-from kvdesk.server.config import ServerConfig
-from kvdesk.server.server import Server
-from kvdesk.settings import Sampling
 from tests.proxy.upstream import Upstream, proxy_to
-from tests.server.conftest import KEY, Running
+from tests.server.conftest import served
 
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 SECRET = "wombat"
@@ -49,31 +46,19 @@ def tracer(monkeypatch: pytest.MonkeyPatch) -> Tracer:
 
 
 def test_an_answer_is_a_span_with_its_cached_tokens(engine: Host, tracer: Tracer) -> None:
-    server = Server(engine, ServerConfig(port=0, keys=(KEY,)), Sampling(temperature=0.0))
-    server.start()
-    try:
-        client = Running(engine, server).openai()
-        text = f"{SECRET} " * 30
+    body = {"messages": [{"role": "user", "content": f"{SECRET} " * 30}], "max_tokens": 3}
+    with served(engine) as running, running.http() as http:
         for _ in range(2):
-            answer = client.chat.completions.create(
-                model="",
-                messages=[{"role": "user", "content": text}],
-                max_tokens=3,
-                extra_headers={"traceparent": PARENT},
-            )
-    finally:
-        server.close()
-    assert answer.usage is not None
-    assert answer.usage.prompt_tokens_details is not None
-    n_cached = answer.usage.prompt_tokens_details.cached_tokens
+            answer = http.post("/v1/chat/completions", json=body, headers={"traceparent": PARENT})
+    usage = answer.raise_for_status().json()["usage"]
     last = tracer.spans[-1]
     found = last["attributes"]
     assert len(tracer.spans) == 2
     assert last["name"].startswith("chat ")
     assert (last["context"], last["kind"]) == ({"traceparent": PARENT}, "server")
     assert last["start_time"] < last["end"]
-    assert found["gen_ai.usage.input_tokens"] == answer.usage.prompt_tokens
-    assert found["gen_ai.usage.cache_read.input_tokens"] == n_cached != 0
+    assert found["gen_ai.usage.input_tokens"] == usage["prompt_tokens"]
+    assert found["gen_ai.usage.cache_read.input_tokens"] == usage["prompt_tokens_details"]["cached_tokens"] != 0
     assert found["gen_ai.usage.output_tokens"] == 3
     assert "kvdesk.cache.cause" in found
     assert SECRET not in str(tracer.spans)

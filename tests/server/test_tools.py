@@ -3,40 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import openai
 import pytest
 
-from kvdesk.backends.local.prompt.templates import ChatTemplate
-from kvdesk.chat import ConversationId, Message, MessageId
-from kvdesk.protocol.chat import Generate, ToolChoice
-from kvdesk.thinking import at_effort, switch
+from kvdesk.protocol.chat import ToolChoice
+from kvdesk.thinking import switch
 from kvdesk.values import replace
-from tests.server.scripted import CALLING, WEATHER, Calling, serving
-
-TEMPLATE = (
-    "{% if tools %}<tools>{{ tools | tojson }}</tools>{% endif %}"
-    "{% for m in messages %}<{{ m.role }}>{{ m.content }}"
-    "{% for call in m.tool_calls %}<call>{{ call.function.name }}: {{ call.function.arguments | tojson }}</call>"
-    "{% endfor %}"
-    "{% endfor %}"
-)
-
-
-@pytest.fixture
-def scripted() -> Iterator[tuple[Calling, openai.OpenAI]]:
-    with serving() as (backend, server), openai.OpenAI(base_url=server.url, api_key="none", max_retries=0) as client:
-        yield backend, client
+from tests.server.scripted import CALLING, WEATHER, Calling
 
 
 def test_a_call_comes_as_the_protocol_has_it_and_its_answer_goes_back(
-    scripted: tuple[Calling, openai.OpenAI],
+    backend: Calling,
+    scripted: openai.OpenAI,
 ) -> None:
-    backend, client = scripted
     messages: list[Any] = [{"role": "user", "content": "How is the weather in Rom?"}]
-    done = client.chat.completions.create(model="x", messages=messages, tools=[WEATHER])
+    done = scripted.chat.completions.create(model="x", messages=messages, tools=[WEATHER])
     choice = done.choices[0]
     assert (choice.finish_reason, choice.message.content) == ("tool_calls", "I look.")
     assert choice.message.tool_calls is not None
@@ -47,18 +30,17 @@ def test_a_call_comes_as_the_protocol_has_it_and_its_answer_goes_back(
         choice.message.model_dump(exclude_none=True),
         {"role": "tool", "tool_call_id": call.id, "content": "sunny"},
     ]
-    again = client.chat.completions.create(model="x", messages=messages, tools=[WEATHER])
+    again = scripted.chat.completions.create(model="x", messages=messages, tools=[WEATHER])
     assert again.choices[0].message.content == "It is sunny"
-    asked = [command for command in backend.handled if isinstance(command, Generate)]
+    asked = backend.asked
     assert json.loads(asked[0].tools) == [WEATHER]
     assert asked[1].messages[1].text == CALLING, "as the model wrote it, with the ids that it has"
     assert asked[1].messages[1].tokens
     assert (asked[1].messages[2].role, json.loads(asked[1].messages[2].fields)["tool_call_id"]) == ("tool", call.id)
 
 
-def test_a_stream_tells_no_part_of_a_call_as_text(scripted: tuple[Calling, openai.OpenAI]) -> None:
-    _, client = scripted
-    with client.chat.completions.create(
+def test_a_stream_tells_no_part_of_a_call_as_text(scripted: openai.OpenAI) -> None:
+    with scripted.chat.completions.create(
         model="x", messages=[{"role": "user", "content": "How is the weather?"}], tools=[WEATHER], stream=True
     ) as stream:
         deltas = [chunk.choices[0] for chunk in stream if chunk.choices]
@@ -70,13 +52,12 @@ def test_a_stream_tells_no_part_of_a_call_as_text(scripted: tuple[Calling, opena
     assert deltas[-1].finish_reason == "tool_calls"
 
 
-def test_without_tools_the_text_is_what_the_model_wrote(scripted: tuple[Calling, openai.OpenAI]) -> None:
-    backend, client = scripted
+def test_without_tools_the_text_is_what_the_model_wrote(backend: Calling, scripted: openai.OpenAI) -> None:
     backend.calls = False
     for more in ({}, {"tools": [WEATHER], "tool_choice": "none"}):
-        done = client.chat.completions.create(model="x", messages=[{"role": "user", "content": "Hello"}], **more)  # type: ignore[call-overload]
+        done = scripted.chat.completions.create(model="x", messages=[{"role": "user", "content": "Hello"}], **more)  # type: ignore[call-overload]
         assert done.choices[0].message.content == CALLING
-    asked = [command for command in backend.handled if isinstance(command, Generate)]
+    asked = backend.asked
     assert [(bool(command.tools), command.choice) for command in asked] == [(False, None), (True, None)]
 
 
@@ -93,13 +74,12 @@ def test_without_tools_the_text_is_what_the_model_wrote(scripted: tuple[Calling,
     ],
 )
 def test_what_may_be_called_is_asked_for(
-    scripted: tuple[Calling, openai.OpenAI], choice: Any, expected: ToolChoice
+    backend: Calling, scripted: openai.OpenAI, choice: Any, expected: ToolChoice
 ) -> None:
-    backend, client = scripted
     asked: Any = {"model": "x", "messages": [{"role": "user", "content": "Hello"}], "tools": [WEATHER]}
-    client.chat.completions.create(**asked, tool_choice=choice)
-    client.chat.completions.create(**asked, tool_choice=choice, parallel_tool_calls=False)
-    first, second = (command.choice for command in backend.handled if isinstance(command, Generate))
+    scripted.chat.completions.create(**asked, tool_choice=choice)
+    scripted.chat.completions.create(**asked, tool_choice=choice, parallel_tool_calls=False)
+    first, second = (command.choice for command in backend.asked)
     assert (first, second) == (expected, replace(expected, several=False))
 
 
@@ -113,17 +93,15 @@ def test_what_may_be_called_is_asked_for(
         {"tools": [WEATHER], "tool_choice": "required", "response_format": {"type": "json_object"}},
     ],
 )
-def test_a_choice_that_cannot_be_is_refused(scripted: tuple[Calling, openai.OpenAI], more: Any) -> None:
-    _, client = scripted
+def test_a_choice_that_cannot_be_is_refused(scripted: openai.OpenAI, more: Any) -> None:
     with pytest.raises(openai.BadRequestError) as caught:
-        client.chat.completions.create(model="x", messages=[{"role": "user", "content": "Hello"}], **more)
+        scripted.chat.completions.create(model="x", messages=[{"role": "user", "content": "Hello"}], **more)
     assert caught.value.param == "tool_choice"
 
 
-def test_an_answer_that_follows_a_schema_is_no_call(scripted: tuple[Calling, openai.OpenAI]) -> None:
-    backend, client = scripted
+def test_an_answer_that_follows_a_schema_is_no_call(backend: Calling, scripted: openai.OpenAI) -> None:
     backend.calls = False  # as the engine says where nothing may be called
-    done = client.chat.completions.create(
+    done = scripted.chat.completions.create(
         model="x",
         messages=[{"role": "user", "content": "Hello"}],
         tools=[WEATHER],
@@ -132,36 +110,8 @@ def test_an_answer_that_follows_a_schema_is_no_call(scripted: tuple[Calling, ope
     assert (done.choices[0].message.tool_calls, done.choices[0].message.content) == (None, CALLING)
 
 
-def test_a_template_sees_tools_and_the_fields_of_messages() -> None:
-    calls = [{"type": "function", "function": {"name": "weather", "arguments": {"city": "Rom"}}}]
-    messages = [
-        Message(MessageId(f"m{i}"), ConversationId("c"), None, role, text, fields=fields)  # type: ignore[arg-type]
-        for i, (role, text, fields) in enumerate(
-            [("user", "Hi", ""), ("assistant", "", json.dumps({"tool_calls": calls})), ("tool", "sunny", "")]
-        )
-    ]
-    rendered = ChatTemplate(TEMPLATE).rendering(messages, add_generation_prompt=True, tools=json.dumps([WEATHER])).text
-    assert rendered.startswith('<tools>[{"type"')
-    assert rendered.endswith('<user>Hi<assistant><call>weather: {"city": "Rom"}</call><tool>sunny')
-
-
-@pytest.mark.parametrize(
-    ("more", "variables"),
-    [
-        ({}, {}),
-        ({"reasoning_effort": "low"}, switch(True) | at_effort("low")),
-        ({"reasoning_effort": "none"}, switch(False) | {"thinking_budget": 0}),
-        (
-            {"chat_template_kwargs": {"enable_thinking": False, "style": "brief"}},
-            switch(False) | {"thinking_budget": 0, "style": "brief"},
-        ),
-        ({"enable_thinking": True}, switch(True)),
-    ],
-)
-def test_what_the_template_is_told_is_handed_on(
-    scripted: tuple[Calling, openai.OpenAI], more: dict[str, Any], variables: dict[str, Any]
-) -> None:
-    backend, client = scripted
-    client.chat.completions.create(model="x", messages=[{"role": "user", "content": "Hello"}], extra_body=more)
-    (asked,) = [command for command in backend.handled if isinstance(command, Generate)]
-    assert (json.loads(asked.variables) if asked.variables else {}) == variables
+def test_what_the_template_is_told_is_handed_on(backend: Calling, scripted: openai.OpenAI) -> None:
+    more = {"chat_template_kwargs": {"enable_thinking": False, "style": "brief"}}
+    scripted.chat.completions.create(model="x", messages=[{"role": "user", "content": "Hello"}], extra_body=more)
+    (asked,) = backend.asked
+    assert json.loads(asked.variables) == switch(False) | {"thinking_budget": 0, "style": "brief"}

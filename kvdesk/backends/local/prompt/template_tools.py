@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from kvdesk.call_format import RESULT, TOLD, CallFormat
-from kvdesk.message import Message, MessageId
+from kvdesk.message import Message, MessageId, fields_of, fields_text
 from kvdesk.values import replace
 
 _RESULT_END: Final = RESULT.rpartition("}")[2]
@@ -17,13 +17,13 @@ def calls_as_text(messages: Sequence[Message], form: CallFormat) -> Sequence[Mes
     """The messages for a template that leaves calls in the text of answers."""
     found = []
     for message in messages:
-        fields = json.loads(message.fields) if message.fields else {}
+        fields = fields_of(message)
         if calls := fields.pop("tool_calls", None):
             pairs = [(call["function"]["name"], call["function"]["arguments"]) for call in calls]
             pairs = [(name, given if isinstance(given, dict) else {}) for name, given in pairs]
             said = message.text if message.tokens else "\n".join(filter(None, (message.text, form.written(pairs))))
             fields.pop("content", None)
-            message = replace(message, text=said, fields=json.dumps(fields) if fields else "")
+            message = replace(message, text=said, fields=fields_text(fields))
         found.append(message)
     return found
 

@@ -33,7 +33,7 @@ from kvdesk.backends.local.prompt.template_tools import (
 )
 from kvdesk.backends.local.prompt.template_traits import BLOCKS, TemplateTraits, answer_in_form, traits_of
 from kvdesk.errors import TemplateError
-from kvdesk.message import Message, MessageId
+from kvdesk.message import Message, MessageId, fields_of, fields_text
 from kvdesk.reasoning import AnswerParts, parts_of, written
 from kvdesk.translation import marked, tr
 from kvdesk.values import dataclass, field, replace
@@ -225,12 +225,12 @@ class ChatTemplate:
 
     def _with_thought(self, message: Message) -> Message:
         """An answer with the reasoning from its fields, if the template's family reasons."""
-        fields = json.loads(message.fields) if message.fields else {}
+        fields = fields_of(message)
         thought = fields.pop(THOUGHT_FIELD, None)
         if message.role != "assistant" or not isinstance(thought, str):
             return message
         text = written(thought, message.text) if self.traits.marks is not None and thought.strip() else message.text
-        return replace(message, text=text, fields=json.dumps(fields, ensure_ascii=False) if fields else "")
+        return replace(message, text=text, fields=fields_text(fields))
 
     def _ways(self, messages: Sequence[Message]) -> Iterator[tuple[Sequence[Message], str]]:
         """The messages to try, each with a remark for the user: unchanged, with calls as the model wrote them; with
