@@ -184,11 +184,12 @@ def _start(server: Any, timeout_seconds: float = _BEGINS_S) -> None:
 
 
 def _model(server: Any) -> str | None:
-    """The file of a model: with tokens to fill a text in, with a chat template, or where it must not end its answers at
-    once, a tiny one with random weights.
+    """The file of a model: with tokens to fill a text in, with a chat template, or where answers must be as long as was
+    asked for, a tiny one with random weights.
     """
     template = server.chat_template_file
-    if template is None and "infill" not in str(server.model_hf_repo) and not server.slot_save_path:
+    needs_tiny = server.kv_unified or server.slot_save_path or "infill" in str(server.model_hf_repo)
+    if template is None and not needs_tiny:
         return os.environ.get("KVDESK_LLAMA_MODEL")
     made = _MADE / f"{Path(template or 'talking').stem}.gguf"
     if not made.exists():
