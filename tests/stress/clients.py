@@ -84,34 +84,53 @@ def with_pydantic_ai(url: str) -> None:
     chat_model: Any = import_module("pydantic_ai.models.openai").OpenAIChatModel
     provider: Any = import_module("pydantic_ai.providers.openai").OpenAIProvider
 
+    asked: list[str] = []
+
+    def weather(city: str) -> str:
+        """Weather of a city."""
+        asked.append(city)
+        return "sunny"
+
     model = chat_model("m", provider=provider(base_url=url, api_key=KEY))
-    settings = {"max_tokens": 100, "timeout": 600}
+    settings = {"max_tokens": 100, "timeout": 600, "openai_reasoning_effort": "low"}
     assert agent(model, output_type=Person, model_settings=settings).run_sync(ABOUT).output.name
+    native: Any = import_module("pydantic_ai").NativeOutput(Person)
+    assert agent(model, output_type=native, model_settings=settings).run_sync(ABOUT).output.name
+    assert agent(model, tools=[weather], model_settings=settings).run_sync(QUESTION).output
+    assert asked
 
 
 def with_litellm(url: str) -> None:
     litellm: Any = import_module("litellm")
 
-    litellm.drop_params = True
-    called = litellm.completion(
-        model="hosted_vllm/m",
-        api_base=url,
-        api_key=KEY,
-        messages=[{"role": "user", "content": QUESTION}],
-        tools=[WEATHER],
-        tool_choice="required",
-        reasoning_effort="low",
-        max_tokens=100,
-    )
+    def ask(text: str, **more: Any) -> Any:
+        messages = [{"role": "user", "content": text}]
+        server = {"model": "hosted_vllm/m", "api_base": url, "api_key": KEY}
+        return litellm.completion(**server, messages=messages, max_tokens=100, reasoning_effort="low", **more)
+
+    called = ask(QUESTION, tools=[WEATHER], tool_choice="required")
     assert called.choices[0].message.tool_calls[0].function.name == "weather"
+    said = ask(ABOUT, response_format=Person)
+    assert Person.model_validate_json(said.choices[0].message.content).name
+    parts = list(ask(ABOUT, stream=True, stream_options={"include_usage": True}))
+    assert "".join(part.choices[0].delta.content or "" for part in parts if part.choices)
 
 
 def with_llm(url: str) -> None:
     chat: Any = import_module("llm.default_plugins.openai_models").Chat
 
-    model = chat("kvdesk", model_name="m", api_base=url)
+    asked: list[str] = []
+
+    def weather(city: str) -> str:
+        """Weather of a city."""
+        asked.append(city)
+        return "sunny"
+
+    model = chat("kvdesk", model_name="m", api_base=url, supports_schema=True, supports_tools=True, reasoning=True)
     model.key = KEY
-    assert '"age"' in model.prompt(ABOUT, schema=Person, stream=False).text()
+    assert '"age"' in model.prompt(ABOUT, schema=Person, stream=False, reasoning_effort="low").text()
+    assert model.chain(QUESTION, tools=[weather], stream=False).text()
+    assert asked
 
 
 CLIENTS: dict[str, Callable[[str], None]] = {

@@ -1,12 +1,14 @@
 """Clients of other people ask `kvdesk serve` for tools, structured output and with settings of reasoning (`clients`).
 
 KVDESK_CLIENTS=VENV/bin/python   has openai, instructor, langchain-openai, pydantic-ai, litellm and llm; not here
+KVDESK_NODE_CLIENTS=FOLDER       its node_modules have openai, ai, @ai-sdk/openai-compatible and zod; not here
 KVDESK_TOOL_MODEL=….gguf         a model that calls tools and copies a name, such as Qwen2.5 0.5B
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,11 +20,12 @@ from tests.stress import clients
 from tests.stress.serving import Served, kvdesk_serve
 
 PYTHON: Final = os.environ.get("KVDESK_CLIENTS", "")
+NODE_FOLDER: Final = os.environ.get("KVDESK_NODE_CLIENTS", "")
 MODEL: Final = os.environ.get("KVDESK_TOOL_MODEL", "")
 pytestmark = [
     pytest.mark.stress,
     pytest.mark.timeout(3600),
-    pytest.mark.skipif(not (PYTHON and MODEL), reason="KVDESK_CLIENTS and KVDESK_TOOL_MODEL say with what"),
+    pytest.mark.skipif(not MODEL, reason="KVDESK_TOOL_MODEL is where a model is that calls tools"),
 ]
 
 
@@ -32,9 +35,19 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         yield found
 
 
+@pytest.mark.skipif(not PYTHON, reason="KVDESK_CLIENTS is a Python with their packages")
 @pytest.mark.parametrize("name", clients.CLIENTS)
 def test_a_client_gets_what_it_asks_for(served: Served, name: str, tmp_path: Path) -> None:
     environment = {**os.environ, "HOME": str(tmp_path), "PYTHONPATH": ""}
     command = [PYTHON, clients.__file__, served.url, name]
     run = subprocess.run(command, check=False, env=environment, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr[-4000:]
+
+
+@pytest.mark.skipif(not NODE_FOLDER, reason="KVDESK_NODE_CLIENTS is a folder with their packages")
+@pytest.mark.parametrize("name", ["openai", "ai-sdk"])
+def test_a_client_of_npm_gets_what_it_asks_for(served: Served, name: str) -> None:
+    program = Path(NODE_FOLDER) / "clients.mjs"  # node looks for packages beside it
+    shutil.copy(Path(clients.__file__).with_suffix(".mjs"), program)
+    run = subprocess.run(["node", program, served.url, name], check=False, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr[-4000:]
