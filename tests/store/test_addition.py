@@ -6,17 +6,16 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-import apsw
 import hypothesis
 import pytest
 from hypothesis import given
 
 from kvdesk.chat import Conversation, ConversationId
 from kvdesk.errors import StoreError
-from kvdesk.store import Store, addition, schema
+from kvdesk.store import Store, addition
 from kvdesk.values import replace
 from tests.conversations.porting.strategies import several
-from tests.store.values import conversation, message
+from tests.store.values import conversation, filled_before, message
 
 
 def whole(name: str) -> Conversation:
@@ -149,13 +148,9 @@ def test_a_full_disk_leaves_nothing_that_is_shown(store: Store) -> None:
 
 
 def test_a_home_of_before_has_nothing_to_hide(path: Path) -> None:
-    connection = apsw.Connection(str(path))
-    schema.migrate(connection, path, schema.MIGRATIONS[: schema.MIGRATIONS.index(_MIGRATION)])
-    connection.execute("INSERT INTO conversation (id, title, colour, system_prompt, created_ms, updated_ms) "
-                       "VALUES ('old', 'Old', 0, '', 1, 1)")  # fmt: skip
-    connection.close()
+    filled_before(path, "CREATE TABLE adding")
     with closing(Store(path)) as store:
-        assert there(store) == ["old"]
+        assert there(store) == ["c"]
         assert store.leftover() is None
 
 
@@ -167,6 +162,3 @@ def test_every_field_comes_back(there: list[Conversation]) -> None:
             original = next(other for other in there if other.id == one.id)
             assert store.all_messages(one.id) == original.messages
             assert next(other for other in store.conversations() if other.id == one.id) == original
-
-
-_MIGRATION = next(one for one in schema.MIGRATIONS if "CREATE TABLE adding" in one)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import apsw
@@ -15,12 +16,31 @@ from kvdesk.settings import Sampling
 from kvdesk.store import Store, schema
 from kvdesk.values import replace
 from tests.protocol.logprobs import answer_logprobs
-from tests.store.values import conversation, message
+from tests.store.values import conversation, filled_before, message
+
+C = ConversationId("c")
+Open = Callable[[], Store]
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "kvdesk.sqlite3"
+
+
+@pytest.fixture
+def open_store(path: Path) -> Iterator[Open]:
+    """Opens the database, which is closed before it is opened again and at the end."""
+    opened: list[Store] = []
+
+    def opens() -> Store:
+        if opened:
+            opened.pop().close()
+        opened.append(Store(path))
+        return opened[-1]
+
+    yield opens
+    for store in opened:
+        store.close()
 
 
 def filled(path: Path) -> None:
@@ -255,170 +275,102 @@ def test_a_backup_that_finds_no_room_takes_none(path: Path, monkeypatch: pytest.
     assert list(path.parent.glob("copy*")) == []
 
 
-def test_conversations_of_the_first_release_have_all_their_messages_in_the_context(path: Path) -> None:
-    connection = apsw.Connection(str(path))
-    schema.migrate(connection, path, schema.MIGRATIONS[:2])
-    connection.execute("INSERT INTO conversation VALUES (1, 'c', 'Old', 2, NULL, '', 1, 2, 'slide')")
-    connection.close()
-    store = Store(path)
-    (old,) = store.conversations()
+def test_conversations_of_the_first_release_have_all_their_messages_in_the_context(
+    path: Path, open_store: Open
+) -> None:
+    filled_before(path, "departed", overflow="slide")
+    (old,) = open_store().conversations()
     assert (old.title, old.overflow, old.evicted) == ("Old", "slide", NONE_EVICTED)
-    store.close()
 
 
-def test_conversations_of_before_have_no_draft(path: Path) -> None:
-    connection = apsw.Connection(str(path))
-    schema.migrate(connection, path, schema.MIGRATIONS[:4])
-    connection.execute("INSERT INTO conversation VALUES (1, 'c', 'Old', 2, NULL, '', 1, 2, 'slide', '')")
-    connection.close()
-    store = Store(path)
+def test_conversations_of_before_have_no_draft(path: Path, open_store: Open) -> None:
+    filled_before(path, "draft")
+    store = open_store()
     (old,) = store.conversations()
-    assert (old.title, old.draft, old.queued) == ("Old", "", ())
-    store.put_conversation(
-        replace(old, draft="half a \ud83e thought", queued=(QueuedMessage("a \ud83e"), QueuedMessage("[]")))
-    )
-    assert store.conversations()[0].draft == "half a \ufffd thought"
-    assert store.conversations()[0].queued == (QueuedMessage("a \ufffd"), QueuedMessage("[]"))
-    store.close()
+    assert (old.draft, old.queued) == ("", ())
+    queued = QueuedMessage("a \ud83e"), QueuedMessage("[]")
+    store.put_conversation(replace(old, draft="half a \ud83e thought", queued=queued))
+    (new,) = store.conversations()
+    assert (new.draft, new.queued) == ("half a \ufffd thought", (QueuedMessage("a \ufffd"), QueuedMessage("[]")))
 
 
-def test_messages_of_before_have_no_digest_and_are_as_they_were(path: Path) -> None:
-    connection = apsw.Connection(str(path))
-    schema.migrate(connection, path, schema.MIGRATIONS[:7])
-    connection.execute("INSERT INTO conversation VALUES (1, 'c', 'Old', 2, NULL, '', 1, 2, 'slide', '', '', '')")
-    connection.execute(
-        "INSERT INTO message VALUES (1, 'a', 'c', NULL, 'user', 'kept', 'complete', x'', NULL, '', 7, 'm')"
-    )
-    connection.close()
-    store = Store(path)
-    (old,) = store.all_messages(ConversationId("c"))
-    assert old == replace(message("a", "kept"), model="m")
+def test_messages_of_before_have_no_digest_and_are_as_they_were(path: Path, open_store: Open) -> None:
+    filled_before(path, "digest", ("a", "kept"))
+    store = open_store()
+    (old,) = store.all_messages(C)
+    assert old == replace(message("a", "kept"), model="")
     store.put_message(old)
     assert store._connection.execute("SELECT length(digest) FROM message").fetchall() == [(8,)]
-    assert store.all_messages(ConversationId("c")) == (old,)
-    store.close()
+    assert store.all_messages(C) == (old,)
 
 
-def test_conversations_of_before_have_the_settings_sampling_and_the_models_template(path: Path) -> None:
-    connection = apsw.Connection(str(path))
-    schema.migrate(connection, path, schema.MIGRATIONS[:8])
-    connection.execute("INSERT INTO conversation VALUES (1, 'c', 'Old', 2, NULL, 'Be kind.', 1, 2, '', '', '', '')")
-    connection.close()
-    store = Store(path)
+def test_conversations_of_before_have_the_settings_sampling_and_the_models_template(
+    path: Path, open_store: Open
+) -> None:
+    filled_before(path, "sampling", system_prompt="Be kind.")
+    store = open_store()
     (old,) = store.conversations()
     assert (old.system_prompt, old.sampling, old.template) == ("Be kind.", None, "")
     own = replace(old, sampling=Sampling(top_k=7, temperature=0.0), template="{{ messages[0].content }}\u2028")
     store.put_conversation(own)
     assert store.conversations() == (own,)
-    store.close()
 
 
-@pytest.mark.parametrize("damaged", ["{", "[1]", '{"top_k": -1}', '"' + "[" * 9000, '{"temperature": NaN}', "null"])
-def test_sampling_that_cannot_be_read_is_that_of_the_settings(path: Path, damaged: str) -> None:
-    filled(path)
-    connection = apsw.Connection(str(path))
-    connection.execute("UPDATE conversation SET sampling = ?", (damaged,))
-    connection.close()
-    store = Store(path)
-    (found,) = store.conversations()
-    assert (found.title, found.sampling) == ("A title", None)
-    store.close()
-
-
-def test_conversations_of_before_are_in_no_folder(path: Path) -> None:
-    connection = apsw.Connection(str(path))
-    before = next(n for n, step in enumerate(schema.MIGRATIONS) if "folder" in step)
-    schema.migrate(connection, path, schema.MIGRATIONS[:before])
-    columns = "id, title, colour, system_prompt, created_ms, updated_ms"
-    connection.execute(f"INSERT INTO conversation ({columns}) VALUES ('c', 'Old', 2, '', 1, 2)")
-    connection.close()
-    store = Store(path)
+def test_conversations_of_before_are_in_no_folder(path: Path, open_store: Open) -> None:
+    filled_before(path, "folder")
+    store = open_store()
     (old,) = store.conversations()
-    assert (old.title, old.folder, old.pinned, old.archived) == ("Old", "", False, False)
+    assert (old.folder, old.pinned, old.archived) == ("", False, False)
     store.put_conversation(replace(old, folder="W\ud83erk", pinned=True, archived=True))
     (new,) = store.conversations()
     assert (new.folder, new.pinned, new.archived) == ("W\ufffdrk", True, True)
-    store.close()
 
 
-def test_messages_of_before_have_no_attachments_and_can_get_some(path: Path) -> None:
-    connection = apsw.Connection(str(path))
-    before = next(n for n, step in enumerate(schema.MIGRATIONS) if "attachments" in step)
-    schema.migrate(connection, path, schema.MIGRATIONS[:before])
-    columns = "id, title, colour, system_prompt, created_ms, updated_ms, draft, queued"
-    connection.execute(f"INSERT INTO conversation ({columns}) VALUES ('c', 'Old', 2, '', 1, 2, 'half', '[\"next\"]')")
-    connection.close()
-    store = Store(path)
+def test_messages_of_before_have_no_attachments_and_can_get_some(path: Path, open_store: Open) -> None:
+    filled_before(path, "attachments", draft="half", queued='["next"]')
+    store = open_store()
     (old,) = store.conversations()
     assert (old.draft, old.draft_attachments, old.queued) == ("half", (), (QueuedMessage("next"),))
     store.put_message(message("a"))
     assert store.search("lighthouse") == ()
     attached = replace(message("a"), attachments=(Attachment("notes.txt", "text", "The lighthouse keeper"),))
     store.put_message(attached)
-    assert store.all_messages(ConversationId("c")) == (attached,)
+    assert store.all_messages(C) == (attached,)
     assert [hit.message for hit in store.search("lighthouse")] == ["a"]
-    store.close()
 
 
-def test_messages_of_before_have_no_time_of_reasoning_and_later_ones_keep_theirs(path: Path) -> None:
-    connection = apsw.Connection(str(path))
-    before = next(n for n, step in enumerate(schema.MIGRATIONS) if "thought_ms" in step)
-    schema.migrate(connection, path, schema.MIGRATIONS[:before])
-    columns = "id, title, colour, system_prompt, created_ms, updated_ms"
-    connection.execute(f"INSERT INTO conversation ({columns}) VALUES ('c', 'Old', 2, '', 1, 2)")
-    columns = "id, conversation, role, text, state, tokens, note, created_ms"
-    connection.execute(f"INSERT INTO message ({columns}) VALUES ('a', 'c', 'user', 'kept', 'complete', x'', '', 7)")
-    connection.close()
-    store = Store(path)
-    (old,) = store.all_messages(ConversationId("c"))
+def test_messages_of_before_have_no_time_of_reasoning_and_later_ones_keep_theirs(path: Path, open_store: Open) -> None:
+    filled_before(path, "thought_ms", ("a", "kept"))
+    store = open_store()
+    (old,) = store.all_messages(C)
     assert (old.text, old.thought_ms) == ("kept", 0)
     store.put_message(replace(old, thought_ms=12_300))
-    (new,) = store.all_messages(ConversationId("c"))
-    assert new.thought_ms == 12_300
-    store.close()
+    assert store.all_messages(C)[0].thought_ms == 12_300
 
 
-def test_messages_of_before_are_not_pinned_and_tell_why_they_ended_by_their_state(path: Path) -> None:
-    connection = apsw.Connection(str(path))
-    before = next(n for n, step in enumerate(schema.MIGRATIONS) if "finish" in step)
-    schema.migrate(connection, path, schema.MIGRATIONS[:before])
-    columns = "id, title, colour, system_prompt, created_ms, updated_ms"
-    connection.execute(f"INSERT INTO conversation ({columns}) VALUES ('c', 'Old', 2, '', 1, 2)")
-    columns = "id, conversation, role, text, state, tokens, note, created_ms"
-    for name, state, note in (
-        ("a", "complete", "Ended at the limit of 24 tokens."),
-        ("b", "stopped", "The context of 256 tokens is full. The answer ends here."),
-        ("c", "stopped", ""),
-        ("d", "complete", ""),
-        ("e", "stopped", "Another model was opened."),
-    ):
-        values = "(?, 'c', 'assistant', 'kept', ?, x'', ?, 7)"
-        connection.execute(f"INSERT INTO message ({columns}) VALUES {values}", (name, state, note))
-    connection.close()
-    store = Store(path)
-    old = store.all_messages(ConversationId("c"))
-    assert [finish_of(m) for m in old] == ["limit", "context full", "stopped", "end", "interrupted"]
+def test_messages_of_before_are_not_pinned_and_tell_why_they_ended_by_their_state(path: Path, open_store: Open) -> None:
+    ends = [
+        ("complete", "Ended at the limit of 24 tokens.", "limit"),
+        ("stopped", "The context of 256 tokens is full. The answer ends here.", "context full"),
+        ("stopped", "", "stopped"),
+        ("complete", "", "end"),
+        ("stopped", "Another model was opened.", "interrupted"),
+    ]
+    filled_before(path, "finish", *((f"m{n}", "kept", "assistant", *end[:2]) for n, end in enumerate(ends)))
+    store = open_store()
+    old = store.all_messages(C)
+    assert [finish_of(m) for m in old] == [end[2] for end in ends]
     assert not any(m.pinned for m in old)
     store.put_message(replace(old[0], finish="edited", pinned=True))
-    new = store.all_messages(ConversationId("c"))[0]
+    new = store.all_messages(C)[0]
     assert (new.finish, new.pinned) == ("edited", True)
-    store.close()
 
 
-def test_an_index_of_before_is_made_again_step_by_step_and_the_search_finds_all_meanwhile(path: Path) -> None:
-    connection = apsw.Connection(str(path))
-    before = next(n for n, step in enumerate(schema.MIGRATIONS) if "CREATE TABLE unindexed" in step)
-    schema.migrate(connection, path, schema.MIGRATIONS[:before])
-    columns = "id, title, colour, system_prompt, created_ms, updated_ms"
-    connection.execute(f"INSERT INTO conversation ({columns}) VALUES ('c', 'Old', 2, '', 1, 2)")
-    columns = "id, conversation, role, text, state, tokens, note, created_ms"
-    for n in range(120):
-        values = (f"m{n}", f"Straße number {n}")
-        connection.execute(
-            f"INSERT INTO message ({columns}) VALUES (?, 'c', 'user', ?, 'complete', x'', '', 7)", values
-        )
-    connection.close()
-    store = Store(path)
+def test_an_index_of_before_is_made_again_step_by_step_and_the_search_finds_all_meanwhile(
+    path: Path, open_store: Open
+) -> None:
+    filled_before(path, "CREATE TABLE unindexed", *((f"m{n}", f"Straße number {n}") for n in range(120)))
+    store = open_store()
     assert [hit.message for hit in store.search("STRASSE 119")] == ["m119"]
     assert store.index_some()
     assert len(store.search("strasse")) == 120
@@ -428,25 +380,48 @@ def test_an_index_of_before_is_made_again_step_by_step_and_the_search_finds_all_
         pass
     assert (len(store.search("strasse")), len(store.search("changed"))) == (117, 1)
     store._connection.execute("INSERT INTO message_index (message_index, rank) VALUES ('integrity-check', 1)")
-    store.close()
 
 
-def test_messages_of_before_have_no_probabilities_and_can_get_some(path: Path) -> None:
-    connection = apsw.Connection(str(path))
-    before = next(n for n, step in enumerate(schema.MIGRATIONS) if "probabilities" in step)
-    schema.create(connection, before)
-    columns = "id, title, colour, system_prompt, created_ms, updated_ms"
-    connection.execute(f"INSERT INTO conversation ({columns}) VALUES ('c', 'Old', 2, '', 1, 2)")
-    columns = "id, conversation, role, text, state, tokens, note, created_ms"
-    connection.execute(f"INSERT INTO message ({columns}) VALUES ('a', 'c', 'assistant', 'yes', 'complete', x'', '', 7)")
-    connection.close()
-    store = Store(path)
-    (old,) = store.all_messages(ConversationId("c"))
+def test_messages_of_before_have_no_probabilities_and_can_get_some(path: Path, open_store: Open) -> None:
+    version = filled_before(path, "probabilities", ("a", "yes", "assistant"))
+    store = open_store()
+    (old,) = store.all_messages(C)
     assert (old.text, old.probabilities) == ("yes", b"")
     kept = replace(old, probabilities=pack(answer_logprobs(3)))
     store.put_message(kept)
-    store.close()
-    store = Store(path)
-    assert list(store.all_messages(ConversationId("c"))) == [kept]
-    store.close()
-    assert path.with_name(f"{path.name}.v{before}.backup").exists()
+    assert open_store().all_messages(C) == (kept,)
+    assert path.with_name(f"{path.name}.v{version}.backup").exists()
+
+
+DEEP = "[" * 100_000
+
+
+@pytest.mark.parametrize(
+    ("column", "damage", "without"),
+    [
+        *(
+            ("sampling", damage, {"sampling": None})
+            for damage in ("{", "[1]", '{"top_k": -1}', f'"{DEEP[:9000]}', '{"temperature": NaN}', "null")
+        ),
+        *(
+            ("departed", damage, {"evicted": NONE_EVICTED})
+            for damage in (
+                *("x", "[]", "{}", "null", DEEP),
+                '{"messages": 3, "parted": null}',
+                '{"messages": [3], "parted": null}',
+                '{"messages": [], "parted": [1, 2]}',
+                '{"messages": [], "parted": ["a", "b"]}',
+                '{"messages": [], "parted": "abc"}',
+            )
+        ),
+    ],
+)
+def test_a_damaged_column_of_a_chat_costs_nothing_but_itself(
+    open_store: Open, column: str, damage: str, without: dict[str, object]
+) -> None:
+    """Its sampling is that of the settings then, and all its messages are in the context."""
+    store = open_store()
+    store.put_conversation(conversation())
+    assert store.conversations() == (conversation(),)
+    store._connection.execute(f"UPDATE conversation SET {column} = ?", (damage,))
+    assert open_store().conversations() == (replace(conversation(), **without),)

@@ -17,15 +17,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvdesk.chat import NONE_EVICTED, Attachment, ConversationId, Message, QueuedMessage, storable
+from kvdesk.chat import Attachment, ConversationId, Message, QueuedMessage, storable
 from kvdesk.errors import StoreError
 from kvdesk.message import TurnStats
 from kvdesk.reasoning import ReasoningMarks
-from kvdesk.store import Store, rows, schema
+from kvdesk.store import Store, rows
 from kvdesk.store.rows import DAMAGED_NOTE, pack_stats, pack_tokens, unpack_stats, unpack_tokens
 from kvdesk.values import asdict, replace
 from tests.places import ROOT
-from tests.store.values import PAPER, STATS, conversation, message
+from tests.store.values import PAPER, STATS, conversation, filled_before, message
 
 C = ConversationId("c")
 
@@ -297,21 +297,6 @@ def test_a_journal_that_was_left_needs_no_room_to_be_read(path: Path, tmp_path: 
     assert (read.returncode, read.stderr) == (0, "")
 
 
-def test_a_newer_database_with_a_journal_is_left_as_it_is(path: Path, tmp_path: Path) -> None:
-    store = Store(path)
-    left = tmp_path / "left" / path.name
-    left.parent.mkdir()
-    store._connection.pragma("user_version", schema.VERSION + 1)
-    for end in ("", "-wal"):
-        shutil.copy(f"{path}{end}", f"{left}{end}")
-    store.close()
-    before = {file.name: file.read_bytes() for file in left.parent.iterdir()}
-    assert len(before) == 2
-    with pytest.raises(StoreError, match="newer kvdesk"):
-        Store(left)
-    assert {file.name: file.read_bytes() for file in left.parent.iterdir()} == before
-
-
 def test_the_journal_is_a_wal_and_foreign_keys_are_on(path: Path) -> None:
     store = Store(path)
     assert store._connection.pragma("journal_mode") == "wal"
@@ -435,16 +420,8 @@ def test_nothing_of_a_deleted_conversation_is_left_on_the_disk(store: Store, pat
 
 def test_what_was_deleted_by_an_older_kvdesk_goes_at_the_migration(path: Path) -> None:
     secret = "quetzalcoatl"
+    filled_before(path, 5, ("gone", f"{secret} " * 300), ("kept", "a lighthouse"))
     connection = apsw.Connection(str(path))
-    schema.migrate(connection, path, schema.MIGRATIONS[:5])
-    connection.execute(
-        "INSERT INTO conversation (id, title, colour, system_prompt, created_ms, updated_ms)"
-        " VALUES ('c', 'Old', 2, '', 1, 2)"
-    )
-    row = "(?, 'c', 'user', ?, 'complete', x'', '', 1)"
-    sql = f"INSERT INTO message (id, conversation, role, text, state, tokens, note, created_ms) VALUES {row}"
-    connection.execute(sql, ("gone", f"{secret} " * 300))
-    connection.execute(sql, ("kept", "a lighthouse"))
     connection.execute("DELETE FROM message WHERE id = 'gone'")
     connection.close()
     assert secret.encode() in path.read_bytes()
@@ -501,31 +478,6 @@ def test_ten_thousand_messages_are_no_burden(store: Store) -> None:
     store.put_message(message("m99.99", body * 20, parent="m99.98", of="c99", state="streaming"))
     write_s = time.thread_time() - began
     assert (read_s < 1, search_s < 2, write_s < 0.5) == (True, True, True), (read_s, search_s, write_s)
-
-
-@pytest.mark.parametrize(
-    "damage",
-    [
-        *("x", "[]", "{}", "null", "[" * 100_000),
-        '{"messages": 3, "parted": null}',
-        '{"messages": [3], "parted": null}',
-        '{"messages": [], "parted": [1, 2]}',
-        '{"messages": [], "parted": ["a", "b"]}',
-        '{"messages": [], "parted": "abc"}',
-    ],
-)
-def test_a_damaged_memory_of_what_was_evicted_means_that_all_is_there(tmp_path: Path, damage: str) -> None:
-    path = tmp_path / "kvdesk.sqlite3"
-    store = Store(path)
-    store.put_conversation(conversation())
-    assert store.conversations() == (conversation(),)
-    store.close()
-    connection = apsw.Connection(str(path))
-    connection.execute("UPDATE conversation SET departed = ?", (damage,))
-    connection.close()
-    store = Store(path)
-    assert store.conversations() == (replace(conversation(), evicted=NONE_EVICTED),)
-    store.close()
 
 
 def test_queued_messages_that_are_damaged_are_shown_as_they_are() -> None:

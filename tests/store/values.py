@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import apsw
+
 from kvdesk.chat import (
     Attachment,
     Conversation,
@@ -15,6 +19,7 @@ from kvdesk.chat import (
     TurnStats,
 )
 from kvdesk.settings import Sampling
+from kvdesk.store import schema
 
 PAPER = Attachment("paper.pdf", "pdf", 'A "long" text\nof \\several pages', "3 pages", 42)
 STATS = TurnStats(
@@ -66,3 +71,23 @@ def message(
 ) -> Message:
     follows = None if parent is None else MessageId(parent)
     return Message(MessageId(name), ConversationId(of), follows, role, text, state, tokens, created_ms=7, model="tiny")
+
+
+def filled_before(path: Path, step: str | int, *messages: tuple[str, ...], **columns: str) -> int:
+    """The database of the version before a migration, told by its number or by a word of it, with one chat that has
+    these columns and messages: id and text, and perhaps role, state and note. Returns the version.
+    """
+    version = step if isinstance(step, int) else next(n for n, sql in enumerate(schema.MIGRATIONS) if step in sql)
+    connection = apsw.Connection(str(path))
+    schema.create(connection, version)
+    chat = {"id": "c", "title": "Old", "colour": 2, "system_prompt": "", "created_ms": 1, "updated_ms": 2, **columns}
+    sql = f"INSERT INTO conversation ({', '.join(chat)}) VALUES ({', '.join('?' * len(chat))})"
+    connection.execute(sql, tuple(chat.values()))
+    sql = (
+        "INSERT INTO message (id, conversation, text, role, state, note, tokens, created_ms)"
+        " VALUES (?, 'c', ?, ?, ?, ?, x'', 7)"
+    )
+    for row in messages:
+        connection.execute(sql, (*row, *("user", "complete", "")[len(row) - 2 :]))
+    connection.close()
+    return version
