@@ -6,7 +6,8 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
-from kvdesk.cli.doctor import chunks_of, unreadable
+from kvdesk.cli.doctor import check_readable, chunks_of, unreadable
+from kvdesk.cli.output import tell
 from kvdesk.cli.parser import Parser
 from kvdesk.engine_log.lines import read_lines
 from kvdesk.engine_log.live import LiveLog, follow
@@ -29,12 +30,12 @@ def main(argv: Sequence[str]) -> int:
     args = parser.parse_args(argv)
     if not (args.text or args.no_follow):
         return _window(args.file)
-    live = LiveLog(lambda text: print(text, flush=True), asks=lambda: not args.no_follow)
+    live = LiveLog(tell, asks=lambda: not args.no_follow)
 
     def caught_up() -> None:
         if live.is_quiet:
             said = tr("The log already had {n:,} requests (kvdesk doctor explains them). Ctrl+C ends.")
-            print(said.format(n=live.totals.n), flush=True)
+            tell(said.format(n=live.totals.n))
             live.say_cells()
         live.is_quiet = False
 
@@ -60,9 +61,6 @@ def _window(file: str) -> int:
     over, there = threading.Event(), threading.Event()
     if file == "-":
         return run(Log(tr("standard input"), lambda: read_lines(chunks_of(file)), over.set))
+    check_readable(file)
     path = Path(file)
-    try:
-        path.open("rb").close()
-    except OSError as error:
-        raise unreadable(file, error) from error
     return run(Log(path.name, lambda: read_lines(follow(path, there.set, over.is_set)), over.set, there.is_set))

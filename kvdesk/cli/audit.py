@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TextIO
 
 from kvdesk.cli import options
@@ -30,13 +28,12 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--ops", type=int, default=2000, metavar="N", help=tr("operations (default 2000)"))
     parser.add_argument("--seed", type=int, default=1, metavar="S", help=tr("same seed, same operations (default 1)"))
     parser.add_argument("--json", action="store_true", help=tr("the result as one JSON object on standard output"))
-    parser.add_argument("--report", metavar="FILE", help=tr("save the report of the last mismatch here"))
+    options.add_report(parser, tr("save the report of the last mismatch here"))
     options.add_model(parser)
     options.add_context(parser)
     parser.set_defaults(**_SMALL)
     args = parser.parse_args(argv)
-    if args.report and not os.access(Path(args.report).absolute().parent, os.W_OK):
-        parser.error(tr("the report cannot be written to {report}").format(report=args.report))
+    options.check_report(parser, args)
     if args.n_ctx is None:
         args.n_ctx = _N_CTX[args.streams, args.no_swa_full]
     progress = Progress(args.ops, sys.stderr, time.monotonic)
@@ -51,7 +48,7 @@ def main(argv: Sequence[str]) -> int:
     finally:
         progress.end()
     if args.report and tally.report:
-        Path(args.report).write_text(tally.report, encoding="utf-8")
+        args.report.write_text(tally.report, encoding="utf-8")
     print(json.dumps(tally.as_json(), indent=2) if args.json else _words(tally))
     return 1 if tally.mismatches else 0
 

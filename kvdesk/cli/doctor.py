@@ -68,6 +68,14 @@ def chunks_of(file: str) -> Iterator[bytes]:
         raise unreadable(file, error) from error
 
 
+def check_readable(file: str) -> None:
+    """Raises UserError for a log that cannot be read."""
+    try:
+        Path(file).open("rb").close()
+    except OSError as error:
+        raise unreadable(file, error) from error
+
+
 def unreadable(file: str, error: OSError) -> UserError:
     """The sentence about a log that cannot be read."""
     return UserError(

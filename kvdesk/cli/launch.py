@@ -6,7 +6,6 @@ import argparse
 import os
 import secrets
 import shutil
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
@@ -17,6 +16,7 @@ from kvdesk.agents import AGENTS, Agent, Place, environment
 from kvdesk.cache.reuse.score import Score, from_json
 from kvdesk.children import foreground
 from kvdesk.cli import options, sampling_options
+from kvdesk.cli.output import say
 from kvdesk.cli.parser import Parser
 from kvdesk.errors import UserError
 from kvdesk.translation import tr
@@ -171,21 +171,21 @@ def _asked(root: str, key: str, path: str) -> dict[str, Any] | None:
 
 
 def _say_start(agent: Agent, place: Place, removed: Sequence[str]) -> None:
-    """The server, and every setting with its reason."""
+    """The server, and every setting with its reason; on standard error, since standard output is the agent's."""
     said = tr("{agent} on {model} at {url}, with {n_ctx:,} tokens of context")
-    _say(said.format(agent=agent.title, model=place.model, url=place.root, n_ctx=place.n_ctx))
+    say(said.format(agent=agent.title, model=place.model, url=place.root, n_ctx=place.n_ctx))
     shown = agent.shown(place)
     connection = [setting for setting, reason in shown if not reason]
-    _say("  " + tr("The connection: {settings}").format(settings=", ".join(connection)))
+    say("  " + tr("The connection: {settings}").format(settings=", ".join(connection)))
     for reason in dict.fromkeys(reason for _, reason in shown if reason):
         settings = ", ".join(setting for setting, other in shown if other == reason)
-        _say("  " + tr("{settings}: {reason}").format(settings=settings, reason=tr(reason)))
+        say("  " + tr("{settings}: {reason}").format(settings=settings, reason=tr(reason)))
     if place.n_ctx < _SMALL:
-        _say("  " + tr("The context is small for an agent: its instructions and tools take 5,000 to 20,000 tokens."))
+        say("  " + tr("The context is small for an agent: its instructions and tools take 5,000 to 20,000 tokens."))
     if removed:
-        _say("  " + tr("Removed variables in this run: {names}").format(names=", ".join(removed)))
+        say("  " + tr("Removed variables in this run: {names}").format(names=", ".join(removed)))
     if urlsplit(place.root).scheme == "http" and not _is_here(place.root):
-        _say("  " + tr("The connection to {url} is not encrypted.").format(url=place.root))
+        say("  " + tr("The connection to {url} is not encrypted.").format(url=place.root))
 
 
 def _say_score(agent: Agent, place: Place) -> None:
@@ -194,11 +194,11 @@ def _say_score(agent: Agent, place: Place) -> None:
     try:
         score = from_json(found or {})
     except (KeyError, TypeError, ValueError):
-        _say(tr("The server does not report what its cache did."))
+        say(tr("The server does not report what its cache did."))
         return
-    _say(f"kvdesk: {score.sentence}")
+    say(f"kvdesk: {score.sentence}")
     for line in _details(agent, score):
-        _say(f"  {line}")
+        say(f"  {line}")
 
 
 def _details(agent: Agent, score: Score) -> list[str]:
@@ -221,8 +221,3 @@ def _check_for_cmd(command: Sequence[str]) -> None:
         if found := _FOR_CMD.intersection(argument):
             said = tr("The argument {argument} contains a character with a special meaning on Windows: {character}")
             raise UserError(said.format(argument=repr(argument), character=repr(min(found))))
-
-
-def _say(text: str) -> None:
-    """On standard error: standard output is the agent's."""
-    print(text, file=sys.stderr, flush=True)

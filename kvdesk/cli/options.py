@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -58,6 +59,20 @@ def check_port(parser: argparse.ArgumentParser, args: argparse.Namespace) -> Non
     """End with a usage error where the port is out of range."""
     if not 0 <= args.port <= 65535:
         parser.error("--port: a port is a number from 0 to 65535")
+
+
+def add_report(parser: argparse.ArgumentParser, about: str) -> None:
+    """A file that is written at the end; see `check_report`."""
+    parser.add_argument("--report", metavar="FILE", type=Path, help=about)
+
+
+def check_report(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
+    """End with a usage error where it cannot be written: better now than after minutes."""
+    if args.report is None:
+        return
+    file = args.report.absolute()
+    if file.is_dir() or not os.access(file if file.exists() else file.parent, os.W_OK):
+        parser.error(tr("the report cannot be written to {report}").format(report=args.report))
 
 
 def model_path(args: argparse.Namespace) -> Path:

@@ -28,10 +28,15 @@ def say(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
+def tell(text: str) -> None:
+    """Lines on standard output, at once, for a command that goes on until Ctrl+C."""
+    print(text, flush=True)
+
+
 def private_file(path: Path) -> BinaryIO:
     """A new file that nobody else can read: it will hold prompts. Raises UserError."""
     file = new_file(path, 0o600)
-    print(tr("The log {file} contains prompts; only you can read it.").format(file=path), flush=True)
+    tell(tr("The log {file} contains prompts; only you can read it.").format(file=path))
     return file
 
 

@@ -10,7 +10,7 @@ from typing import BinaryIO, Final
 
 from kvdesk.cli import options
 from kvdesk.cli.ending import as_interrupt
-from kvdesk.cli.output import private_file
+from kvdesk.cli.output import private_file, tell
 from kvdesk.cli.parser import Parser
 from kvdesk.protocol.servers import is_readable_on_the_way, server_url
 from kvdesk.proxy.report import Finding
@@ -43,12 +43,12 @@ def main(argv: Sequence[str]) -> int:
     try:
         server = ProxyServer(url, args.port, lambda found: _tell(found, log))
         listening = server.listen()
-        _say(tr("kvdesk proxy passes requests at {url} on to {to}").format(url=server.url, to=url))
+        tell(tr("kvdesk proxy passes requests at {url} on to {to}").format(url=server.url, to=url))
         if is_readable_on_the_way(url):
-            _say(tr("The connection to {url} is not encrypted.").format(url=url))
+            tell(tr("The connection to {url} is not encrypted.").format(url=url))
         with suppress(KeyboardInterrupt), as_interrupt():
             server.run(listening)
-        _say("\n".join(server.reporter.lines))
+        tell("\n".join(server.reporter.lines))
     finally:
         if log:
             log.close()
@@ -56,11 +56,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _tell(found: Finding, log: BinaryIO | None) -> None:
-    _say(found.line)
+    tell(found.line)
     if log:
         log.write(json.dumps(found.as_json()).encode() + b"\n")
         log.flush()
-
-
-def _say(text: str) -> None:
-    print(text, flush=True)

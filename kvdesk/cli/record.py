@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from kvdesk import __version__
 from kvdesk.cache.journal.file import GrowingJournal, JournalHeader
 from kvdesk.cache.journal.recording import Recording
-from kvdesk.cli.doctor import chunks_of, unreadable
+from kvdesk.cli.doctor import check_readable, chunks_of
 from kvdesk.cli.ending import as_interrupt
 from kvdesk.cli.output import new_file, private_file, say
 from kvdesk.cli.parser import Parser
@@ -47,7 +47,7 @@ def main(argv: Sequence[str]) -> int:
     is_url = args.source.startswith(("http://", "https://"))
     url = server_url(args.source) if is_url else ""
     if not is_url and args.source != "-":
-        _check(args.source)
+        check_readable(args.source)
     with (private_file if args.texts else new_file)(args.file) as out:
         name = "" if url or args.source == "-" else Path(args.source).name
         journal = _Journal(GrowingJournal(out, JournalHeader(name, {"kvdesk": __version__}), with_tokens=args.texts))
@@ -96,13 +96,6 @@ class _Journal:
 
     def close(self) -> None:
         self._file.close()
-
-
-def _check(source: str) -> None:
-    try:
-        Path(source).open("rb").close()
-    except OSError as error:
-        raise unreadable(source, error) from error
 
 
 def _log(source: str, take: Callable[[Recording | None], None], is_over: Callable[[], bool]) -> None:

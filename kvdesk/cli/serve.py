@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from kvdesk import paths
 from kvdesk.cli import options, sampling_options
-from kvdesk.cli.output import say
+from kvdesk.cli.output import say, tell
 from kvdesk.cli.parser import Parser
 from kvdesk.errors import UserError
 from kvdesk.protocol.cache import ContextInfo, ContextReady, UsePolicy
@@ -172,9 +172,9 @@ def _serve(args: argparse.Namespace) -> int:
         reranking=args.reranking_model,
     )
     with serving(config, args) as running:
-        _say(f"kvdesk serves {running.load.source.name} at {running.server.url}")
+        tell(f"kvdesk serves {running.load.source.name} at {running.server.url}")
         if made:
-            _say(f"API key: {made}")
+            tell(f"API key: {made}")
         _wait(running.over)
         running.check()
     return 0
@@ -304,7 +304,3 @@ def _wait(over: threading.Event) -> None:
             signal.signal(signal.SIGTERM, before)
     else:
         over.wait()
-
-
-def _say(text: str) -> None:
-    print(text, flush=True)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from kvdesk import paths
 from kvdesk.backends.local.llama.other_library import folder_of
+from kvdesk.cli import options
 from kvdesk.cli.parser import Parser
 from kvdesk.errors import UserError
 from kvdesk.experiments.other_engine import report
@@ -39,15 +39,12 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--only", metavar="FILE", help=tr("only the model with this name"))
     parser.add_argument("--ops", type=int, default=150, metavar="N", help=tr("operations per case (default 150)"))
     parser.add_argument("--seed", type=int, default=1, metavar="S", help=tr("same seed, same operations (default 1)"))
-    parser.add_argument(
-        "--report", metavar="FILE", type=Path, help=tr("write the Markdown here instead of to standard output")
-    )
+    options.add_report(parser, tr("write the Markdown here instead of to standard output"))
     parser.add_argument("--json", action="store_true", help=tr("one JSON object on standard output"))
     args = parser.parse_args(argv)
     if args.ops < 1:
         parser.error(tr("--ops: at least one operation"))
-    if args.report is not None and not _can_be_written(args.report.absolute()):
-        parser.error(tr("the report cannot be written to {report}").format(report=args.report))
+    options.check_report(parser, args)
     models = _models(args.models, args.only)
 
     def say(played: Played) -> None:
@@ -63,10 +60,6 @@ def main(argv: Sequence[str]) -> int:
     elif args.report is None:
         print(report.markdown(found))
     return int(bool(found.findings))
-
-
-def _can_be_written(file: Path) -> bool:
-    return not file.is_dir() and os.access(file if file.exists() else file.parent, os.W_OK)
 
 
 def _models(folder: Path | None, only: str | None) -> list[Path]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, BinaryIO, Final
 
 from kvdesk.children import foreground
-from kvdesk.cli.output import private_file
+from kvdesk.cli.output import private_file, tell
 from kvdesk.cli.parser import Parser
 from kvdesk.engine_log.lines import CHUNK, LogLine, read_lines
 from kvdesk.engine_log.live import LiveLog
@@ -56,7 +56,7 @@ def main(argv: Sequence[str]) -> int:
     if not command:
         parser.error(tr("COMMAND is missing"))
     level = args.cells or default_level(command)
-    _say(level_sentence(level))
+    tell(level_sentence(level))
     log = private_file(args.log) if args.log else None
     try:
         return _watched(command, level, log, args.text)
@@ -104,7 +104,7 @@ def _watched(command: Sequence[str], level: int, log: BinaryIO | None, is_text: 
             raise UserError(said.format(command=command[0], strerror=error.strerror or error)) from error
         passed = _PassedOn(all_of_it=_asks_for_all(command))
         if is_text:
-            live = LiveLog(_say, asks=lambda: True)
+            live = LiveLog(tell, asks=lambda: True)
             for line in passed.on(read_lines(_output(server.stdout, log))):
                 live.feed(line)
             live.close()
@@ -149,7 +149,3 @@ def _asks_for_all(command: Sequence[str]) -> bool:
     levels = [value for option, value in pairwise(command) if option in _VERBOSITY]
     asked = {"-v", "--verbose", "--log-verbose"} & set(command)
     return bool(asked) or any(level.isdecimal() and int(level) >= _DEBUG for level in levels)
-
-
-def _say(text: str) -> None:
-    print(text, flush=True)
