@@ -1,7 +1,7 @@
 """`kvdesk bench peers`: kvdesk beside other programs that run the same model. Run it on a quiet machine.
 
-The peers are llama-cpp-python's `Llama`, its own server where what that needs is installed, and every OpenAI-compatible
-server whose address is given: a llama-server, Ollama. Each row of the table is measured on all of them in turn; it says
+The peers are llama-cpp-python's `Llama` and every OpenAI-compatible server whose address is given: a llama-server,
+Ollama. Each row of the table is measured on all of them in turn; it says
 how many times as fast kvdesk is, with the 95 % interval, and where it is behind, by how much. A server that is given by
 its address must already run, with the same model; a llama-server given by its program is started. Nothing is built or
 downloaded.
@@ -32,11 +32,10 @@ def main(argv: Sequence[str]) -> int:
     parser = Parser(
         prog="kvdesk bench peers",
         description=tr(
-            "kvdesk beside other programs that run the same model: llama-cpp-python's Llama, its own "
-            "server where what that needs is installed, and every OpenAI-compatible server whose "
-            "address is given. Each row of the table is measured on all of them in turn; it says how "
-            "many times as fast kvdesk is, with the 95 % interval. A server must already run, with the "
-            "same model: nothing is built or downloaded. Run it on a quiet machine."
+            "kvdesk beside other programs that run the same model: llama-cpp-python's Llama, and every "
+            "OpenAI-compatible server whose address is given. Each row of the table is measured on all of "
+            "them in turn; it says how many times as fast kvdesk is, with the 95 % interval. A server must "
+            "already run, with the same model: nothing is built or downloaded. Run it on a quiet machine."
         ),
     )
     parser.add_argument(

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
-from tests.benchmarks.peers.peer import ENOUGH_S, Answer, Peer, PeerFailed, Reading, answer
+from tests.benchmarks.peers.peer import Answer, Peer, PeerFailed, Reading, answer
 
 TURNS, TURN_TOKENS = 10, 24
 STORY_TOKENS = 128
@@ -27,7 +27,7 @@ STORY_S = 120.0
 OTHERS, OTHER_TOKENS = 8, 250
 BRIEF = 4
 QUESTION_TOKENS = 60
-"""What a short question takes with its template, at most; for the forecast of the time."""
+"""What a short question takes with its template, at most."""
 STORY = "Explain to a curious child, in many sentences, how a lighthouse keeper spends a stormy night."
 QUESTIONS = (
     "Which animals live near a lighthouse?",
@@ -78,14 +78,6 @@ class Texts:
         return self.opening(which, " ".join(words[:n_words]))
 
 
-class Work(NamedTuple):
-    """To foresee the time: tokens of prompts, tokens of answers, and how many seconds these are read at most."""
-
-    read: int
-    written: int
-    most_s: float = ENOUGH_S
-
-
 @dataclass(frozen=True, slots=True)
 class Row:
     """measure: what is asked of a peer; names: of its values, in their order; restarts: whether the
@@ -95,7 +87,6 @@ class Row:
     id: str
     title: str
     names: tuple[str, ...]
-    work: Work
     measure: Callable[[Peer, Texts], list[Measured]]
     restarts: bool = False
 
@@ -204,8 +195,7 @@ def _first(name: str, done: Answer, how: str = "") -> Measured:
 
 
 def _prompts(identity: str, title: str, sizes: Sequence[int]) -> Row:
-    names, work = tuple(map(_prompt_name, sizes)), Work(sum(sizes), len(sizes))
-    return Row(identity, title, names, work, partial(_prefill, sizes))
+    return Row(identity, title, tuple(map(_prompt_name, sizes)), partial(_prefill, sizes))
 
 
 TURN_NAMES = tuple(f"first token of turn {turn + 1}" for turn in range(TURNS))
@@ -219,43 +209,12 @@ BACK_NAME = f"first token back in a chat of {LONG:,} tokens after {OTHERS} other
 RESTART_NAME = f"first token back in a chat of {LONG:,} tokens after a restart"
 
 ROWS = (
-    Row(
-        "turns",
-        "ten turns of a chat",
-        TURN_NAMES,
-        Work(TURNS * QUESTION_TOKENS, TURNS * TURN_TOKENS, TURNS * ENOUGH_S),
-        _turns,
-    ),
-    Row("decode", "a long answer", ("one token after another",), Work(QUESTION_TOKENS, STORY_TOKENS), _decode),
+    Row("turns", "ten turns of a chat", TURN_NAMES, _turns),
+    Row("decode", "a long answer", ("one token after another",), _decode),
     _prompts("prefill", "long prompts", PROMPTS),
     _prompts("middle", "a prompt of middle length", (MIDDLE,)),
-    Row(
-        "in-turn",
-        "two chats in turn",
-        (IN_TURN_NAME,),
-        Work(4 * IN_TURN * QUESTION_TOKENS, 2 * IN_TURN * TURN_TOKENS, 2 * IN_TURN * ENOUGH_S),
-        _in_turn,
-    ),
-    Row(
-        "beside",
-        "a prompt beside an answer",
-        BESIDE_NAMES,
-        Work(LONG, BESIDE_TOKENS, STORY_S),
-        _beside,
-    ),
-    Row(
-        "return",
-        "back after others",
-        (BACK_NAME,),
-        Work(2 * LONG + OTHERS * OTHER_TOKENS, (OTHERS + 2) * BRIEF, (OTHERS + 2) * ENOUGH_S),
-        _back,
-    ),
-    Row(
-        "restart",
-        "back after a restart",
-        (RESTART_NAME,),
-        Work(2 * LONG, 2 * BRIEF, 2 * ENOUGH_S),
-        _restarted,
-        restarts=True,
-    ),
+    Row("in-turn", "two chats in turn", (IN_TURN_NAME,), _in_turn),
+    Row("beside", "a prompt beside an answer", BESIDE_NAMES, _beside),
+    Row("return", "back after others", (BACK_NAME,), _back),
+    Row("restart", "back after a restart", (RESTART_NAME,), _restarted, restarts=True),
 )

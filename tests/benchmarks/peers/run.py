@@ -1,4 +1,4 @@
-"""`kvdesk bench peers`: kvdesk beside llama-cpp-python's `Llama`, its server, and servers given by their address.
+"""`kvdesk bench peers`: kvdesk beside llama-cpp-python's `Llama` and servers given by their address.
 
 All run the same model and get the same chats, one peer after another within each row, each row in a different order;
 rounds go over all rows, quiet and beside busy processes. It builds nothing and downloads nothing.
@@ -7,7 +7,6 @@ rounds go over all rows, quiet and beside busy processes. It builds nothing and 
 from __future__ import annotations
 
 import gc
-import itertools
 import secrets
 import tempfile
 import time
@@ -23,8 +22,6 @@ from kvdesk.experiments.bench import uncollected
 from kvdesk.experiments.busy import busy_processes
 from kvdesk.experiments.child import machine
 from kvdesk.settings import ContextSettings
-from tests.benchmarks.peers.binding_server import BindingServer
-from tests.benchmarks.peers.binding_server_child import NAME as BINDING_SERVER
 from tests.benchmarks.peers.kvdesk_itself import Kvdesk
 from tests.benchmarks.peers.llama_class import LlamaPeer
 from tests.benchmarks.peers.peer import Peer, PeerFailed, answer
@@ -34,7 +31,7 @@ from tests.benchmarks.peers.started_server import LLAMA_SERVER, llama_server
 from tests.benchmarks.peers.table import LOADS, PRIMARY, Line, as_json
 
 WARM_UP = 16
-"""Times `WORDS` in the prompt by which speeds are foreseen."""
+"""Times `WORDS` in the prompt by which the peers are warmed up."""
 Say = Callable[[str], None]
 
 
@@ -93,17 +90,6 @@ class Outcome:
         }
 
 
-Speeds = Mapping[int, Mapping[str, "Speed"]]
-"""By the number of busy processes and the name of the peer."""
-
-
-class Speed(NamedTuple):
-    """Seconds for a token of a prompt, and for one of an answer."""
-
-    read_s: float
-    written_s: float
-
-
 def run(
     path: Path,
     settings: ContextSettings,
@@ -131,26 +117,12 @@ def run(
             peers[peer.name] = peer
             stack.callback(peer.close)
             say(f"{peer.name}: {peer.about}")
-        texts, speeds = _warmed_up(peers, plan.loads, absent, say)
-        seconds = forecast(plan, peers, speeds)
-        say(
-            f"{plan.rounds} rounds of {len(plan.rows)} rows take about {max(1, round(seconds / 60))} minutes;"
-            f" nothing is begun after {plan.minutes:g}."
-        )
+        texts = _warmed_up(peers, plan.loads, absent, say)
+        say(f"{plan.rounds} rounds of {len(plan.rows)} rows; nothing is begun after {plan.minutes:g} minutes.")
         with uncollected():
             lines = compare(peers, plan, texts, say, start)
     about = {name: peer.about for name, peer in peers.items()}
     return Outcome(lines, about, absent, settings, time.monotonic() - start)
-
-
-def forecast(plan: Plan, peers: Mapping[str, Peer], speeds: Speeds) -> float:
-    """Seconds that the plan takes, at about."""
-    each = 0.0
-    for row, (name, peer), load in itertools.product(plan.rows, peers.items(), plan.loads):
-        if not (row.restarts and peer.no_restart):
-            speed, work = speeds[load][name], row.work
-            each += work.read * speed.read_s + min(work.written * speed.written_s, work.most_s)
-    return plan.rounds * each
 
 
 def compare(peers: Mapping[str, Peer], plan: Plan, texts: Texts, say: Say, start: float) -> list[Line]:
@@ -228,7 +200,6 @@ def _makers(
     """What makes each peer, by its name or address; kvdesk first."""
     makers: dict[str, Callable[[], Peer]] = {
         LlamaPeer.name: lambda: LlamaPeer(path, settings),
-        BINDING_SERVER: lambda: BindingServer(path, settings),
     }
     if (program := others.llama_server) is not None:
         makers[LLAMA_SERVER] = lambda: llama_server(program, path, settings)
@@ -248,8 +219,8 @@ def _checked(peer: ServerPeer) -> ServerPeer:
     return peer
 
 
-def _warmed_up(peers: dict[str, Peer], loads: Sequence[int], absent: dict[str, str], say: Say) -> tuple[Texts, Speeds]:
-    """Texts whose lengths are known, and how fast each peer is; one that fails is absent from then on."""
+def _warmed_up(peers: dict[str, Peer], loads: Sequence[int], absent: dict[str, str], say: Say) -> Texts:
+    """Texts whose lengths are known; a peer that cannot answer is absent from then on."""
     kvdesk = peers[PRIMARY]
     assert isinstance(kvdesk, Kvdesk)
     sizes = []
@@ -258,24 +229,17 @@ def _warmed_up(peers: dict[str, Peer], loads: Sequence[int], absent: dict[str, s
         kvdesk.forget(f"size {n}")
         sizes.append(kvdesk.n_prompt)
     texts = Texts((sizes[1] - sizes[0]) / WARM_UP, first_number())
-    speeds: dict[int, dict[str, Speed]] = {}
     for load in loads:
         with busy_processes(load):
-            speeds[load] = _speeds(peers, f"{texts.number}.{load}", sizes[1], absent, say)
-    return texts, speeds
+            _warm_up(peers, texts, load, absent, say)
+    return texts
 
 
-def first_number() -> int:
-    """Where the numbers of texts begin, another one in each run: a server may still have those of the run before."""
-    return 100_000 + secrets.randbelow(900_000)
-
-
-def _speeds(peers: dict[str, Peer], chat: str, n_prompt: int, absent: dict[str, str], say: Say) -> dict[str, Speed]:
-    """Of each peer, after a prompt of about `n_prompt` tokens in a chat of this name."""
-    speeds: dict[str, Speed] = {}
+def _warm_up(peers: dict[str, Peer], texts: Texts, which: int, absent: dict[str, str], say: Say) -> None:
+    chat = texts.chat(which)
     for name, peer in list(peers.items()):
         try:
-            done = answer(peer, chat, f"{chat}. {WORDS * WARM_UP} What is this?", 16)
+            answer(peer, chat, texts.opening(which, f"{WORDS * WARM_UP} What is this?"), 16)
             peer.forget(chat)
             peer.settle()
         except PeerFailed as error:
@@ -284,7 +248,8 @@ def _speeds(peers: dict[str, Peer], chat: str, n_prompt: int, absent: dict[str, 
             absent[name] = str(error)
             say(str(error))
             del peers[name]  # closed at the end like the others
-            continue
-        written = (done.times[-1] - done.times[0]) / max(1, done.n_tokens - 1)
-        speeds[name] = Speed(done.first_s / n_prompt, written)
-    return speeds
+
+
+def first_number() -> int:
+    """Where the numbers of texts begin, another one in each run: a server may still have those of the run before."""
+    return 100_000 + secrets.randbelow(900_000)

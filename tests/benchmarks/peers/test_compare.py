@@ -12,8 +12,8 @@ import pytest
 
 from kvdesk.errors import UserError
 from tests.benchmarks.peers import rows, run
-from tests.benchmarks.peers.peer import ENOUGH_S, Answer, PeerFailed, Piece, answer
-from tests.benchmarks.peers.rows import ROWS, WORDS, Measured, Row, Texts, Work
+from tests.benchmarks.peers.peer import Answer, PeerFailed, Piece, answer
+from tests.benchmarks.peers.rows import ROWS, WORDS, Measured, Row, Texts
 from tests.benchmarks.peers.server_app import WORDS as ANSWER
 from tests.benchmarks.peers.table import Line, as_json, text
 
@@ -119,7 +119,7 @@ def test_another_peer_begins_a_row_in_each_round(monkeypatch: pytest.MonkeyPatch
         began.append(peer.name)  # type: ignore[attr-defined]
         return [Measured("m", 1.0, "s")]
 
-    monkeypatch.setattr(run, "ROWS", tuple(Row(str(i), "m", ("m",), Work(1, 1), measure) for i in range(n_rows)))
+    monkeypatch.setattr(run, "ROWS", tuple(Row(str(i), "m", ("m",), measure) for i in range(n_rows)))
     compared(plan(rounds=3), *peers)
     for row in range(n_rows):
         assert sorted(began[3 * row :: 3 * n_rows]) == ["a", "b", "kvdesk"]
@@ -257,20 +257,6 @@ def test_the_result_is_json() -> None:
     assert (row["load"], row["what"], row["unit"]) == ("quiet", "one token after another", "tok/s")
     assert len(row["kvdesk"]["values"]) == len(row["peers"]["other"]["values"]) == 2
     assert row["peers"]["other"]["low"] <= row["peers"]["other"]["times_as_fast"] <= row["peers"]["other"]["high"]
-
-
-def test_the_time_is_foreseen_from_the_speeds() -> None:
-    ours, other = MadeUp("kvdesk"), MadeUp("other")
-    other.no_restart = "it stays"
-    quick, slow = run.Speed(0.001, 0.05), run.Speed(0.002, 3.0)
-    speeds = {0: {"kvdesk": quick, "other": quick}, 1: {"kvdesk": quick, "other": slow}}
-    peers = {"kvdesk": ours, "other": other}
-    decode = run.forecast(plan("decode", rounds=2), peers, speeds)
-    assert decode == pytest.approx(2 * 2 * (0.06 + 6.4))
-    assert run.forecast(plan("restart"), peers, speeds) == pytest.approx(4 + 0.4)  # of kvdesk alone
-    loaded = run.Plan.of(["decode"], (0, 1), 2, 1.0)
-    beside = 2 * (0.06 + 6.4 + 0.12 + ENOUGH_S)  # an answer that takes minutes is cut off
-    assert run.forecast(loaded, peers, speeds) == pytest.approx(decode + beside)
 
 
 def test_an_answer_that_takes_minutes_is_cut_off() -> None:

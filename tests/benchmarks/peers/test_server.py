@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import socket
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from kvdesk.children.process import Child
 from tests.backends.openai.scripted_server import ScriptedServer
-from tests.benchmarks.peers import binding_server
-from tests.benchmarks.peers.binding_server_child import CHILD
 from tests.benchmarks.peers.peer import PeerFailed, Reading, answer
 from tests.benchmarks.peers.rows import ROWS, Texts
 from tests.benchmarks.peers.server import ServerPeer
@@ -150,25 +145,3 @@ def test_a_server_by_its_address_is_not_restarted(peer: ServerPeer) -> None:
     (row,) = [row for row in ROWS if row.restarts]
     with pytest.raises(PeerFailed, match="A server that was given by its address cannot be restarted from here"):
         row.measure(peer, Texts(20.0, 1))
-
-
-def test_the_bindings_server_says_what_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
-    there = {"uvicorn", "fastapi"}
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: name if name in there else None)
-    said = "llama_cpp.server needs sse-starlette, starlette-context, pydantic-settings, not installed here."
-    assert binding_server.missing() == said
-    monkeypatch.setattr(binding_server, "NEEDED", {"uvicorn": "uvicorn"})
-    assert binding_server.missing() == ""
-
-
-def test_the_bindings_server_is_started_with_its_options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    package = tmp_path / "llama_cpp" / "server"
-    package.mkdir(parents=True)
-    (package.parent / "__init__.py").touch()
-    (package / "__init__.py").touch()
-    told = 'import os, sys; print(sys.argv, os.environ["LLAMA_KV_CACHE_DEBUG"], flush=True)'
-    (package / "__main__.py").write_text(told, "utf-8")
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    with Child([sys.executable, "-m", CHILD, "--port", "8081"]) as child:
-        assert child.wait(60) == 0
-        assert "__main__.py', '--port', '8081'] 0" in child.last_words

@@ -23,7 +23,7 @@ from kvdesk.cli import options
 from kvdesk.errors import KvdeskError
 from kvdesk.settings import ContextSettings
 from tests.benchmarks.peers.peer import Peer, answer
-from tests.benchmarks.peers.rows import QUESTIONS, TURNS, Measured, Row, Texts, Work
+from tests.benchmarks.peers.rows import QUESTIONS, TURNS, Measured, Row, Texts
 from tests.benchmarks.peers.run import Plan, compare, first_number
 from tests.benchmarks.peers.server import ServerPeer
 from tests.benchmarks.peers.started_server import kvdesk_serve, llama_server
@@ -36,7 +36,6 @@ CALLS: Final = 2
 CALL_TOKENS: Final = 40
 TOKENS: Final = 16
 """Of an answer."""
-_NO_WORK: Final = Work(0, 0)  # nothing is foreseen here
 
 
 def _tool(name: str, **properties: Mapping[str, Any]) -> dict[str, Any]:
@@ -94,7 +93,7 @@ def _first_call(name: str, peer: Peer, texts: Texts) -> list[Measured]:
 
 
 def _row(identity: str, name: str, n_clients: int, n_turns: int) -> Row:
-    return Row(identity, name, (name,), _NO_WORK, partial(_at_once, name, n_clients, n_turns))
+    return Row(identity, name, (name,), partial(_at_once, name, n_clients, n_turns))
 
 
 CALL_NAME: Final = "first delta of a call"
@@ -102,7 +101,7 @@ ROWS: Final = (
     _row("turns", "ten turns of one client", 1, TURNS),
     _row("four", "four clients, three turns each", 4, 3),
     _row("eight", "eight streams at once", 8, 1),
-    Row("call", CALL_NAME, (CALL_NAME,), _NO_WORK, partial(_first_call, CALL_NAME)),
+    Row("call", CALL_NAME, (CALL_NAME,), partial(_first_call, CALL_NAME)),
 )
 
 
