@@ -12,7 +12,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +29,6 @@ _UNITS = {
 """How values are named that are better when they are more or less; of other values nobody knows it."""
 _NOT_MEASURED = ("figures", "allowed_bytes")
 """Of a result: the judged figures, which say what is better, and what is allowed."""
-_LINE = re.compile(r"(?:ok|FAIL)\s+(\S+)\s+(\S+)\s+at (least|most)\s")
-"""Of the table that a kvdesk without --json gives."""
 _PASSED_OR_NOT = (0, 1)
 
 
@@ -54,37 +52,22 @@ class Side:
     what: str
     only: Sequence[str]
     options: Sequence[str]
-    left_out: list[str] = field(default_factory=list)
-    """Options that an older kvdesk does not know."""
 
     def measure(self) -> Figures:
         """One round. Raises UserError where the child says why it cannot, or nothing at all."""
-        while True:
-            code, out, said = self._run()
-            if code in _PASSED_OR_NOT and (figures := read(out)):
-                return figures
-            optional = [name for name in ("--only", "--json") if name not in self.left_out and self._has(name)]
-            if code != 2 or self.folder is None or not optional:
-                raise UserError(
-                    tr("{name} measured nothing (exit code {code}).").format(name=self.name, code=code), said
-                )
-            self.left_out.append(optional[0])
-
-    def _has(self, option: str) -> bool:
-        return option == "--json" or bool(self.only)
-
-    def _command(self) -> list[str]:
-        arguments = ["bench", self.what, "--rounds", "1", *self.options]
-        if self.only and "--only" not in self.left_out:
-            arguments += ["--only", *self.only]
-        if "--json" not in self.left_out:
-            arguments.append("--json")
-        return arguments
+        code, out, said = self._run()
+        if code in _PASSED_OR_NOT and (figures := read(out)):
+            return figures
+        raise UserError(tr("{name} measured nothing (exit code {code}).").format(name=self.name, code=code), said)
 
     def _run(self) -> tuple[int | None, str, str]:
-        command = child_command(*self._command())
+        arguments = ["bench", self.what, "--rounds", "1", *self.options]
+        if self.only:
+            arguments += ["--only", *self.only]
+        arguments.append("--json")
+        command = child_command(*arguments)
         if self.folder is not None:
-            command = [_python(self.folder), "-m", "kvdesk", *self._command()]
+            command = [_python(self.folder), "-m", "kvdesk", *arguments]
         with Child(command, stdout="bytes", folder=self.folder) as child:
             out = b"".join(child.messages()).decode("utf-8", "replace")
             return child.wait(None), out, child.last_words
@@ -114,7 +97,7 @@ def run(
             found[side.name].append(side.measure())
             say(f"round {number + 1} of {rounds}, {side.name}: {time.monotonic() - began:.0f} s")
     result = compare(found[now.name], found[then.name])
-    return {"what": what, "against": str(checkout), "rounds": rounds, "unknown_then": then.left_out, **result}
+    return {"what": what, "against": str(checkout), "rounds": rounds, **result}
 
 
 def compare(now: Sequence[Figures], then: Sequence[Figures]) -> dict[str, Any]:
@@ -157,7 +140,6 @@ def table(result: Mapping[str, Any]) -> Iterator[str]:
         "only_now": tr("Only this kvdesk has: {names}"),
         "only_then": tr("Only the other has: {names}"),
         "not_above_0": tr("Without a ratio, since a value is 0: {names}"),
-        "unknown_then": tr("The other does not know: {names}"),
     }
     for key, sentence in told.items():
         if result[key]:
@@ -165,12 +147,11 @@ def table(result: Mapping[str, Any]) -> Iterator[str]:
 
 
 def read(out: str) -> dict[str, Value]:
-    """The figures of what a kvdesk gives on standard output: JSON, or the table of one that knows no JSON."""
+    """The figures of the JSON that a kvdesk gives on standard output; none where it gives something else."""
     try:
         result = json.loads(out)
     except ValueError:
-        lines = (match.groups() for match in map(_LINE.match, out.splitlines()) if match)
-        return {name: Value(float(value), _sense(least == "least")) for name, value, least in lines}
+        return {}
     if not isinstance(result, dict):
         return {}
     judged = {name: Value(float(of["value"]), _sense(of["at_least"])) for name, of in result.get("figures", {}).items()}

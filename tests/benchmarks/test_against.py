@@ -80,27 +80,16 @@ def test_rounds_are_in_turns_and_who_begins_changes(tmp_path: Path, capsys: pyte
         "decode_tok_s.engine": 2.0,
         "resident_bytes": 2.0,
     }
-    assert (result["only_now"], result["only_then"], result["unknown_then"]) == (["new"], ["old_ms"], [])
+    assert (result["only_now"], result["only_then"]) == (["new"], ["old_ms"])
 
 
 @pytest.mark.usefixtures("now")
-def test_an_older_kvdesk_is_asked_for_what_it_knows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out = "ok    decode_vs_bare        0.5   at least 0.97 (± 0.02)\nFAIL  old   2   at most  1"
-    then = checkout(tmp_path / "then", out, unknown=("--only", "--json"))
-    assert bench.main(["engine", "--against", str(then), "--rounds", "2", "--only", "decode"]) == 0
+def test_what_only_one_has_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    then = checkout(tmp_path / "then", json.dumps(THEN))
+    assert bench.main(["engine", "--against", str(then), "--rounds", "2"]) == 0
     said = capsys.readouterr().out
-    assert "decode_vs_bare           1         0.5  2.000  2.000 to 2.000" in said
-    assert said.splitlines()[-3:] == [
-        "Only this kvdesk has: new, decode_tok_s.engine, resident_bytes",
-        "Only the other has: old",
-        "The other does not know: --only, --json",
-    ]
-    assert [rest[3:] for name, *rest in turns(tmp_path) if name == "then"] == [
-        ["1", "--only", "decode", "--json"],
-        ["1", "--json"],
-        ["1"],
-        ["1"],
-    ]
+    assert "decode_vs_bare                1         0.8  1.250  1.250 to 1.250" in said
+    assert said.splitlines()[-2:] == ["Only this kvdesk has: new", "Only the other has: old_ms"]
 
 
 @pytest.mark.usefixtures("now")
@@ -153,7 +142,7 @@ def test_the_interval_is_student_s_of_the_logarithms_of_the_ratios_of_rounds() -
 
 def test_a_single_round_has_no_interval_and_a_zero_no_ratio() -> None:
     one = [{"ms": Value(2.0, LESS_IS_BETTER), "stall_ms": Value(0.0, LESS_IS_BETTER)}]
-    result = {**compare(one, one), "unknown_then": []}
+    result = compare(one, one)
     assert (result["figures"]["ms"]["low"], result["not_above_0"]) == (None, ["stall_ms"])
     assert "one round: not known" in list(table(result))[1]
 
@@ -164,7 +153,7 @@ def test_a_real_round_of_two_checkouts(capsys: pytest.CaptureFixture[str]) -> No
     result = json.loads(capsys.readouterr().out)
     figure = result["figures"]["turn_5_prefilled_over_new"]
     assert (figure["now"], figure["then"], figure["ratio"]) == (1.0, 1.0, 1.0)
-    assert not result["only_now"] + result["only_then"] + result["unknown_then"]
+    assert not result["only_now"] + result["only_then"]
 
 
 def test_the_child_s_last_words_are_the_detail(tmp_path: Path) -> None:
