@@ -3,26 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
-from kvdesk.backends.local.llama.model import Model
 from kvdesk.codec import encode
 from kvdesk.experiments import cell_watch
 from kvdesk.experiments.raw_context import Answer, RawContext
 from kvdesk.protocol.experiment import event_from_json
 from kvdesk.protocol.experiment_cells import CellsSeen
-from kvdesk.settings import ContextSettings
-
-
-@pytest.fixture(scope="module")
-def model(talking_file: Path) -> Iterator[Model]:
-    model = Model(talking_file)
-    yield model
-    model.close()
 
 
 @pytest.fixture
@@ -43,62 +33,52 @@ def told_by(answer: Answer) -> tuple[int, int]:
     return answer.slot.used, answer.slot.high_water
 
 
-def test_the_cells_are_those_of_the_engine(model: Model, seen: list[CellsSeen]) -> None:
-    settings = ContextSettings(n_ctx=256, n_seq_max=4, n_batch=64, n_threads=1)
-    context = RawContext(model, settings, inspect=True, tell_cells=seen.append)
-    try:
-        context.append(list(range(100, 140)), 0)
-        context.copy(0, 1)
-        context.append([7, 8, 9], 0, 2)
-        state = context.saved(2)
-        context.remove(0, 10, 20)
-        context.remove(1, 5)
-        context.restore(3, state)
-        context.append([11], 1000, 2)  # a gap, which the engine refuses: nothing changes
-        context.append([11], 3, 3)
-        answer = context.append([12], 4, 3)
-        assert slot_of(seen[-2]) == told_by(answer)
-        context.compact()
-        assert seen[-1].maps[0].streams[0].used == seen[-1].maps[0].streams[0].high_water
-        answer = context.append([13], 5, 3)
-        assert slot_of(seen[-2]) == told_by(answer)
-        context.clear()
-        assert seen[-1].maps[0].streams[0].used == 0
-    finally:
-        context.close()
+def test_the_cells_are_those_of_the_engine(open_context: Callable[..., RawContext], seen: list[CellsSeen]) -> None:
+    context = open_context(inspect=True, tell_cells=seen.append)
+    context.append(list(range(100, 140)), 0)
+    context.copy(0, 1)
+    context.append([7, 8, 9], 0, 2)
+    state = context.saved(2)
+    context.remove(0, 10, 20)
+    context.remove(1, 5)
+    context.restore(3, state)
+    context.append([11], 1000, 2)  # a gap, which the engine refuses: nothing changes
+    context.append([11], 3, 3)
+    answer = context.append([12], 4, 3)
+    assert slot_of(seen[-2]) == told_by(answer)
+    context.compact()
+    assert seen[-1].maps[0].streams[0].used == seen[-1].maps[0].streams[0].high_water
+    answer = context.append([13], 5, 3)
+    assert slot_of(seen[-2]) == told_by(answer)
+    context.clear()
+    assert seen[-1].maps[0].streams[0].used == 0
 
 
-def test_they_are_told_a_few_times_a_second(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_they_are_told_a_few_times_a_second(
+    open_context: Callable[..., RawContext], monkeypatch: pytest.MonkeyPatch
+) -> None:
     seen: list[CellsSeen] = []
     monkeypatch.setattr(cell_watch, "INTERVAL_S", 1000.0)
-    context = RawContext(model, ContextSettings(n_ctx=256, n_batch=64, n_threads=1), tell_cells=seen.append)
-    try:
-        context.append([1, 2, 3], 0)
-        context.append([4], 3)
-        assert len(seen) <= 1
-    finally:
-        context.close()
+    context = open_context(tell_cells=seen.append)
+    context.append([1, 2, 3], 0)
+    context.append([4], 3)
+    assert len(seen) <= 1
 
 
-def test_what_the_rules_do_not_say_ends_the_watch(model: Model, seen: list[CellsSeen]) -> None:
-    context = RawContext(model, ContextSettings(n_ctx=256, n_batch=64, n_threads=1), tell_cells=seen.append)
-    try:
-        context.append([1, 2, 3], 0)
-        assert context._watch is not None
-        context._watch.follow(lambda _mirror: False)
-        n = len(seen)
-        context.append([4], 3)
-        assert len(seen) == n
-    finally:
-        context.close()
+def test_what_the_rules_do_not_say_ends_the_watch(
+    open_context: Callable[..., RawContext], seen: list[CellsSeen]
+) -> None:
+    context = open_context(tell_cells=seen.append)
+    context.append([1, 2, 3], 0)
+    assert context._watch is not None
+    context._watch.follow(lambda _mirror: False)
+    n = len(seen)
+    context.append([4], 3)
+    assert len(seen) == n
 
 
-def test_they_go_through_json(model: Model, seen: list[CellsSeen]) -> None:
-    context = RawContext(model, ContextSettings(n_ctx=256, n_batch=64, n_threads=1), tell_cells=seen.append)
-    try:
-        context.append([5, 6, 7], 0)
-    finally:
-        context.close()
+def test_they_go_through_json(open_context: Callable[..., RawContext], seen: list[CellsSeen]) -> None:
+    open_context(tell_cells=seen.append).append([5, 6, 7], 0)
     read = event_from_json(encode(seen[-1]))
     assert isinstance(read, CellsSeen)
     before, after = seen[-1].maps[0], read.maps[0]

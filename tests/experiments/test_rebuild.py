@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
-from kvdesk.backends.local.llama.model import Model
 from kvdesk.errors import ContextError
 from kvdesk.experiments import rebuild
 from kvdesk.experiments.bench import Bench
 from kvdesk.experiments.raw_context import Answer, RawContext
 from kvdesk.protocol.experiment import Sample, chosen
-from kvdesk.settings import ContextSettings
 from tests.cache.models import write_model
 
 VALUES = chosen(rebuild.PARAMETERS, {"text": 64, "others": 256, "tokens": 4, "rounds": 2}, short=True)
@@ -41,15 +39,8 @@ def test_every_call_is_taken(kind: str, tmp_path: Path, monkeypatch: pytest.Monk
     assert len(samples) == 3 * len(rebuild.WAYS) * n_rounds
 
 
-def test_a_refused_call_is_an_error(tmp_path: Path) -> None:
-    model = Model(write_model(tmp_path / "attention.gguf", "attention"))
-    try:
-        context = RawContext(model, ContextSettings(n_ctx=256, n_batch=64, n_threads=1))
-        try:
-            assert context.read([5, 6, 7], 0).rc == 0
-            with pytest.raises(ContextError, match="could not read 2 tokens: "):
-                context.read([8, 9], 100)  # a gap
-        finally:
-            context.close()
-    finally:
-        model.close()
+def test_a_refused_call_is_an_error(open_context: Callable[..., RawContext]) -> None:
+    context = open_context()
+    assert context.read([5, 6, 7], 0).rc == 0
+    with pytest.raises(ContextError, match="could not read 2 tokens: "):
+        context.read([8, 9], 100)  # a gap

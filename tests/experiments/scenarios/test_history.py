@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -33,7 +33,6 @@ from kvdesk.experiments.scenarios.player import Player, States
 from kvdesk.experiments.simulators.compactions import Way, simulate
 from kvdesk.experiments.simulators.hole_filling import max_moves
 from kvdesk.experiments.simulators.live_cells import live_cells
-from kvdesk.settings import ContextSettings
 
 DAY = Day(turns=24, n_seq=3, n_cells=200, system=12, prompt=6, answer=4)
 YESTERDAY = ([7] * 40, [8] * 30)
@@ -81,19 +80,9 @@ def test_a_day_fits_into_its_cells_and_has_everything(seed: int) -> None:
     assert Copied in kinds or seed == 1
 
 
-@pytest.fixture(scope="module")
-def model(talking_file: Path) -> Iterator[Model]:
-    model = Model(talking_file)
-    yield model
-    model.close()
-
-
 @pytest.fixture
-def context(model: Model) -> Iterator[RawContext]:
-    settings = ContextSettings(n_ctx=256, n_seq_max=4, n_batch=64, n_threads=1)
-    context = RawContext(model, settings, record=True)
-    yield context
-    context.close()
+def context(open_context: Callable[..., RawContext]) -> RawContext:
+    return open_context(record=True)
 
 
 def play(context: RawContext, model: Model, history: History, states: States | None = None) -> list[float]:
