@@ -122,7 +122,7 @@ def _measure(bench: Bench) -> Iterator[Progress | Sample]:
                 chat.read(context, n)
                 context.read(chat.questions[0][0], chat.end)
                 yield Sample(f"{n}: {SECONDS}", 0, time.perf_counter() - start, number, unit="s")
-                _taken_back(context, chat.end)
+                context.take_back(chat.end)
                 if not number:
                     yield from _asked(chat, context, n, first, bench.whole("judged"))
 
@@ -144,7 +144,9 @@ def _asked(chat: _Chat, context: RawContext, n: int, first: _Reference, n_judged
         yield Sample(f"{n}: {RIGHT}", number, float(answer == value))
     for number, (asked, _) in enumerate(chat.questions[:n_judged]):
         if n == ALL:
-            tokens = _written(context, asked, chat.end)
+            context.read(asked, chat.end)
+            tokens = context.write(WRITTEN, chat.end + len(asked))
+            context.take_back(chat.end)
             first.written.append((tokens, _logits(context, asked, tokens, chat.end)))
             continue
         tokens, base = first.written[number]
@@ -176,34 +178,18 @@ def _first_chat(bench: Bench, context: RawContext) -> _Chat:
     return _Chat(before, begin, document, questions, context.saved(0))
 
 
-def _taken_back(context: RawContext, end: int) -> None:
-    if not context.remove(0, end, -1):
-        raise RefusedCall(tr("This memory cannot remove a part of a sequence."))
-
-
 def _answered(context: RawContext, asked: Sequence[int], end: int) -> int:
     """The likeliest token after the question; the cache is as before then."""
     context.read(asked, end)
     answer = context.likeliest()
-    _taken_back(context, end)
+    context.take_back(end)
     return answer
-
-
-def _written(context: RawContext, asked: Sequence[int], end: int) -> list[int]:
-    """The answer to the question, always the likeliest token; the cache is as before then."""
-    context.read(asked, end)
-    found = [context.likeliest()]
-    while len(found) < WRITTEN:
-        context.read(found[-1:], end + len(asked) + len(found) - 1)
-        found.append(context.likeliest())
-    _taken_back(context, end)
-    return found
 
 
 def _logits(context: RawContext, asked: list[int], answer: list[int], end: int) -> NDArray[np.float32]:
     """Of each token of the answer, shape (n_tokens, n_vocab); the cache is as before then."""
     found = context.all_logits(asked + answer[:-1], len(asked) - 1, end)
-    _taken_back(context, end)
+    context.take_back(end)
     return found
 
 

@@ -80,14 +80,14 @@ def _measure(bench: Bench) -> Iterator[Progress | Sample]:
         context.read(bench.tokens(depth), 0)
         for n in (1, *SIZES):
             _batch(context, bench.tokens(n), depth)  # warms up
-            _remove(context, depth)
+            context.take_back(depth)
         for number in bench.rounds(bench.whole("rounds")):
             yield bench.progress(number, 0, 2, tr("batches, round {n}").format(n=number + 1))
             for n in (1, *SIZES):
                 seconds = _batch(context, bench.tokens(n), depth)
                 size.took(1, n, seconds * 1e3)
                 yield Sample(BATCH, n, seconds, number, unit="s")
-                _remove(context, depth)
+                context.take_back(depth)
         for number in bench.rounds(bench.whole("rounds")):
             yield bench.progress(number, 1, 2, tr("answers, round {n}").format(n=number + 1))
             for held in ACCEPTED:
@@ -111,12 +111,6 @@ def _batch(context: RawContext, tokens: Sequence[int], start: int) -> float:
     return answer.seconds
 
 
-def _remove(context: RawContext, start: int) -> None:
-    """Raises ContextError if this memory cannot give back a part."""
-    if not context.remove(0, start, -1):
-        raise ContextError(tr("This memory cannot remove wrong guesses."))
-
-
 def _written(
     bench: Bench, context: RawContext, way: str, held: float, size: DraftSize, number: int
 ) -> Iterator[Sample]:
@@ -136,11 +130,11 @@ def _written(
         right = next((i for i in range(n - 1) if luck.random() >= held), n - 1)
         at += right + 1
         if right + 1 < n:
-            _remove(context, at)
+            context.take_back(at)
     yield Sample(way, held, seconds / (at - depth), number, unit="s")
     if way == CHOSEN:
         yield Sample(SIZE, held, n, number, unit="tokens")
-    _remove(context, depth)
+    context.take_back(depth)
 
 
 def _compared(bench: Bench, context: RawContext, mode: str, number: int) -> Iterator[Sample]:
@@ -155,7 +149,7 @@ def _compared(bench: Bench, context: RawContext, mode: str, number: int) -> Iter
         context.read(tokens[-1:], at)
         alone.append(context.logits())
         tokens.append(int(alone[-1].argmax()))
-    _remove(context, N_PROMPT)
+    context.take_back(N_PROMPT)
     among: list[NDArray[np.float32]] = []
     while (i := len(among)) < written:
         guesses = [token if luck.random() < 0.5 else token ^ 1 for token in tokens[i + 1 : i + N_FIXED]]
@@ -163,7 +157,7 @@ def _compared(bench: Bench, context: RawContext, mode: str, number: int) -> Iter
         rows = context.all_logits([tokens[i], *guesses], 0, N_PROMPT + i)
         among += list(rows[:n])
         if n <= len(guesses):
-            _remove(context, N_PROMPT + i + n)
+            context.take_back(N_PROMPT + i + n)
     p, q = np.stack(alone), np.stack(among[:written])
     yield Sample(f"{BITS}: {mode}", number, float((p == q).all(axis=1).mean()))
     yield Sample(f"{TOP}: {mode}", number, float((p.argmax(axis=1) == q.argmax(axis=1)).mean()))

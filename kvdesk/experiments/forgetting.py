@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from kvdesk.cache.compare import KNOWN_KL, divergence
 from kvdesk.cache.geometry import CTX_PAD, pad
-from kvdesk.errors import RefusedCall, UserError
+from kvdesk.errors import UserError
 from kvdesk.experiments.bench import Bench
 from kvdesk.experiments.experiment import Experiment, Work, needs_prefixes
 from kvdesk.experiments.measured import Measured
@@ -159,8 +159,7 @@ def _said(context: RawContext, more: Sequence[int]) -> NDArray[np.float64]:
     n = context.span(0)[1] + 1
     context.read(more, n)
     said = context.logits().astype(np.float64)[None]
-    if not context.remove(0, n, -1):
-        raise RefusedCall(tr("This memory cannot remove a part of a sequence."))
+    context.take_back(n)
     return said
 
 

@@ -166,7 +166,7 @@ def _judged(bench: Bench, pairs: Sequence[Pair], text: list[int]) -> Iterator[Pr
             )
             with _context(bench, pair) as context:
                 logits = context.all_logits(chunk, first)
-                written = _written(context, int(logits[-1].argmax()), n_chunk, bench.whole("written"))
+                written = context.write(bench.whole("written"), n_chunk)
             base = logits if base is None else base
             for start, end in _blocks(n_chunk):
                 rows = slice(start - first, end - first)
@@ -187,15 +187,6 @@ def _block(
         yield Sample(f"{pair}: {KL}", start, float(divergence(p, q).mean()), number, unit="nats")
         same = float((p.argmax(axis=1) == q.argmax(axis=1)).mean())
         yield Sample(f"{pair}: {TOP}", start, same, number, unit="share")
-
-
-def _written(context: RawContext, first: int, at: int, n: int) -> list[int]:
-    """`n` tokens from `first` on, each the likeliest."""
-    found = [first]
-    for i in range(n - 1):
-        context.append(found[-1:], at + i)
-        found.append(context.likeliest())
-    return found
 
 
 def _timed(bench: Bench, contexts: Mapping[Pair, RawContext], text: list[int]) -> Iterator[Progress | Sample]:

@@ -140,12 +140,27 @@ class RawContext(BareContext):
     def likeliest(self) -> int:
         return int(self.logits().argmax())
 
+    def write(self, n: int, start: int) -> list[int]:
+        """`n` tokens behind those that were read, each the likeliest, at positions from `start` on; the last one is not
+        read. Raises ContextError.
+        """
+        found = [self.likeliest()]
+        while len(found) < n:
+            self.read(found[-1:], start + len(found) - 1)
+            found.append(self.likeliest())
+        return found
+
     def remove(self, seq_id: int, p0: int = -1, p1: int = -1) -> bool:
         """llama_memory_seq_rm. `seq_id` is -1 or below `n_seq_max`: with another llama.cpp would abort."""
         assert -1 <= seq_id < self.n_seq_max
         done = bool(lib.llama_memory_seq_rm(lib.llama_get_memory(self.ctx), seq_id, p0, p1))
         self._follow(lambda mirror: mirror.seq_rm(seq_id, p0, p1) == done, calls.seq_rm(seq_id, p0, p1))
         return done
+
+    def take_back(self, p0: int) -> None:
+        """Remove what sequence 0 has from `p0` on. Raises RefusedCall where this memory cannot give back a part."""
+        if not self.remove(0, p0, -1):
+            raise RefusedCall(tr("This memory cannot give back a part of a sequence."))
 
     def clear(self, *, data: bool = False) -> None:
         super().clear(data=data)
