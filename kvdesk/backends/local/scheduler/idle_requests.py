@@ -1,9 +1,9 @@
 """Moves idle chats and requests from the cache to memory before another prompt is read, if that pays off.
 
 Attention walks over every cell below n_kv, including masked ones. From 512 cells on its threads divide the cells by
-index, so one thread may have all cells of a chat. Idle cells would therefore slow down the next prompt and each token of
-its answer. Saving a state takes the time of a few tokens, and so does restoring it; llama-server does the same with idle
-slots (`--cache-idle-slots`, server-context.cpp). Runs on the engine's thread.
+index, so one thread may have all cells of a chat. Idle cells would therefore slow down the next prompt and each token
+of its answer. Saving a state takes the time of a few tokens, and so does restoring it; llama-server does the same with
+idle slots (`--cache-idle-slots`, server-context.cpp). Runs on the engine's thread.
 """
 
 from __future__ import annotations
