@@ -22,7 +22,7 @@ _KINDS: Final = {"message": "output_text", "reasoning": "reasoning_text"}
 """The only part of an item that is no call, which is also the name of its events."""
 _SAME: Final = (
     *("instructions", "max_output_tokens", "metadata", "parallel_tool_calls", "previous_response_id", "store"),
-    *("temperature", "top_p", "background"),
+    *("temperature", "top_p", "background", "reasoning"),
 )
 """Fields of a request that its response has too."""
 
@@ -50,7 +50,6 @@ class ResponseEvents(Renderer):
             "model": model,
             "output": [],
             **{name: getattr(request, name) for name in _SAME},
-            "reasoning": request.reasoning.model_dump() if request.reasoning is not None else None,
             "text": {"format": (request.text and request.text.format) or {"type": "text"}},
             "tool_choice": request.tool_choice or "auto",
             "tools": request.tools or [],

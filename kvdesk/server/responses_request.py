@@ -25,12 +25,6 @@ class TextConfig(Body):
     format: dict[str, Any] | None = None
 
 
-class ReasoningConfig(Body):
-    effort: str | None = None
-    summary: str | None = None
-    max_tokens: Whole | None = None
-
-
 class ResponsesRequest(FunctionsRequest):
     """`/v1/responses`. `store`: the response is kept, so that others can follow it."""
 
@@ -38,9 +32,7 @@ class ResponsesRequest(FunctionsRequest):
     input: str | list[Any]
     instructions: str | None = None
     tool_choice: str | dict[str, Any] | None = None
-    parallel_tool_calls: bool = True
     text: TextConfig | None = None
-    reasoning: ReasoningConfig | None = None
     max_output_tokens: Whole | None = Field(None, ge=1)
     store: bool = True
     previous_response_id: str | None = None
@@ -67,13 +59,10 @@ def chat_of_response(
         raise invalid("input", f"must have 1 to {MOST_MESSAGES:,} items")
     history = messages_of_items(given, find, before)
     first = [{"role": "system", "content": request.instructions}] if request.instructions else []
-    reasoning = request.reasoning
     more = {
         "tools": request.chat_tools(),
         "tool_choice": request.tool_choice,
-        "parallel_tool_calls": request.parallel_tool_calls,
         "max_tokens": request.max_output_tokens,
-        "reasoning": reasoning.model_dump(exclude_none=True) if reasoning is not None else None,
         "response_format": response_format(request.text.format, "text.format") if request.text is not None else None,
     }
     return as_chat(request, _one_system([*first, *history]), more), history

@@ -161,6 +161,8 @@ class ChatOptions(Sampled):
     enable_thinking: bool | None = None
     reasoning_budget_tokens: Whole | None = Field(None, ge=-1)
     thinking: Any = None  # Anthropic's and DeepSeek's: {"type": "enabled", "budget_tokens": 1024}
+    reasoning: Any = None  # OpenRouter's and that of responses: {"effort": "low", "max_tokens": 1024, "enabled": true}
+    parallel_tool_calls: bool = True
     return_progress: bool = False
 
 
@@ -176,8 +178,6 @@ class ChatRequest(ChatOptions):
     top_logprobs: Whole | None = Field(None, ge=0, le=MOST_PROBS)
     tools: list[dict[str, Any]] | None = Field(None, max_length=1000)
     tool_choice: str | dict[str, Any] | None = None
-    parallel_tool_calls: bool = True
-    reasoning: Any = None  # OpenRouter's: {"effort": "low", "max_tokens": 1024, "enabled": true}
     continue_final_message: bool = False
     add_generation_prompt: bool | None = None
     functions: list[Any] | None = None

@@ -140,7 +140,7 @@ class Choice:
             text = " ".join(rng.choices(WORDS, k=rng.randint(1, 12)))
             return ask(text, Sampling(temperature=0.0, max_tokens=rng.randint(1, 3)), chat)
         seq, p0 = rng.choice(used), rng.randint(0, 30)
-        choices: dict[Command | HandOperation, int] = {
+        choices: dict[HandOperation | Forget | CloseConversation, int] = {
             RemoveRange(seq, p0, p0 + rng.randint(1, 9)): 15,
             CopySequence(seq, chat): 12,
             KeepOnly(seq): 2,

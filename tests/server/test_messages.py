@@ -20,7 +20,7 @@ from kvdesk.server.responses_request import ResponsesRequest
 from kvdesk.server.schemas import parsed
 from kvdesk.settings import Sampling
 from tests.server.conftest import KEY, Running
-from tests.server.scripted import CALLING, THINKING, Calling
+from tests.server.scripted import THINKING, Calling
 
 TOOL = {"name": "weather", "description": "It tells the weather.", "input_schema": {"type": "object"}}
 HELLO = {"messages": [{"role": "user", "content": "How is the weather in Rom?"}], "max_tokens": 20}
@@ -248,11 +248,6 @@ def test_an_answer_that_is_begun_is_continued_without_its_beginning(http: httpx.
     body = {**HELLO, "messages": [*HELLO["messages"], begun], "grammar": 'root ::= "one, two"'}  # type: ignore[misc]
     whole = http.post("/v1/messages", json=body).raise_for_status().json()
     assert whole["content"] == [{"type": "text", "text": "two"}]
-
-
-def test_without_calls_the_text_is_what_the_model_wrote(backend: Calling, scripted_http: httpx.Client) -> None:
-    backend.calls = False
-    assert scripted_http.post("messages", json=HELLO).json()["content"] == [{"type": "text", "text": CALLING}]
 
 
 def test_models_have_what_anthropics_clients_read(http: httpx.Client) -> None:
