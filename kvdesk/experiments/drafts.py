@@ -241,7 +241,7 @@ def _answer(_values: Values, measured: Measured) -> Result:
     return Result(
         Verdict(key, sentence, short),
         figures=tuple(figures),
-        plots=(Plot(tr("Speed over one token at a time"), tr("share of right guesses"), tr("times"), speeds),),
+        plots=(Plot(tr("Speed over one token at a time"), tr("share of right guesses"), tr("times as fast"), speeds),),
         tables=(
             Table(tr("Batches"), (tr("tokens"), tr("steps"), tr("pays from")), rows),
             Table(tr("Speed over one at a time"), (tr("right"), tr(FIXED), tr(CHOSEN), tr(SIZE)), chosen),

@@ -235,7 +235,7 @@ def _answer(_values: Values, measured: Measured) -> Result:
         ),
         figures=tuple(f for f in (speed, memory, holes, used) if f is not None),
         plots=(
-            _plot(tr("A token of a new chat over a bare context"), tr("times"), by, (PROBE,)),
+            _plot(tr("A token of a new chat over a bare context"), tr("times as long"), by, (PROBE,)),
             _plot(tr("Gaps between two tokens"), "ms", by, (P50, P95, P99)),
             _plot(tr("Memory"), "MB", by, (MEMORY, STORES), 1e-6),
             _plot(tr("Share of cells below the high-water mark that are free"), tr(HOLES), by, (HOLES,)),

@@ -176,9 +176,9 @@ class ContextSettings(Table):
         title=marked("Earlier states"),
         json_schema_extra=llama("n_rs_seq"),
         description=marked(
-            "For hybrid models of LFM2, Qwen3.5, Nemotron-H, Kimi K3 and DeepSeek V4: states kept of each sequence, so "
-            "that as many of the last tokens of a batch can be removed again. Each one takes the memory of all "
-            "recurrent states once more"
+            "For hybrid models of LFM2, Qwen3.5, Qwen 4, Nemotron-H, Kimi K3, BailingMoE 3, GLM-5-Next and DeepSeek "
+            "V4: states kept of each sequence, so that as many of the last tokens of a batch can be removed again. "
+            "Each one takes the memory of all recurrent states once more"
         ),
     )
 
