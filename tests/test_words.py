@@ -13,7 +13,7 @@ import pytest
 from tests.places import ROOT
 from tests.words import FOREIGN
 
-UNREAD: Final = ("ui",)
+UNREAD: Final[tuple[str, ...]] = ()
 """Rooms of kvdesk that were not read yet."""
 PROSE: Final = "experiments/sample_text.py"
 """A story that experiments read."""

@@ -225,8 +225,6 @@ class Tools(QObject, ToolCommands):
                 self._pricing.start()
             case TurnEnded() if self._session.tool_lists:
                 self._pricing.start()
-            case _:
-                pass
 
     def close(self) -> None:
         """End all servers, and hear no more of them. Waits for their end."""

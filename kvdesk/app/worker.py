@@ -36,25 +36,21 @@ class Worker(QThread):
 
     def __init__(self, parent: QObject | None = None, make_backend: Callable[[Emit], Backend] = local_engine) -> None:
         super().__init__(parent)
-        self._host = Host(make_backend)
-        self._subscription = self._host.subscribe(self._tell)
-
-    @property
-    def host(self) -> Host:
+        self.host = Host(make_backend)
         """For other subscribers, on other threads."""
-        return self._host
+        self._subscription = self.host.subscribe(self._tell)
 
     def send(self, command: Command) -> None:
         """Queue a command. Returns at once."""
-        self._host.submit(command)
+        self.host.submit(command)
 
     def stop(self, answer: MessageId) -> None:
         """Stop an answer, even while the engine computes. Returns at once."""
-        self._host.stop(answer)
+        self.host.stop(answer)
 
     def cancel(self) -> None:
         """End the long work that `Working` tells of. Returns at once."""
-        self._host.cancel()
+        self.host.cancel()
 
     def take_events(self) -> list[Event]:
         """All events since the last call, oldest first. After `SubscriptionDropped` all that is known comes again."""
@@ -63,7 +59,7 @@ class Worker(QThread):
     @property
     def silent_s(self) -> float:
         """For how long the engine has been in one step of its work without a word; 0.0 while it has nothing to do."""
-        return self._host.silent_s
+        return self.host.silent_s
 
     def shut_down(self) -> bool:
         """Refuse new work, stop what runs, and wait until context and model are closed.
@@ -72,12 +68,12 @@ class Worker(QThread):
         """
         if not self.isRunning():
             return True
-        self._host.shut_down()
+        self.host.shut_down()
         return self.wait(round(1000 * CLOSE_S))
 
     def run(self) -> None:
         sys.setswitchinterval(GIL_SWITCH_S)  # a token must not wait 5 ms for a window that is drawing
-        self._host.run()
+        self.host.run()
 
     def _tell(self) -> None:
         self.events_ready.emit()

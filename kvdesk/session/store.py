@@ -461,8 +461,6 @@ class Store(State):
             case ModelLoaded():  # readings and token texts of the one before are not its own
                 measured.forget()
                 self.texts.clear()
-            case _:
-                pass
 
     def _measure_view(self, view: CacheView) -> None:
         """Views without an operation between them are the same; while answers are written a few in a second do."""

@@ -191,7 +191,7 @@ def test_the_last_operation_stays_in_sight_while_the_list_follows(
     page = window.inspector.timeline
     player.play(200)
     window.store.apply(RecordingTaken(player.journal.recording()))
-    page._filter.setCurrentIndex(page._filter.findData(Shown.ALL))
+    page.filter.setCurrentIndex(page.filter.findData(Shown.ALL))
     bar = page.view.verticalScrollBar()
     qtbot.waitUntil(lambda: bar.maximum() > 0 and bar.value() == bar.maximum())
     before = bar.maximum()

@@ -38,8 +38,6 @@ class Branches(QObject):
                 pass
             case _ if self._tree.isVisible():
                 self._show_tree()
-            case _:
-                pass
 
     @Slot()
     def _show_tree(self) -> None:

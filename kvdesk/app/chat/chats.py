@@ -144,8 +144,6 @@ class Chats(QObject):
             case MessagesDeleted():
                 self._show_forks(change.conversation)
                 guarded(self.measure)
-            case _:
-                pass
 
     def _show_branch(self, change: BranchChanged) -> None:
         if change.conversation != self._session.selected:

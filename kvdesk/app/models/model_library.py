@@ -73,8 +73,6 @@ class ModelLibrary(QObject, ModelCommands):
                 speed = round(event.stats.decode_tok_s, 2)
                 if known is not None and abs(speed - known.tok_s) > 0.05 * known.tok_s:
                     self._change(tok_s=speed)
-            case _:
-                pass
 
     def _show_better(self) -> None:
         self._window.store.show_embedded(is_open=self._open is not None and self._open == self._embedded)

@@ -70,8 +70,6 @@ class HelpDesk(QObject):
                 self._opened = event.model
             case RecordingTaken() if not event.is_over and self._wanted is not None:
                 self._write(event.recording)
-            case _:
-                pass
 
     def close(self) -> None:
         """Wait for a report that is being written, and hear no more of the log."""

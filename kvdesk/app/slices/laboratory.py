@@ -139,8 +139,6 @@ class Laboratory(QObject, LabCommands):
             case Failed() as failed:
                 self._end(self._why or failed.sentence, failed.detail)
                 self._tell_elsewhere(self._why or failed.sentence, "warning")
-            case _:
-                pass
 
     def _on_broken(self, run: ExperimentRun, error: KvdeskError) -> None:
         """Its work ended without a last word."""

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Final
 
 from PySide6.QtCore import Qt, QTimer, Slot
-from PySide6.QtGui import QCloseEvent, QKeySequence, QShortcut
-from PySide6.QtWidgets import QApplication, QPlainTextEdit, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtGui import QCloseEvent
+from PySide6.QtWidgets import QApplication, QPlainTextEdit, QSplitter
 
 from kvdesk.app.display import has_display
 from kvdesk.app.report.journal_saver import JournalSaver
-from kvdesk.app.windows.qt_application import qt_application
+from kvdesk.app.windows.qt_application import SideWindow, qt_application, run_until_closed
 from kvdesk.app.windows.replay import JournalCommands
 from kvdesk.cache.journal.file import JournalHeader
 from kvdesk.cache.journal.recording import Recording
@@ -25,11 +25,9 @@ from kvdesk.engine_log.reading import REST, LogReading
 from kvdesk.errors import UserError
 from kvdesk.session import Store
 from kvdesk.translation import tr
-from kvdesk.ui.shell.activity_strip import ActivityStrip
 from kvdesk.ui.timeline.page import TimelinePage
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import ElidedLabel
-from kvdesk.ui.widgets.floating import Floating
-from kvdesk.ui.widgets.icons import application_icon
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.values import dataclass
 
@@ -48,56 +46,35 @@ class Log:
     is_live: Callable[[], bool] = lambda: True
 
 
-class AttachWindow(QWidget):
+class AttachWindow(SideWindow):
     """Shows a log until it is closed."""
 
     def __init__(self, app: QApplication, log: Log) -> None:
-        super().__init__()
-        self.setProperty("pane", "panel")
-        self.setWindowTitle(tr("{name} - kvdesk attach").format(name=log.name))
-        self.setWindowIcon(application_icon())
+        super().__init__(tr("{name} - kvdesk attach").format(name=log.name))
         self._log = log
         theme, store, commands = Theme(app, self), Store(), JournalCommands(self._export, self._show_recording)
         said = tr("{name}  ·  as printed by its engine, not verified  ·  this log may contain prompts")
-        self.about = ElidedLabel(said.format(name=log.name))
-        self.numbers = ElidedLabel(n_lines=2)
-        for line in (self.about, self.numbers):
-            line.setProperty("tone", "secondary")
-            line.setProperty("scale", "small")
+        self.about = ElidedLabel(said.format(name=log.name), tone="secondary", scale="small")
+        self.numbers = ElidedLabel(n_lines=2, tone="secondary", scale="small")
         self.timeline = TimelinePage(theme, store, commands)
         self.requests = QPlainTextEdit()
         self.requests.setReadOnly(True)
         self.requests.setMaximumBlockCount(MOST_LINES)
         self.requests.setAccessibleName(tr("Requests, explained"))
         self.requests.setPlaceholderText(tr("Requests appear here as they end."))
-        self.strip = ActivityStrip(theme, store, commands)
         self._saver = JournalSaver(self, store.notify)
         both = QSplitter(Qt.Orientation.Vertical)
         both.addWidget(self.timeline)
         both.addWidget(self.requests)
         both.setSizes([600, 240])
-        lines = QVBoxLayout()
-        lines.setContentsMargins(0, 0, 12, 0)
-        lines.setSpacing(8)
-        lines.addWidget(self.about)
-        lines.addWidget(self.numbers)
-        inner = QVBoxLayout()
-        inner.setContentsMargins(12, 8, 0, 12)
-        inner.setSpacing(8)
-        inner.addLayout(lines)
-        inner.addWidget(both, 1)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addLayout(inner, 1)
-        self._floating = Floating(self.strip, self, (self.timeline,), lambda: self.timeline)
-        for keys in ("Ctrl+Q", "Ctrl+W"):
-            QShortcut(QKeySequence(keys), self).activated.connect(self.close)
+        lines = boxes.column(self.about, self.numbers, margins=(0, 0, 12, 0), spacing=8)
+        boxes.column(lines, (both, 1), on=self, margins=(12, 8, 0, 12), spacing=8)
+        self.show_notices(theme, store, commands, over=self.timeline)
         self.resize(760, 900)
         self.timeline.set_room(700)
         self.reading = LogReading(log.lines(), log.is_live)
         self._spent_s = time.thread_time()
-        self._timer = QTimer(self)
-        self._timer.setInterval(LOOK_MS)
+        self._timer = QTimer(self, interval=LOOK_MS)
         self._timer.timeout.connect(self._look)
         self._timer.start()
 
@@ -145,6 +122,4 @@ def open_window(log: Log) -> AttachWindow:
 
 def run(log: Log) -> int:
     """Show a log until the window is closed. Returns the exit code."""
-    window = open_window(log)
-    window.show()
-    return int(QApplication.exec())
+    return run_until_closed(open_window(log))

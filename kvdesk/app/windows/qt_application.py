@@ -1,10 +1,18 @@
-"""The Qt application of a command that shows one window: a journal, a log, a saved state."""
+"""The Qt application of a command that shows one window, and what such windows have in common."""
 
 from __future__ import annotations
 
 import sys
 
-from PySide6.QtWidgets import QApplication
+from PySide6.QtGui import QKeySequence, QShortcut
+from PySide6.QtWidgets import QApplication, QWidget
+
+from kvdesk.session import Commands, Store
+from kvdesk.ui.shell.activity_strip import ActivityStrip
+from kvdesk.ui.widgets.controls import on_ground
+from kvdesk.ui.widgets.floating import Floating
+from kvdesk.ui.widgets.icons import application_icon
+from kvdesk.ui.widgets.theme import Theme
 
 
 def qt_application() -> QApplication:
@@ -14,3 +22,26 @@ def qt_application() -> QApplication:
     app.setApplicationName("kvdesk")
     app.setApplicationDisplayName("kvdesk")
     return app
+
+
+class SideWindow(QWidget):
+    """A journal, a log or a saved state in its own window, which Ctrl+Q and Ctrl+W close."""
+
+    def __init__(self, title: str) -> None:
+        super().__init__()
+        on_ground(self, "panel")
+        self.setWindowTitle(title)
+        self.setWindowIcon(application_icon())
+        for keys in ("Ctrl+Q", "Ctrl+W"):
+            QShortcut(QKeySequence(keys), self).activated.connect(self.close)
+
+    def show_notices(self, theme: Theme, store: Store, commands: Commands, over: QWidget) -> None:
+        """Notices of `store` float over the bottom of a widget of this window."""
+        self.strip = ActivityStrip(theme, store, commands)
+        self._floating = Floating(self.strip, self, (over,), lambda: over)
+
+
+def run_until_closed(window: QWidget) -> int:
+    """Show a window until it is closed. Returns the exit code."""
+    window.show()
+    return int(QApplication.exec())

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtGui import QKeySequence, QShortcut
-from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication
 
 from kvdesk.app.display import has_display
 from kvdesk.app.report.journal_saver import JournalSaver
-from kvdesk.app.windows.qt_application import qt_application
+from kvdesk.app.windows.qt_application import SideWindow, qt_application, run_until_closed
 from kvdesk.cache.journal.file import JournalHeader, load_journal
 from kvdesk.cache.journal.recording import Recording
 from kvdesk.errors import UserError
@@ -18,11 +18,9 @@ from kvdesk.protocol.cache import TakeRecording
 from kvdesk.protocol.messages import Command
 from kvdesk.session import Commands, Store
 from kvdesk.translation import tr
-from kvdesk.ui.shell.activity_strip import ActivityStrip
 from kvdesk.ui.timeline.page import TimelinePage
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import ElidedLabel
-from kvdesk.ui.widgets.floating import Floating
-from kvdesk.ui.widgets.icons import application_icon
 from kvdesk.ui.widgets.theme import Theme
 
 
@@ -41,34 +39,18 @@ class JournalCommands(Commands):
             self._ask()
 
 
-class ReplayWindow(QWidget):
+class ReplayWindow(SideWindow):
     """Shows one journal from its beginning on."""
 
     def __init__(self, app: QApplication, name: str, header: JournalHeader, recording: Recording) -> None:
-        super().__init__()
-        self.setProperty("pane", "panel")
-        self.setWindowTitle(tr("{name} - kvdesk replay").format(name=name))
-        self.setWindowIcon(application_icon())
+        super().__init__(tr("{name} - kvdesk replay").format(name=name))
         self._header = header
         theme, store, commands = Theme(app, self), Store(), JournalCommands(self._export)
         self.timeline = TimelinePage(theme, store, commands, live=False)
-        self.strip = ActivityStrip(theme, store, commands)
         self._saver = JournalSaver(self, store.notify)
-        self.about = ElidedLabel(about(name, header, recording))
-        self.about.setProperty("tone", "secondary")
-        self.about.setProperty("scale", "small")
-        inner = QVBoxLayout()
-        inner.setContentsMargins(12, 8, 0, 12)
-        inner.setSpacing(8)
-        inner.addWidget(self.about)
-        inner.addWidget(self.timeline, 1)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addLayout(inner, 1)
-        self._floating = Floating(self.strip, self, (self.timeline,), lambda: self.timeline)
-        for keys in ("Ctrl+Q", "Ctrl+W"):
-            QShortcut(QKeySequence(keys), self).activated.connect(self.close)
+        self.about = ElidedLabel(about(name, header, recording), tone="secondary", scale="small")
+        boxes.column(self.about, (self.timeline, 1), on=self, margins=(12, 8, 0, 12), spacing=8)
+        self.show_notices(theme, store, commands, over=self.timeline)
         QShortcut(QKeySequence("Space"), self).activated.connect(self.timeline.scrubber.toggle_play)
         self.resize(720, 800)
         self.timeline.set_room(900)
@@ -103,7 +85,6 @@ def open_journal(file: Path) -> ReplayWindow:
 def run(file: Path) -> int:
     """Show the journal until its window is closed. Returns the exit code."""
     window = open_journal(file)
-    window.show()
-    code = QApplication.exec()
+    code = run_until_closed(window)
     window.wait()
-    return int(code)
+    return code

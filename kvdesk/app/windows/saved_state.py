@@ -6,11 +6,10 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import Slot
-from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeySequence, QShortcut
-from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
+from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
 
 from kvdesk.app.background import Background
-from kvdesk.app.windows.qt_application import qt_application
+from kvdesk.app.windows.qt_application import SideWindow, qt_application, run_until_closed
 from kvdesk.errors import KvdeskError
 from kvdesk.session import Commands, Store
 from kvdesk.settings import ContextSettings
@@ -18,11 +17,9 @@ from kvdesk.state_files.found import Answer
 from kvdesk.state_files.reader import read_state_file
 from kvdesk.translation import tr
 from kvdesk.ui.cache.saved_state import SavedStateView
-from kvdesk.ui.shell.activity_strip import ActivityStrip
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.choose_file import ask_for_file
 from kvdesk.ui.widgets.controls import fit_to_screen
-from kvdesk.ui.widgets.floating import Floating
-from kvdesk.ui.widgets.icons import application_icon
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.values import dataclass, replace
 
@@ -41,28 +38,20 @@ class Question:
         return read_state_file(self.path, self.other, self.model, self.settings)
 
 
-class StateWindow(QWidget):
+class StateWindow(SideWindow):
     """Shows one file. A file that is dropped on it is compared; a model is that which it would be restored into."""
 
     def __init__(self, theme: Theme, question: Question, answer: Answer) -> None:
-        super().__init__()
-        self.setProperty("pane", "panel")
-        self.setWindowTitle(tr("{name} - kvdesk open").format(name=question.path.name))
-        self.setWindowIcon(application_icon())
+        super().__init__(tr("{name} - kvdesk open").format(name=question.path.name))
         self.setAcceptDrops(True)
         self.question, self.is_closed = question, False
         self.view = SavedStateView(theme)
         self.view.show_answer(answer)
         self.view.model_wanted.connect(self._choose_model)
         self.view.other_wanted.connect(self._choose_other)
-        self.strip = ActivityStrip(theme, Store(), Commands())
-        column = QVBoxLayout(self)
-        column.setContentsMargins(12, 12, 12, 12)
-        column.addWidget(self.view)
-        self._floating = Floating(self.strip, self, (self.view,), lambda: self.view)
+        boxes.column(self.view, on=self, margins=12)
+        self.show_notices(theme, Store(), Commands(), over=self.view)
         self._background = Background("state", self)
-        for keys in ("Ctrl+Q", "Ctrl+W"):
-            QShortcut(QKeySequence(keys), self).activated.connect(self.close)
         self.resize(820, 860)
         fit_to_screen(self)
 
@@ -114,6 +103,4 @@ def open_window(question: Question) -> StateWindow:
 
 def run(question: Question) -> int:
     """Show a file until the window is closed. Returns the exit code."""
-    window = open_window(question)
-    window.show()
-    return int(QApplication.exec())
+    return run_until_closed(open_window(question))

@@ -56,7 +56,7 @@ class HeadGrid(QWidget):
         super().__init__()
         self._theme = theme
         self._heads: Heads | None = None
-        self._tiles = Tiles(0, 0, _LEAST_PX, _LEAST_PX)
+        self.tiles = Tiles(0, 0, _LEAST_PX, _LEAST_PX)
         self._image: QImage | None = None  # made when it is next painted
         self._at: tuple[int, int] | None = None  # row and head under the pointer or the cursor
         self._choice: tuple[int, int] | None = None
@@ -65,10 +65,6 @@ class HeadGrid(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setAccessibleName(tr("Heads and layers"))
         theme.changed.connect(self._fit)
-
-    @property
-    def tiles(self) -> Tiles:
-        return self._tiles
 
     @property
     def at(self) -> tuple[int, int] | None:
@@ -97,7 +93,7 @@ class HeadGrid(QWidget):
 
     def box_of(self, row: int, head: int) -> QRect:
         """Where a picture is drawn."""
-        left, top, width, height = self._tiles.box(row, head)
+        left, top, width, height = self.tiles.box(row, head)
         return QRect(self._left + left, self._top + top, width, height)
 
     # --- events -------------------------------------------------------------------------------------------------------
@@ -188,7 +184,7 @@ class HeadGrid(QWidget):
         return (self._heads.layers[at[0]], at[1]) if at is not None and self._heads is not None else None
 
     def _under(self, point: QPoint) -> tuple[int, int] | None:
-        return self._tiles.at(point.x() - self._left, point.y() - self._top) if self._heads is not None else None
+        return self.tiles.at(point.x() - self._left, point.y() - self._top) if self._heads is not None else None
 
     def _look_at(self, at: tuple[int, int] | None) -> None:
         if at != self._at:
@@ -216,16 +212,16 @@ class HeadGrid(QWidget):
         room = max(self.width() - self._left, 1)
         width = max(room // max(columns, 1) - 1, _LEAST_PX)
         height = min(max(round(0.7 * width), _LEAST_PX + 3), self._theme.px(_HIGHEST_PX))
-        self._tiles = Tiles(columns, rows, width, height)
+        self.tiles = Tiles(columns, rows, width, height)
         self._image = None
-        self.setFixedHeight(self._top + self._tiles.size[1] if rows else 0)
+        self.setFixedHeight(self._top + self.tiles.size[1] if rows else 0)
         self.update()
 
     def sizeHint(self) -> QSize:
-        return QSize(self._left + self._tiles.columns * (_LEAST_PX + 1), self.minimumHeight())
+        return QSize(self._left + self.tiles.columns * (_LEAST_PX + 1), self.minimumHeight())
 
     def _make_image(self, heads: Heads) -> QImage:
-        codes = picture(heads, self._tiles, N_STEPS)
+        codes = picture(heads, self.tiles, N_STEPS)
         argb = _table(self._theme.colours).take(codes)
         height, width = argb.shape
         return QImage(argb.data, width, height, 4 * width, QImage.Format.Format_RGB32).copy()
@@ -235,7 +231,7 @@ class HeadGrid(QWidget):
         painter.setFont(self._theme.mono_small)
         painter.setPen(QColor(self._theme.colours.secondary))
         metrics = painter.fontMetrics()
-        tiles = self._tiles
+        tiles = self.tiles
         down = -(-metrics.height() // (tiles.height + tiles.gap))
         right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
         for row in range(0, tiles.rows, down):

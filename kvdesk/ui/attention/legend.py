@@ -22,9 +22,8 @@ class AttentionLegend(ColourBar):
     """Hidden while no word has a colour of attention."""
 
     def __init__(self, kit: Kit) -> None:
-        close = IconButton(kit.theme, "close", tr("No colours of attention"), tr("Shows the page Cache instead"))
-        close.clicked.connect(kit.act("view.cache"))
-        super().__init__(close)
+        name, tip = tr("No colours of attention"), tr("Shows the page Cache instead")
+        super().__init__(IconButton(kit.theme, "close", name, tip, clicked=kit.act("view.cache")))
         self._theme, self._store = kit.theme, kit.store
         kit.theme.changed.connect(self._show)
         self.destroyed.connect(kit.store.listen(self._on_changed))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
 
@@ -23,19 +21,18 @@ class SpotRow(QWidget):
     def __init__(self, kit: Kit) -> None:
         super().__init__()
         self._store = kit.store
-        before = IconButton(kit.theme, "chevron-left", tr("Look from the token before"))
-        after = IconButton(kit.theme, "chevron-right", tr("Look from the next token"))
-        before.clicked.connect(partial(self._step, -1))
-        after.clicked.connect(partial(self._step, 1))
-        self.steps = before, after
-        self._words = ElidedLabel()
-        self._words.setProperty("weight", "strong")
+        before, after = tr("Look from the token before"), tr("Look from the next token")
+        self.steps = (
+            IconButton(kit.theme, "chevron-left", before, clicked=lambda: self._step(-1)),
+            IconButton(kit.theme, "chevron-right", after, clicked=lambda: self._step(1)),
+        )
+        self._words = ElidedLabel(weight="strong")
         self.last = push_button(
             tr("Last"),
             name=tr("Look from the last token"),
             scale="small",
             tip=tr("Look from the last token of this chat"),
-            clicked=self._look_from_last,
+            clicked=lambda: self._store.look(self._store.attention.looked_from(None)),
         )
         self.selected = push_button(
             tr("Selected"),
@@ -70,10 +67,6 @@ class SpotRow(QWidget):
         if span is not None:
             pos = min(max(self._store.spot_pos + by, span.pos_min), span.pos_max)
             self.look_from(Spot(int(span.seq_id), pos))
-
-    @Slot()
-    def _look_from_last(self) -> None:
-        self._store.look(self._store.attention.looked_from(None))
 
     def _selected_spot(self) -> Spot | None:
         """The last token of what is selected, where it is one of some sequence."""

@@ -1,4 +1,4 @@
-"""The tree of blocks as rows of squares: a chain of blocks is a row, and each fork a line down to a row of its own."""
+"""The tree of blocks as rows of squares: a chain of blocks is a row, and each fork a line down to another row."""
 
 from __future__ import annotations
 
@@ -28,21 +28,17 @@ class BlockMapWidget(QWidget):
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self._theme = theme
-        self._map, self._by, self._chosen = EMPTY, BlockColour.AGE, -1
+        self._map, self._by = EMPTY, BlockColour.AGE
+        self.chosen = -1
+        """The number of the block that is chosen; -1: none."""
         self._shades: NDArray[np.float64] = np.zeros(0)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName(tr("Map of the blocks"))
-        theme.changed.connect(self._fit)
-        self._fit()
-
-    @property
-    def chosen(self) -> int:
-        """The number of the block that is chosen; -1: none."""
-        return self._chosen
+        theme.follow(self._fit)
 
     def show_map(self, blocks: BlockMap, by: BlockColour) -> None:
         """Draw these. The chosen block stays chosen while it is there."""
-        key = self._map.blocks[self._chosen].key if self._chosen >= 0 else None
+        key = self._map.blocks[self.chosen].key if self.chosen >= 0 else None
         self._map, self._by = blocks, by
         self._shades = shades(blocks, by)
         self._choose(next((i for i, block in enumerate(blocks.blocks) if block.key == key), -1) if key else -1)
@@ -79,10 +75,10 @@ class BlockMapWidget(QWidget):
         steps = self._steps(len(colours))
         for i in range(int(first), int(last)):
             painter.fillRect(self.rect_of(i), colours[steps[i]])
-        if self._chosen >= 0:
+        if self.chosen >= 0:
             pen = QPen(QColor(self._theme.colours.text), 2 if self.hasFocus() else 1)
             painter.setPen(pen)
-            painter.drawRect(self.rect_of(self._chosen).adjusted(-1, -1, 0, 0))
+            painter.drawRect(self.rect_of(self.chosen).adjusted(-1, -1, 0, 0))
 
     def event(self, event: QEvent) -> bool:
         if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
@@ -99,7 +95,7 @@ class BlockMapWidget(QWidget):
         self.update()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        n, at = len(self._map.blocks), self._chosen
+        n, at = len(self._map.blocks), self.chosen
         steps = {Qt.Key.Key_Right: at + 1, Qt.Key.Key_Left: at - 1, Qt.Key.Key_Home: 0, Qt.Key.Key_End: n - 1}
         key = Qt.Key(event.key())
         if key in (Qt.Key.Key_Up, Qt.Key.Key_Down) and n:
@@ -115,7 +111,7 @@ class BlockMapWidget(QWidget):
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)
-        if self._chosen < 0 and len(self._map.blocks) and event.reason() != Qt.FocusReason.MouseFocusReason:
+        if self.chosen < 0 and len(self._map.blocks) and event.reason() != Qt.FocusReason.MouseFocusReason:
             self._choose(0)
         self.update()
 
@@ -162,7 +158,7 @@ class BlockMapWidget(QWidget):
             painter.drawLine(x, child.top() + half, child.left() - 1, child.top() + half)
 
     def _choose(self, index: int) -> None:
-        self._chosen = index
+        self.chosen = index
         words = describe(self._map, index) if index >= 0 else ""
         if words != self.accessibleDescription():
             self.setAccessibleDescription(words)

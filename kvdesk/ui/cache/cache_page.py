@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from PySide6.QtCore import Qt, QTimer, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QPushButton, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QStackedWidget, QWidget
 
 from kvdesk.protocol import calls
 from kvdesk.protocol.cache import CacheView
@@ -47,7 +47,8 @@ class CachePage(QWidget):
         super().__init__()
         theme, store = kit.theme, kit.store
         self._kit, self._theme, self._store = kit, theme, store
-        self._instruments: Instruments | None = None
+        self.made_instruments: Instruments | None = None
+        """None until they were needed."""
         self.map = CellMapView(theme)
         self.map.described.connect(self._on_described)
         self.map.show_token_texts(store.texts)
@@ -55,23 +56,23 @@ class CachePage(QWidget):
         self._shows_all = False
         self._legend = CellLegend(theme)
         self.map.key_changed.connect(self._on_key_changed)
-        self._first, self._second = ElidedLabel(), ElidedLabel()
+        self._first, self._second = ElidedLabel(), ElidedLabel(scale="small")
         theme.give_font(self._first, "mono_small")
-        self._second.setProperty("scale", "small")
-        self.forget = _button(
+        about = tr("Removes this conversation's cells from the cache; its text stays.")
+        self.forget = push_button(
             tr("Forget cells"),
-            tr("Removes this conversation's cells from the cache; its text stays.")
-            + "\n"
-            + calls.seq_rm("seq_id", -1, -1),
+            tip=f"{about}\n{calls.seq_rm('seq_id', -1, -1)}",
+            name=tr("Forget this conversation's cells"),
+            scale="small",
+            clicked=kit.act("cache.forget"),
         )
-        self.forget.setAccessibleName(tr("Forget this conversation's cells"))
-        self.rebuild = _button(
+        about = tr("Frees the context and makes a new one; every conversation is computed again at its next message.")
+        self.rebuild = push_button(
             tr("Rebuild context"),
-            tr("Frees the context and makes a new one; every conversation is computed again at its next message.")
-            + f"\n{calls.new_context()}",
+            tip=f"{about}\n{calls.new_context()}",
+            scale="small",
+            clicked=kit.act("cache.rebuild"),
         )
-        self.forget.clicked.connect(kit.act("cache.forget"))
-        self.rebuild.clicked.connect(kit.act("cache.rebuild"))
         self._lay_out()
         self.show_all(False)
         theme.changed.connect(self._reserve_readout)
@@ -82,10 +83,10 @@ class CachePage(QWidget):
     @property
     def instruments(self) -> Instruments:
         """All of the page but the map and four numbers, made now if they were not yet."""
-        if self._instruments is None:
+        if self.made_instruments is None:
             from kvdesk.ui.cache.instruments import make_instruments
 
-            made = self._instruments = make_instruments(self._kit, self.map, self.forget, self.rebuild)
+            made = self.made_instruments = make_instruments(self._kit, self.map, self.forget, self.rebuild)
             made.effect.dismissed.connect(self._place_undo)
             made.operations.toggled.connect(lambda is_open: self.reveal(made.operations) if is_open else None)
             made.trends.fold.toggled.connect(self._on_trends_toggled)
@@ -96,12 +97,7 @@ class CachePage(QWidget):
             self._column.insertWidget(self._column.count() - 1, made.trends)
             self._show_instruments()
             self._show_possible()
-        return self._instruments
-
-    @property
-    def made_instruments(self) -> Instruments | None:
-        """None until they were needed."""
-        return self._instruments
+        return self.made_instruments
 
     def _on_changed(self, changed: Changed, update: Update | None) -> None:
         store = self._store
@@ -129,7 +125,7 @@ class CachePage(QWidget):
         self.forget.setEnabled(can_operate and held > 0 and not store.is_answering)
         can_rebuild = Feature.REBUILD in store.features and store.context is not None and not store.running
         self.rebuild.setEnabled(can_rebuild and not store.dead and not store.rebuilding)
-        if (made := self._instruments) is not None:
+        if (made := self.made_instruments) is not None:
             made.operations.show_state()
             made.effect.show_undoable(() if store.running or store.dead else store.undoable)
             self._place_undo()
@@ -147,7 +143,7 @@ class CachePage(QWidget):
     def show_all(self, shows_all: bool) -> None:
         """All instruments; else the map and four numbers, in words that need no glossary."""
         self._shows_all = shows_all
-        if shows_all or self._instruments is not None:
+        if shows_all or self.made_instruments is not None:
             self._show_instruments()
         self.overview.setHidden(shows_all)
         self._key.setCurrentIndex(1 if shows_all else 0)
@@ -173,7 +169,7 @@ class CachePage(QWidget):
     def show_numbers(self) -> None:
         """Metrics, rulers and graphs."""
         state = self._store
-        if (made := self._instruments) is not None:
+        if (made := self.made_instruments) is not None:
             made.trends.draw_due()
         if state.view is None:
             return
@@ -264,8 +260,7 @@ class CachePage(QWidget):
         lines = QWidget()
         boxes.column(self._first, self._second, on=lines, margins=0, spacing=0)
         self._readout = QStackedWidget()
-        about = self._about = label(tr(_ABOUT), tone="secondary", scale="small")
-        about.setWordWrap(True)
+        about = self._about = label(tr(_ABOUT), tone="secondary", scale="small", wrap=True)
         about.setAlignment(Qt.AlignmentFlag.AlignTop)
         self._key = QStackedWidget()
         self._key.addWidget(about)
@@ -273,22 +268,13 @@ class CachePage(QWidget):
         self._readout.addWidget(self._key)
         self._readout.addWidget(lines)
         content = QWidget()
-        content.setObjectName("column")
-        column = boxes.column((self.overview, 1), on=content, margins=(0, 0, _MARGIN_PX, 0), spacing=8)
-        column.addStretch(0)  # all of the room while the graphs are folded away
-        self._column = column
-        scroll = self._scroll = ScrollColumn()
+        all_the_room = boxes.Stretch()  # while the graphs are folded away
+        self._column = boxes.column(
+            (self.overview, 1), all_the_room, on=content, margins=(0, 0, _MARGIN_PX, 0), spacing=8
+        )
+        scroll = self._scroll = ScrollColumn(content, tr("The cache as it is"))
         scroll.verticalScrollBar().rangeChanged.connect(self._keep_width)
-        scroll.setAccessibleName(tr("The cache as it is"))
-        scroll.setWidget(content)
-        pinned = self._pinned = QVBoxLayout()
-        pinned.setSpacing(8)
-        pinned.setContentsMargins(0, 0, 0, 0)
         self._readout.setContentsMargins(0, 0, _MARGIN_PX, 0)
-        pinned.addWidget(self.map)  # its scroll bar is in the margin: the cells have all of the width
-        pinned.addWidget(self._readout)
+        # the map's scroll bar is in the margin: the cells have all of the width
+        pinned = self._pinned = boxes.column(self.map, self._readout, margins=0, spacing=8)
         boxes.column(pinned, (scroll, 1), on=self, margins=0, spacing=8)
-
-
-def _button(text: str, tip: str) -> QPushButton:
-    return push_button(text, tip=tip, scale="small")

@@ -24,30 +24,25 @@ class MetricTable(Grid):
 
     def __init__(self, theme: Theme) -> None:
         super().__init__(theme, _ROW_PX)
-        self._group = Group("", (), ())
+        self.group = Group("", (), ())
         self.setMaximumWidth(_MOST_PX)
         self.setMinimumWidth(240)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         self.horizontalHeader().setMinimumSectionSize(0)
         self.currentCellChanged.connect(self._show_tip)
-        theme.changed.connect(self._fill)
-        self._fill()
-
-    @property
-    def group(self) -> Group:
-        return self._group
+        theme.follow(self._fill)
 
     def show_group(self, group: Group) -> None:
-        if group != self._group:
-            self._group = group
+        if group != self.group:
+            self.group = group
             self.setAccessibleName(group.title)
             self.setAccessibleDescription("; ".join(spoken(row, group) for row in group.rows) or group.empty)
             self._fill()
 
     @Slot()
     def _fill(self) -> None:
-        group, rows = self._group, self._group.rows
+        group, rows = self.group, self.group.rows
         n = max((len(row.values) for row in rows), default=0)
         heads = group.columns or (Column(""),) * n
         has_unit = [any(row.values[i].unit for row in rows if i < len(row.values)) for i in range(n)]

@@ -84,8 +84,6 @@ class OperationAnswers:
                 self._page.instruments.operations.show_refused(update)
                 self._page.instruments.rulers.show_refused(update)
                 self._store.notify(update.sentence, "warning")
-            case _:
-                pass
 
     def _tell(self, made: Instruments, update: Update | None) -> None:
         """What changes only what is shown already."""
@@ -102,8 +100,6 @@ class OperationAnswers:
                 made.question.show_preview(update)
             case CompactionPreview():
                 made.compaction.show_preview(update)
-            case _:
-                pass
 
     def _show_operation(self, done: OperationDone) -> None:
         if done.note and done.effect is None:  # else it stands with the effect
@@ -130,7 +126,7 @@ class OperationAnswers:
 
     def _show_refilled(self, event: Refilled) -> None:
         """A rebuild is no operation with cells before and after; what it cost is said in the same place."""
-        said = [tr("The context was made anew; that cannot be undone."), *filter(None, (event.not_carried,))]
+        said = [tr("The context was rebuilt; that cannot be undone."), *filter(None, (event.not_carried,))]
         if event.n_read:
             tok_s = event.n_read / event.ms * 1e3 if event.ms else 0.0
             said.append(

@@ -112,10 +112,10 @@ class RefusedNote(QFrame):
         self._sentence = label(_kept_together(event.sentence), scale="small", wrap=True, selectable=True)
         self._sentence.setAccessibleName(tr("Refused batch: {sentence}").format(sentence=event.sentence))
         self.scale = RefusedScale(theme)
-        close = IconButton(theme, "close", tr("Dismiss this refused batch"))
-        close.clicked.connect(lambda: self.dismissed.emit(event.seq_id))
-        self.close_button = close
-        top = boxes.row((self._sentence, 1), (close, 0, Qt.AlignmentFlag.AlignTop), spacing=8)
+        self.close_button = IconButton(
+            theme, "close", tr("Dismiss this refused batch"), clicked=lambda: self.dismissed.emit(event.seq_id)
+        )
+        top = boxes.row((self._sentence, 1), (self.close_button, 0, Qt.AlignmentFlag.AlignTop), spacing=8)
         boxes.column(top, self.scale, on=self, margins=(12, 8, 4, 4), spacing=0)
         self.seen: tuple[int, int, int] | None = None  # the sequence as it was refused
 

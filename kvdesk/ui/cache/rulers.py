@@ -30,7 +30,7 @@ class Rulers(QWidget):
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self._theme = theme
-        self._rows: tuple[RulerRow, ...] = ()
+        self.rows: tuple[RulerRow, ...] = ()
         self._rulers: list[Ruler] = []
         self._notes: dict[int, RefusedNote] = {}
         self._arranged: list[QWidget] = []
@@ -39,17 +39,13 @@ class Rulers(QWidget):
         self.setAccessibleName(tr("Positions of each conversation"))
 
     @property
-    def rows(self) -> tuple[RulerRow, ...]:
-        return self._rows
-
-    @property
     def notes(self) -> tuple[RefusedNote, ...]:
         """The refused batches that are explained now."""
         return tuple(self._notes.values())
 
     def show_rows(self, rows: Sequence[RulerRow], limit: int) -> None:
         """`limit`: positions a sequence can have; the scale ends at an even number, there at the latest."""
-        self._rows = tuple(rows)
+        self.rows = tuple(rows)
         self.setAccessibleDescription("; ".join(f"{row.name}: {row.range_text}" for row in rows))
         for seq_id in [s for s, note in self._notes.items() if not self._holds(note)]:
             self._dismiss(seq_id)
@@ -78,7 +74,7 @@ class Rulers(QWidget):
 
     def _holds(self, note: RefusedNote) -> bool:
         seq_id, x = note.event_shown.seq_id, note.event_shown.x
-        row = next((row for row in self._rows if row.seq_id == seq_id), None)
+        row = next((row for row in self.rows if row.seq_id == seq_id), None)
         if row is None:  # a sequence without cells has no ruler
             return note.still_holds(-1, -1, 0)
         ink = _ink(self._theme, row)
@@ -89,11 +85,11 @@ class Rulers(QWidget):
         """Every note under its ruler; notes of sequences without one at the end."""
         wanted: list[QWidget] = [self._heading]
         rest = dict(self._notes)
-        for ruler, row in zip(self._rulers, self._rows, strict=False):
+        for ruler, row in zip(self._rulers, self.rows, strict=False):
             wanted.append(ruler)
             if row.seq_id in rest:
                 wanted.append(rest.pop(row.seq_id))
-        wanted += [*rest.values(), *self._rulers[len(self._rows) :]]
+        wanted += [*rest.values(), *self._rulers[len(self.rows) :]]
         if wanted != self._arranged:
             self._arranged = wanted
             for place, widget in enumerate(wanted):
@@ -103,9 +99,7 @@ class Rulers(QWidget):
     def _dismiss(self, seq_id: int) -> None:
         note = self._notes.pop(seq_id, None)
         if note is not None:
-            self._column.removeWidget(note)
-            note.hide()
-            note.deleteLater()
+            boxes.drop(self._column, note)
 
 
 class _Line(QWidget):
@@ -126,7 +120,7 @@ class _Line(QWidget):
 
 
 class _Heading(_Line):
-    """The scale over the rulers and what stands beside them; without rulers, what will be here."""
+    """The scale over the rulers and the texts beside them; without rulers, what will appear here."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__(theme)

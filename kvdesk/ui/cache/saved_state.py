@@ -10,7 +10,6 @@ from typing import Any, Final
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
 from PySide6.QtWidgets import (
     QAbstractItemView,
-    QLabel,
     QScrollArea,
     QSplitter,
     QTableView,
@@ -22,6 +21,7 @@ from kvdesk.state_files.found import Answer, Numbers, StateFile
 from kvdesk.translation import tr
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import label, push_button, set_tone
+from kvdesk.ui.widgets.grid import make_plain
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.values import replace
 
@@ -41,10 +41,8 @@ class SavedStateView(QWidget):
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
-        self.about = _text()
+        self.about, self.reasons, self.difference = (label("", wrap=True, selectable=True) for _ in range(3))
         self.verdict = label("", weight="strong")
-        self.reasons = _text()
-        self.difference = _text()
         self.layers = _Table(theme, tr("Layers"))
         self.tokens = _Table(theme, tr("Tokens"))
         self.model_button = push_button(
@@ -59,10 +57,8 @@ class SavedStateView(QWidget):
         )
         head = boxes.row((self.verdict, 1), self.other_button, self.model_button)
         above = QWidget()
-        words = boxes.column(on=above, margins=(0, 0, 12, 8), spacing=8)
-        for widget in (self.reasons, self.difference, self.about):
-            words.addWidget(widget)
-        words.addStretch(1)
+        words = self.reasons, self.difference, self.about
+        boxes.column(*words, boxes.Stretch(1), on=above, margins=(0, 0, 12, 8), spacing=8)
         scrolled = QScrollArea()
         scrolled.setFrameShape(QScrollArea.Shape.NoFrame)
         scrolled.setWidgetResizable(True)
@@ -109,15 +105,10 @@ class _Table(QTableView):
         super().__init__()
         self.setAccessibleName(name)
         theme.give_font(self, "mono_small")
-        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        make_plain(self)
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        self.setShowGrid(False)
-        self.setWordWrap(False)
-        self.setTabKeyNavigation(False)
-        self.verticalHeader().hide()
         self.verticalHeader().setDefaultSectionSize(_ROW_PX)
         head = self.horizontalHeader()
-        head.setHighlightSections(False)
         head.setResizeContentsPrecision(_MEASURED)
         head.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         self._rows = _Rows(self)
@@ -163,13 +154,6 @@ class _Rows(QAbstractTableModel):
         if role == Qt.ItemDataRole.TextAlignmentRole and self._columns[index.column()] in self._numbers:
             return Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
         return None
-
-
-def _text() -> QLabel:
-    shown = label("", wrap=True)
-    shown.setTextFormat(Qt.TextFormat.PlainText)
-    shown.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-    return shown
 
 
 def _layer_columns() -> Row:

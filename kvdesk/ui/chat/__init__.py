@@ -1,1 +1,1 @@
-"""The pane of one conversation: its header, and what of `ui.messages` and `ui.composer` stands in it."""
+"""The pane of one conversation: its header, with parts of `ui.messages` and `ui.composer`."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from PySide6.QtCore import Qt, QTimer, Slot
+from PySide6.QtCore import QTimer, Slot
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QResizeEvent
-from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QStackedWidget, QWidget
 
 from kvdesk.chat import ConversationId, Message, MessageId
 from kvdesk.conversations.changes import AnswerEnded, BranchChanged, MessagesAdded, MessagesChanged, MessagesDeleted
@@ -50,7 +50,7 @@ from kvdesk.ui.messages.message_edit import attachable_files, is_for_window
 from kvdesk.ui.messages.pinned_bar import PinnedBar
 from kvdesk.ui.messages.surprise_bar import SurpriseBar
 from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.controls import Banner, ThinProgress, label
+from kvdesk.ui.widgets.controls import Banner, ThinProgress, label, on_ground
 from kvdesk.ui.widgets.floating import Floating
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.ui.widgets.undo_notice import UndoNotice
@@ -70,8 +70,7 @@ class ChatPane(QWidget):
 
     def __init__(self, kit: Kit) -> None:
         super().__init__()
-        self.setProperty("pane", "window")
-        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        on_ground(self, "window")
         self.setAcceptDrops(True)
         theme = kit.theme
         self._kit, self._theme, self._store, self._commands = kit, theme, kit.store, kit.commands
@@ -81,29 +80,29 @@ class ChatPane(QWidget):
         self.header = PaneHeader(kit)
         self.header.overflow.chosen.connect(self._on_overflow_chosen)
         self._progress = ThinProgress(tr("Work under way"))
-        self._view = ChatView(kit)
-        self.find_bar = FindBar(kit, self._view)
-        self.pinned = PinnedBar(kit, self._view.jump_to)
-        self._view.pinned_changed.connect(self._on_pinned_changed)
+        self.view = ChatView(kit)
+        self.find_bar = FindBar(kit, self.view)
+        self.pinned = PinnedBar(kit, self.view.jump_to)
+        self.view.pinned_changed.connect(lambda: self.pinned.show_pinned(self.view.pinned))
         self.surprise = SurpriseBar(kit)
-        self._view.texts_changed.connect(self._show_surprise)
+        self.view.texts_changed.connect(self._show_surprise)
         self.deleted = UndoNotice(theme, self.undelete, DELETED_MS)
         self.empty = EmptyPane(kit)
         self.branch_tree = BranchTree(kit)
         self.alternatives = AlternativesView(kit)
         self.alternatives.closed.connect(self.leave_comparison)
         self.messages = QStackedWidget()
-        for page in (self.empty, self._view, self.alternatives):
+        for page in (self.empty, self.view, self.alternatives):
             self.messages.addWidget(page)
-        self._banner = Banner(theme)
+        self.banner = Banner(theme)
         self.queue = QueueView(kit)
         self.queue.edit_clicked.connect(self._on_queued_edit)
-        self._composer = Composer(kit)
-        self._composer.sent.connect(self._on_sent)
-        self._composer.edit.paged.connect(self._view.scroll_page)
-        self._composer.text_changed.connect(self._on_typed)
-        self.attachments = DraftAttachments(kit, self._composer)
-        self._composer.edit.recall = SentMessages(self._composer, lambda: [*self._view.questions.values()]).step
+        self.composer = Composer(kit)
+        self.composer.sent.connect(self._on_sent)
+        self.composer.edit.paged.connect(self.view.scroll_page)
+        self.composer.text_changed.connect(self._on_typed)
+        self.attachments = DraftAttachments(kit, self.composer)
+        self.composer.edit.recall = SentMessages(self.composer, lambda: [*self.view.questions.values()]).step
         self._keeping = QTimer(self, singleShot=True, interval=KEEP_MS)
         self._keeping.timeout.connect(self.keep_draft)
         self._lay_out()
@@ -115,25 +114,22 @@ class ChatPane(QWidget):
 
     def _lay_out(self) -> None:
         below = self._below = QWidget()
-        stack = boxes.column(on=below, margins=0, spacing=8)
-        self._no_chat = label(tr(NO_TOKENIZER), tone="secondary")  # in the composer's place
-        self._no_chat.setWordWrap(True)
+        self._no_chat = label(tr(NO_TOKENIZER), tone="secondary", wrap=True)  # in the composer's place
         self._no_chat.setContentsMargins(12, 8, 12, 16)
-        for widget in (self._banner, self.queue, self._composer, self._no_chat):
-            stack.addWidget(widget)
-        column = boxes.column(self.header, self._progress, on=self, margins=0, spacing=0)
-        over = QVBoxLayout()  # over the messages
-        over.setContentsMargins(12, 0, 12, 0)
-        over.addWidget(self.branch_tree)
-        over.addWidget(self.find_bar)
-        column.addLayout(over)
-        column.addWidget(self.pinned)
-        column.addWidget(self.surprise)
-        for part in self._kit.slices:
-            if part.legend is not None:
-                column.addWidget(part.legend(self._kit))
-        column.addWidget(self.messages, 1)
-        column.addWidget(centred(below, self._theme.text_column))
+        boxes.column(self.banner, self.queue, self.composer, self._no_chat, on=below, margins=0, spacing=8)
+        boxes.column(
+            self.header,
+            self._progress,
+            boxes.column(self.branch_tree, self.find_bar, margins=(12, 0, 12, 0)),
+            self.pinned,
+            self.surprise,
+            *[part.legend(self._kit) for part in self._kit.slices if part.legend is not None],
+            (self.messages, 1),
+            centred(below, self._theme.text_column),
+            on=self,
+            margins=0,
+            spacing=0,
+        )
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         can = self._store.can_chat and self.attachments.can_attach and not is_for_window(event.mimeData())
@@ -155,18 +151,6 @@ class ChatPane(QWidget):
         self._below.setMaximumWidth(self._theme.column_in(self.width()))
 
     # --- parts --------------------------------------------------------------------------------------------------------
-
-    @property
-    def view(self) -> ChatView:
-        return self._view
-
-    @property
-    def composer(self) -> Composer:
-        return self._composer
-
-    @property
-    def banner(self) -> Banner:
-        return self._banner
 
     @property
     def parameters(self) -> ParametersButton:
@@ -193,7 +177,7 @@ class ChatPane(QWidget):
         if "cache" in changed:
             self._show_overflow()
         if "token_probabilities" in changed:
-            self._view.show_coloured()
+            self.view.show_coloured()
             self._show_surprise()
         if "tour_seen" in changed:
             self.empty.offer_tour(not self._store.settings.current.tour_seen)
@@ -202,7 +186,7 @@ class ChatPane(QWidget):
     def _show_surprise(self) -> None:
         """The legend of colours that there are."""
         is_on = self._store.settings.current.token_probabilities and not self._store.attention.is_open
-        self.surprise.setVisible(is_on and self._view.has_probabilities)
+        self.surprise.setVisible(is_on and self.view.has_probabilities)
 
     def _on_changed(self, changed: Changed, update: Update | None) -> None:
         store = self._store
@@ -211,10 +195,10 @@ class ChatPane(QWidget):
         if update is not None:
             self._apply(update)
         if changed & Changed.ATTENTION or (changed & Changed.SPANS and store.attention.is_open):
-            self._view.show_words()
+            self.view.show_words()
             self._show_surprise()
         if changed & Changed.FORKS:
-            self._view.show_forks()
+            self.view.show_forks()
             self.header.set_branches(bool(store.forks))
         if changed & (Changed.NUMBERS | Changed.SELECTED) or (changed & Changed.VIEW and store.view is None):
             self.branch_tree.show_cached(store.branch_ends(store.selected))
@@ -248,14 +232,12 @@ class ChatPane(QWidget):
             case EngineDied() | EngineRestarted() | Problem() | SubscriptionDropped():
                 self._show_problem(update)
             case OperationDone() if update.changes_use:
-                self._composer.ask_again()
-            case _:
-                pass
+                self.composer.ask_again()
 
     def _show_problem(self, problem: EngineDied | EngineRestarted | Problem | SubscriptionDropped) -> None:
         if isinstance(problem, EngineDied):
             self._show_dead()
-        self._banner.show_error(problem.sentence, "" if isinstance(problem, SubscriptionDropped) else problem.detail)
+        self.banner.show_error(problem.sentence, "" if isinstance(problem, SubscriptionDropped) else problem.detail)
 
     def _show_conversation(self, *, is_other: bool) -> None:
         """Title, draft, attachments and queue of the conversation that is shown."""
@@ -263,9 +245,9 @@ class ChatPane(QWidget):
         if name != self._draft_of:
             self.deleted.hide()
             self.keep_draft()
-            self._drafts[self._draft_of] = self._composer.text
+            self._drafts[self._draft_of] = self.composer.text
             self._draft_of = name
-            self._composer.set_text(self._drafts.get(name, conversation.draft if conversation else ""))
+            self.composer.set_text(self._drafts.get(name, conversation.draft if conversation else ""))
             self._untold = False
         self.attachments.show(is_other=is_other)
         self.queue.show_queue()
@@ -287,64 +269,64 @@ class ChatPane(QWidget):
             case MessagesAdded():
                 for message in change.messages:
                     if message.conversation == self._store.selected:
-                        self._banner.hide()
-                        self._view.append_message(message)
-                        self.messages.setCurrentWidget(self._view)
+                        self.banner.hide()
+                        self.view.append_message(message)
+                        self.messages.setCurrentWidget(self.view)
                         self._show_chat()
             case MessagesChanged() | AnswerEnded():
                 for message in change.messages if isinstance(change, MessagesChanged) else (change.message,):
                     if message.conversation == self._store.selected:
-                        self._view.update_message(message)
+                        self.view.update_message(message)
             case MessagesDeleted():
                 if change.conversation == self._store.selected:
                     self._remove_messages(change.deleted, change.branch)
 
     def _set_messages(self, messages: Sequence[Message]) -> None:
-        self._view.show_messages(messages)
-        self.messages.setCurrentWidget(self._view if messages else self.empty)
+        self.view.show_messages(messages)
+        self.messages.setCurrentWidget(self.view if messages else self.empty)
         self._show_chat()
 
     def _remove_messages(self, deleted: Sequence[MessageId], messages: Sequence[Message]) -> None:
         """Messages that were deleted go from their place; `messages` are all that are left."""
-        self._view.remove_messages(deleted, messages)
+        self.view.remove_messages(deleted, messages)
         n = len(deleted)
         self.deleted.show_text(tr("1 message deleted.") if n == 1 else tr("%n messages deleted.", n))
-        self.messages.setCurrentWidget(self._view if messages else self.empty)
+        self.messages.setCurrentWidget(self.view if messages else self.empty)
         self._show_chat()
 
     def _show_turn(self, event: TextDelta | TurnStarted | PrefillProgress | TurnEnded) -> None:
         match event:
             case TextDelta():
-                self._view.append_text(event)
+                self.view.append_text(event)
             case TurnStarted():
-                self._view.start_turn(event)
+                self.view.start_turn(event)
             case PrefillProgress():
-                self._view.show_prefill(event)
+                self.view.show_prefill(event)
             case TurnEnded():
                 if event.state == "failed" and any(tr(why) in event.note for why in (UNREACHABLE, SILENT)):
                     self._show_unreachable(event.note)
-                self._view.end_turn(event)
-                self._composer.ask_again()
+                self.view.end_turn(event)
+                self.composer.ask_again()
 
     def _show_room(self, event: MessageRetention | Overflowed | TurnPreview) -> None:
         """How far messages are from being evicted, and what sending a draft would do."""
         match event:
             case MessageRetention():
-                self._view.show_retention()
+                self.view.show_retention()
             case Overflowed():
-                self._view.show_overflow(event)
+                self.view.show_overflow(event)
             case TurnPreview():
-                self._composer.show_preview(event)
-                self._view.show_preview(event)
+                self.composer.show_preview(event)
+                self.view.show_preview(event)
 
     def _show_engine(self, event: ModelLoaded | ContextReady) -> None:
         self._show_working(False)
-        self._composer.forget_preview()
+        self.composer.forget_preview()
         if isinstance(event, ModelLoaded):
             self._show_model()
-            self._banner.withdraw()
+            self.banner.withdraw()
         else:
-            self._composer.ask_again()
+            self.composer.ask_again()
 
     def _show_failure(self, event: CommandFailed) -> None:
         if isinstance(event.command, Attend):
@@ -352,7 +334,7 @@ class ChatPane(QWidget):
         if isinstance(event.command, LoadModel) and isinstance(event.command.source, Endpoint):
             self._show_unreachable(event.sentence, event.detail)
         else:
-            self._banner.show_error(event.sentence, event.detail)
+            self.banner.show_error(event.sentence, event.detail)
         if isinstance(event.command, LoadModel):
             self._show_model()
             self._show_working(False)
@@ -361,22 +343,22 @@ class ChatPane(QWidget):
         model = self._store.model
         self.header.model.set_model(model)
         self.empty.show_model(model)
-        self._composer.set_loading("")
+        self.composer.set_loading("")
         self._block("" if model else tr("Open a model to send. Your text stays here."))
-        self._view.set_can_answer(self._store.can_chat)
+        self.view.set_can_answer(self._store.can_chat)
         self._show_chat()
 
     def _show_chat(self) -> None:
         """A model that cannot chat has no composer; why is said once, in the empty page or below the messages."""
         can_chat = self._store.can_chat
-        self._composer.setVisible(can_chat)
-        self._no_chat.setVisible(not can_chat and self.messages.currentWidget() is self._view)
+        self.composer.setVisible(can_chat)
+        self._no_chat.setVisible(not can_chat and self.messages.currentWidget() is self.view)
 
     def _show_dead(self) -> None:
         """The engine has stopped for good: nothing can be opened, sent or answered until kvdesk is restarted."""
         self.header.model.set_dead()
         self.empty.show_dead()
-        self._view.set_can_answer(False)
+        self.view.set_can_answer(False)
         self._progress.set_share(None)
         self._block(tr("Restart kvdesk to send."))
 
@@ -384,18 +366,18 @@ class ChatPane(QWidget):
         self._progress.set_share(share)
         self.header.model.setText(tr("Loading {name}  {share}").format(name=name, share=f"{share:.0%}"))
         self.empty.show_loading(name, share)
-        self._composer.set_loading(name)
+        self.composer.set_loading(name)
         self._block("")
 
     def _show_unreachable(self, sentence: str, detail: str = "") -> None:
         """The connection to the server failed, and what helps."""
-        self._banner.show_error(sentence, detail)
+        self.banner.show_error(sentence, detail)
         embedded = (
             tr("Use the embedded model"),
             tr("The small model that comes with kvdesk answers on this computer"),
             self._commands.open_embedded,
         )
-        self._banner.offer(
+        self.banner.offer(
             (tr("Reconnect"), tr("Try the server again"), self._commands.reconnect),
             *([embedded] if self._store.has_embedded else []),
         )
@@ -416,29 +398,25 @@ class ChatPane(QWidget):
 
     def _show_state(self) -> None:
         store = self._store
-        self._composer.set_running(store.is_answering)
+        self.composer.set_running(store.is_answering)
         self._show_why_not_saved()
-        self._view.show_why_not_continued()
-        self._composer.show_use(store.use.get(store.selected) if store.selected is not None else None)
+        self.view.show_why_not_continued()
+        self.composer.show_use(store.use.get(store.selected) if store.selected is not None else None)
 
     def _block(self, why: str) -> None:
         """Why nothing can be sent; "" where it can."""
-        self._composer.set_blocked(why)
+        self.composer.set_blocked(why)
         self._show_why_not_saved()
 
     def _show_why_not_saved(self) -> None:
         """An edited question is sent, an edited answer is not."""
-        running = tr("It can be saved when the answer has ended") if self._composer.is_running else ""
-        loading = tr("It can be saved when the model is ready") if self._composer.is_loading else ""
-        self._view.set_why_not_saved(running or self._composer.blocked or loading, running)
+        running = tr("It can be saved when the answer has ended") if self.composer.is_running else ""
+        loading = tr("It can be saved when the model is ready") if self.composer.is_loading else ""
+        self.view.set_why_not_saved(running or self.composer.blocked or loading, running)
 
     def show_parameters(self, text: str, changes: str, *, is_changed: bool) -> None:
         """Which parameters of the chat are changed: in short, and all of them."""
         self.header.parameters.show_changes(text, changes, is_changed=is_changed)
-
-    @Slot()
-    def _on_pinned_changed(self) -> None:
-        self.pinned.show_pinned(self._view.pinned)
 
     # --- what a person does -------------------------------------------------------------------------------------------
 
@@ -461,7 +439,7 @@ class ChatPane(QWidget):
     def leave_comparison(self) -> None:
         """Back to the messages."""
         if self.is_comparing:
-            self.messages.setCurrentWidget(self._view)
+            self.messages.setCurrentWidget(self.view)
             self.focus_composer()
 
     def leave(self) -> bool:
@@ -487,11 +465,11 @@ class ChatPane(QWidget):
     def edit_last(self) -> None:
         """Edit the last question in its place."""
         if (last := self.last_question) is not None:
-            self._view.start_edit(last)
+            self.view.start_edit(last)
 
     @property
     def last_question(self) -> MessageId | None:
-        return next(iter(reversed(self._view.questions)), None)
+        return next(iter(reversed(self.view.questions)), None)
 
     def undelete(self) -> None:
         """Bring back the messages that were deleted last."""
@@ -504,7 +482,7 @@ class ChatPane(QWidget):
     @Slot()
     def focus_composer(self) -> None:
         """The keyboard goes where one writes."""
-        self._composer.focus_edit()
+        self.composer.focus_edit()
 
     @Slot()
     def keep_draft(self) -> None:
@@ -512,7 +490,7 @@ class ChatPane(QWidget):
         if self._untold and self._draft_of is not None:
             self._untold = False
             self._keeping.stop()
-            self._commands.keep_draft(self._draft_of, self._composer.text)
+            self._commands.keep_draft(self._draft_of, self.composer.text)
 
     @Slot()
     def _on_typed(self) -> None:
@@ -522,20 +500,20 @@ class ChatPane(QWidget):
 
     @Slot(str)
     def _on_sent(self, text: str) -> None:
-        self._banner.hide()
+        self.banner.hide()
         self._commands.send(self._store.selected or ConversationId(""), text)
 
     @Slot(Overflow)
     def _on_overflow_chosen(self, overflow: Overflow) -> None:
         if self._store.selected is not None:
             self._commands.set_overflow(self._store.selected, overflow)
-            self._composer.ask_again()
+            self.composer.ask_again()
 
     @Slot(int, str)
     def _on_queued_edit(self, index: int, text: str) -> None:
-        """A queued message comes back into the composer, before what is typed there, and only then leaves the queue."""
-        typed = self._composer.text
-        self._composer.set_text(f"{text}\n\n{typed}" if typed.strip() else text)
+        """Put a queued message into the composer, before what is typed there; only then remove it from the queue."""
+        typed = self.composer.text
+        self.composer.set_text(f"{text}\n\n{typed}" if typed.strip() else text)
         self.keep_draft()
         self._commands.cancel_queued(self._store.selected or ConversationId(""), index, text, edited=True)
-        self._composer.focus_edit()
+        self.composer.focus_edit()

@@ -28,7 +28,8 @@ class EmptyPane(ScrollColumn):
     """Icon, one sentence, three starters; and what one should know of a model that is a toy."""
 
     def __init__(self, kit: Kit) -> None:
-        super().__init__()
+        page = QWidget()
+        super().__init__(page)
         self._kit, theme = kit, kit.theme
         self._theme = theme
         self._is_toy = self._shows_cards = False
@@ -48,19 +49,21 @@ class EmptyPane(ScrollColumn):
         self.tour = push_button(tr("Take the tour"), quiet=True, scale="small", clicked=kit.act("help.tour"))
         self._has_tour = True
         self.offer = OfferCard(kit)
-        inside = QWidget()
-        column = boxes.column(on=inside, margins=0, spacing=8)
-        for part in (self.icon, self._first, self._second, self.toy):
-            column.addWidget(part)
-        column.addSpacing(4)
-        for card in self.cards:
-            column.addWidget(card)
-        column.addWidget(self.offer)
-        column.addWidget(self.tour, 0, Qt.AlignmentFlag.AlignCenter)
-        column.addWidget(self._open, 0, Qt.AlignmentFlag.AlignCenter)
-        self._inside = inside
-        page = QWidget()
-        page.setObjectName("column")
+        inside = self._inside = QWidget()
+        boxes.column(
+            self.icon,
+            self._first,
+            self._second,
+            self.toy,
+            boxes.Gap(4),
+            *self.cards,
+            self.offer,
+            (self.tour, 0, Qt.AlignmentFlag.AlignCenter),
+            (self._open, 0, Qt.AlignmentFlag.AlignCenter),
+            on=inside,
+            margins=0,
+            spacing=8,
+        )
         around = QGridLayout(page)
         around.setContentsMargins(24, 8, 24, 8)
         around.addWidget(inside, 1, 1)
@@ -68,9 +71,7 @@ class EmptyPane(ScrollColumn):
             around.setRowStretch(n, above)
             around.setColumnStretch(n, left)
         around.setColumnStretch(1, 100)
-        self.setWidget(page)
-        theme.changed.connect(self._fit)
-        self._fit()
+        theme.follow(self._fit)
         self.show_model(None)
 
     def _begin(self, name: str) -> None:

@@ -27,10 +27,8 @@ class OfferCard(QFrame):
         self._offer: Offer | None = None
         self._path: Path | None = None
         self._wanted = False
-        self._title = label("", weight="strong")
-        self._facts = label("", tone="secondary", scale="small")
-        for text in (self._title, self._facts):
-            text.setWordWrap(True)
+        self._title = label("", weight="strong", wrap=True)
+        self._facts = label("", tone="secondary", scale="small", wrap=True)
         self.button = push_button(tr("Download"), primary=True, clicked=self._on_clicked)
         self.others = push_button(tr("Other models…"), quiet=True, clicked=kit.act("model.get"))
         row = boxes.row(self.button, self.others, boxes.Stretch(1), spacing=8)

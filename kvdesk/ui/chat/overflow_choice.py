@@ -34,7 +34,7 @@ class OverflowChoice(QFrame):
         column = boxes.column(
             label(tr("When the context of this conversation is full"), weight="strong"),
             on=self,
-            margins=(12, 12, 12, 12),
+            margins=12,
             spacing=4,
         )
         self._buttons: dict[Overflow, QRadioButton] = {}
@@ -42,8 +42,7 @@ class OverflowChoice(QFrame):
         for policy in POLICIES:
             button = self._buttons[policy.name] = QRadioButton(tr(policy.label))
             button.clicked.connect(lambda _checked=False, chosen=policy.name: self._choose(chosen))
-            reason = self._reasons[policy.name] = label("", tone="secondary", scale="small")
-            reason.setWordWrap(True)
+            reason = self._reasons[policy.name] = label("", tone="secondary", scale="small", wrap=True)
             reason.setContentsMargins(24, 0, 0, 4)
             column.addWidget(button)
             column.addWidget(reason)

@@ -35,27 +35,24 @@ class PaneHeader(QWidget):
         self._kit = kit
         self._choice: ToolsChoice | None = None  # made when it is opened
         theme = self._theme = kit.theme
-        sidebar = IconButton(theme, "sidebar", tr("Show or hide the chats"), tr("Chats (Ctrl+B)"))
+        act = kit.act
+        sidebar = IconButton(theme, "sidebar", tr("Show or hide the chats"), clicked=act("view.sidebar"))
         sidebar.setObjectName("sidebarButton")
-        sidebar.clicked.connect(kit.act("view.sidebar"))
-        tip = tr("Cache inspector (Ctrl+I)")
-        inspector = IconButton(theme, "inspector", tr("Show or hide the cache inspector"), tip)
+        inspector = IconButton(
+            theme, "inspector", tr("Show or hide the cache inspector"), clicked=act("view.inspector")
+        )
         inspector.setObjectName("inspectorButton")
-        inspector.clicked.connect(kit.act("view.inspector"))
-        self._more = IconButton(theme, "more", tr("Menu"))
+        self._more = IconButton(theme, "more", tr("Menu"), clicked=self._on_more_clicked)
         self._more.setObjectName("menuButton")
-        self._more.clicked.connect(self._on_more_clicked)
-        self._branches = IconButton(theme, "branches", tr("Branches of this chat"), tr("Branches (Ctrl+Shift+B)"))
-        self._branches.clicked.connect(kit.act("chat.branches"))
+        tip = tr("Branches (Ctrl+Shift+B)")
+        self._branches = IconButton(theme, "branches", tr("Branches of this chat"), tip, clicked=act("chat.branches"))
         self._branches.hide()
-        self._title = ElidedLabel()
-        self._title.setProperty("weight", "strong")
+        self._title = ElidedLabel(weight="strong")
         self._title.setMinimumWidth(64)
         self.model = ModelChip(kit)
         self.parameters = ParametersButton(theme)
-        self.parameters.clicked.connect(kit.act("chat.parameters"))
-        self.tools = IconButton(theme, "tools", tr("Tools of this chat"), tr("Tools of this chat"))
-        self.tools.clicked.connect(kit.act("chat.tools"))
+        self.parameters.clicked.connect(act("chat.parameters"))
+        self.tools = IconButton(theme, "tools", tr("Tools of this chat"), clicked=act("chat.tools"))
         self.overflow = OverflowChoice(self._more)
         self._names = QBoxLayout(_BESIDE)
         self._names.setSpacing(8)
@@ -76,7 +73,7 @@ class PaneHeader(QWidget):
         return size - QSize(lost, 0)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """The title stands above the model where one line is too short for both."""
+        """The title is above the model if one line is too short for both."""
         super().resizeEvent(event)
         is_wide = self.width() >= self._theme.px(ONE_LINE_PX)
         self._names.setDirection(_BESIDE if is_wide else _BELOW)

@@ -12,7 +12,7 @@ KEYS = "Ctrl+J"
 
 
 class ParametersButton(IconButton):
-    """An icon, in the accent's colour while the chat has parameters of its own; checked while they are open. A click
+    """An icon, in the accent's colour while parameters of the chat are changed; checked while they are open. A click
     asks: who opens them sets the check.
     """
 

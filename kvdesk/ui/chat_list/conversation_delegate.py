@@ -34,7 +34,7 @@ from kvdesk.viewmodel.palette import branch_index
 ROW_PX: Final = 32  # of a title of one line
 _MORE_PX: Final = 24  # room for "…" at the right of each row
 _TITLE_X: Final = 28
-_FOLDER_PX: Final = 12  # by which chats stand in below the head of their folder
+_FOLDER_PX: Final = 12  # indent of chats below the head of their folder
 _FURTHER_DOTS: Final = 2
 _PIN_PX: Final = 14
 _RUNNING: Final = "▍"
@@ -175,6 +175,6 @@ class ConversationDelegate(QStyledItemDelegate):
 
 
 def _left(index: Index) -> int:
-    """How far a row stands in."""
+    """Indent of a row, in pixels."""
     row: Row = index.data(ROW_ROLE)
     return _FOLDER_PX if row.conversation is not None and row.folder else 0

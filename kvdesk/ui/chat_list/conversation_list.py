@@ -8,7 +8,7 @@ from typing import Final
 
 from PySide6.QtCore import QItemSelectionModel, QModelIndex, QPersistentModelIndex, QPoint, Qt, Slot
 from PySide6.QtGui import QAction, QKeySequence, QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QMenu, QPushButton, QStackedWidget, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QMenu, QStackedWidget, QWidget
 
 from kvdesk.chat import Conversation
 from kvdesk.protocol import calls
@@ -24,7 +24,7 @@ from kvdesk.ui.chat_list.folder_field import FolderField
 from kvdesk.ui.chat_list.search_results import SearchResults
 from kvdesk.ui.operations.menus import fill_menu
 from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.controls import IconButton, label
+from kvdesk.ui.widgets.controls import IconButton, label, on_ground, pop_up, push_button
 from kvdesk.ui.widgets.input_method import composes
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.ui.widgets.search_field import clearable
@@ -43,42 +43,38 @@ class ConversationList(QWidget):
         super().__init__()
         theme = kit.theme
         self._kit, self._store, self._commands = kit, kit.store, kit.commands
-        self.setProperty("pane", "panel")
-        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        on_ground(self, "panel")
         self._silent = False
         self._found_for = ""
         self._model = ConversationModel(kit.commands)
-        self._search = QLineEdit()
-        self._search.setPlaceholderText(tr("Search (Ctrl+K)"))
-        self._search.setAccessibleName(tr("Search the chats"))
-        clearable(self._search)
-        self._search.textChanged.connect(self._on_search_changed)
-        self._search.returnPressed.connect(self._on_search_entered)
-        composes(self._search)
-        self._view = ConversationView(theme, self._model)
-        self._view.collapsed.connect(self._on_collapsed)
-        self._view.menu_requested.connect(self._on_menu_requested)
-        self._view.selectionModel().currentChanged.connect(self._on_current_changed)
+        self.search = QLineEdit()
+        self.search.setPlaceholderText(tr("Search (Ctrl+K)"))
+        self.search.setAccessibleName(tr("Search the chats"))
+        clearable(self.search)
+        self.search.textChanged.connect(self._on_search_changed)
+        composes(self.search)
+        self.view = ConversationView(theme, self._model)
+        self.view.collapsed.connect(self._on_collapsed)
+        self.view.menu_requested.connect(self._on_menu_requested)
+        self.view.selectionModel().currentChanged.connect(self._on_current_changed)
         self._add_keys()
         self._none = label("", tone="secondary", scale="small", wrap=True)
         self._none.setAlignment(Qt.AlignmentFlag.AlignTop)
         self._none.setContentsMargins(4, 8, 4, 0)
         self._stack = QStackedWidget()
-        self._stack.addWidget(self._view)
+        self._stack.addWidget(self.view)
         self._stack.addWidget(self._none)
         self.results = SearchResults(theme, kit.commands)
+        self.search.returnPressed.connect(lambda: self.results.step(1))
         self._stack.addWidget(self.results)
         self.folder_field = FolderField(self, kit.commands)  # over the list, at the row of its chat
-        self._view.verticalScrollBar().valueChanged.connect(self._place_folder_field)
-        self.folder_field.left.connect(self._view.setFocus)
+        self.view.verticalScrollBar().valueChanged.connect(self._place_folder_field)
+        self.folder_field.left.connect(self.view.setFocus)
         self.undo = UndoNotice(theme, kit.commands.undo_delete)
-        self.archive = QPushButton()
-        self.archive.setProperty("quiet", True)
-        self.archive.setProperty("scale", "small")
-        self.archive.clicked.connect(self._on_archive_clicked)
+        self.archive = push_button("", quiet=True, scale="small", clicked=self._on_archive_clicked)
         boxes.column(
             self._make_head(theme),
-            self._search,
+            self.search,
             (self._stack, 1),
             self.undo,
             self.archive,
@@ -89,14 +85,6 @@ class ConversationList(QWidget):
         self.destroyed.connect(kit.store.listen(self._on_changed))
         self.destroyed.connect(kit.store.settings.listen(self._on_settings_changed))
         self.show_all()
-
-    @property
-    def view(self) -> ConversationView:
-        return self._view
-
-    @property
-    def search(self) -> QLineEdit:
-        return self._search
 
     # --- what is shown ------------------------------------------------------------------------------------------------
 
@@ -134,7 +122,7 @@ class ConversationList(QWidget):
 
     def show_found(self, text: str, words: tuple[str, ...], rows: tuple[FoundRow, ...]) -> None:
         """What was found for `text`, which consists of these words; ignored when the typed text has changed since."""
-        if text == self._search.text():
+        if text == self.search.text():
             self._found_for = text
             self.results.show_rows(words, rows, {known.id: known.colour for known in self._model.conversations})
             self._show_parts()
@@ -142,37 +130,36 @@ class ConversationList(QWidget):
     # --- what a person does -------------------------------------------------------------------------------------------
 
     def focus_search(self) -> None:
-        self._search.setFocus(Qt.FocusReason.ShortcutFocusReason)
-        self._search.selectAll()
+        self.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self.search.selectAll()
 
     def rename_shown(self) -> None:
         """Edit the title of the conversation that is shown, where it has a row."""
         row = self._model.index_of(self._store.selected)
         if row.isValid():
             self.search.clear()
-            self._view.setFocus()
-            self._view.setCurrentIndex(row)
-            self._view.edit(row)
+            self.view.setFocus()
+            self.view.setCurrentIndex(row)
+            self.view.edit(row)
 
     def choose_folder(self, known: Conversation) -> None:
         """Open the menu of folders for a conversation, at its row."""
         menu = QMenu(self)
         self.fill_folder_menu(menu, known)
-        menu.aboutToHide.connect(menu.deleteLater)
-        row = self._view.visualRect(self._model.index_of(known.id))
-        menu.popup(self._view.viewport().mapToGlobal(row.bottomLeft()))
+        row = self.view.visualRect(self._model.index_of(known.id))
+        pop_up(menu, self.view.viewport().mapToGlobal(row.bottomLeft()))
         menu.setActiveAction(menu.actions()[0])
 
     def menu(self, index: QModelIndex | None = None) -> QMenu | None:
-        """What can be done with a row, the current one if none is given; None where there is none."""
-        index = self._view.currentIndex() if index is None else index
+        """What can be done with a row, the current one if none is given; None without a row."""
+        index = self.view.currentIndex() if index is None else index
         row: Row | None = index.data(ROW_ROLE) if index.isValid() else None
         if row is None:
             return None
         kept = QPersistentModelIndex(index)  # rows may change while the menu is open
 
         def rename() -> None:
-            self._view.edit(self._model.index(kept.row()))
+            self.view.edit(self._model.index(kept.row()))
 
         return self._chat_menu(row.conversation, rename) if row.conversation else self._folder_menu(row.folder, rename)
 
@@ -231,14 +218,14 @@ class ConversationList(QWidget):
         """Ask for the name of a new folder at the row of a chat."""
         self.folder_field.ask(known.id, known.title or tr("New chat"))
         index = self._model.index_of(known.id)
-        self._view.scrollTo(index)
+        self.view.scrollTo(index)
         self._place_folder_field()
         self.folder_field.raise_()
 
     @Slot()
     def _place_folder_field(self) -> None:
-        """Below its row, above it where there is no room; at the top where the chat has none."""
-        field, view = self.folder_field, self._view
+        """Below its row, or above it if there is no room; at the top if the chat has no row."""
+        field, view = self.folder_field, self.view
         if field.isHidden():
             return
         box = view.viewport().geometry().translated(view.mapTo(self, QPoint(0, 0)))
@@ -254,48 +241,41 @@ class ConversationList(QWidget):
         self._place_folder_field()
 
     def _make_head(self, theme: Theme) -> QHBoxLayout:
-        new = IconButton(theme, "plus", tr("New chat"), tr("New chat (Ctrl+N)"))
+        new = IconButton(theme, "plus", tr("New chat"), clicked=self._kit.act("chat.new"))
         new.setObjectName("newButton")
-        new.clicked.connect(self._kit.act("chat.new"))
-        settings = IconButton(theme, "settings", tr("Settings"), tr("Settings (Ctrl+,)"))
+        settings = IconButton(theme, "settings", tr("Settings"), clicked=self._kit.act("settings.open"))
         settings.setObjectName("settingsButton")
-        settings.clicked.connect(self._kit.act("settings.open"))
-        head = boxes.row((label(tr("Chats"), weight="strong"), 1), spacing=0)
-        for one in self._kit.slices:
-            if one.sidebar is not None:
-                head.addWidget(one.sidebar(self._kit))
-        head.addWidget(settings)
-        head.addWidget(new)
-        return head
+        others = [one.sidebar(self._kit) for one in self._kit.slices if one.sidebar is not None]
+        return boxes.row((label(tr("Chats"), weight="strong"), 1), *others, settings, new, spacing=0)
 
     def _add_keys(self) -> None:
         """Keys that count while the list, or the field above it, has the focus."""
-        below = QAction(tr("Go to the list"), self._search)
+        below = QAction(tr("Go to the list"), self.search)
         below.setShortcut(QKeySequence(Qt.Key.Key_Down))
         below.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
         below.triggered.connect(self._on_search_left)
-        self._search.addAction(below)
+        self.search.addAction(below)
         for text, keys, slot in (
             (tr("Rename"), QKeySequence(Qt.Key.Key_F2), self._on_rename),
             (tr("Delete"), QKeySequence(QKeySequence.StandardKey.Delete), self._on_delete),
         ):
-            action = QAction(text, self._view)
+            action = QAction(text, self.view)
             action.setShortcut(keys)
             action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
             action.triggered.connect(lambda _checked, slot=slot: slot())
-            self._view.addAction(action)
+            self.view.addAction(action)
 
     def _change_rows(self, change: Callable[[], None]) -> None:
         """Rows change; the conversation that is shown stays the current one, or the folder where somebody is."""
-        folder = self._view.folder if self._view.hasFocus() else ""
+        folder = self.view.folder if self.view.hasFocus() else ""
         self._silent = True
         change()
         row = self._model.index_of_folder(folder) if folder else QModelIndex()
         row = row if row.isValid() else self._model.index_of(self._store.selected)
         if row.isValid():
-            self._view.selectionModel().setCurrentIndex(row, QItemSelectionModel.SelectionFlag.ClearAndSelect)
+            self.view.selectionModel().setCurrentIndex(row, QItemSelectionModel.SelectionFlag.ClearAndSelect)
         else:
-            self._view.selectionModel().clear()
+            self.view.selectionModel().clear()
         self._silent = False
         self._show_parts()
 
@@ -304,15 +284,15 @@ class ConversationList(QWidget):
         n = sum(known.archived for known in self._model.conversations)
         self.archive.setText(tr("Back to the chats") if archived else tr("Archived (%n)", n))
         self.archive.setVisible(n > 0)
-        if self._search.text().strip():
+        if self.search.text().strip():
             self._none.setText(tr("Nothing found. Titles and texts are searched."))
             if self.results.rows:
                 self._stack.setCurrentWidget(self.results)
-            elif self._found_for == self._search.text():  # else the database has not answered yet
+            elif self._found_for == self.search.text():  # else the database has not answered yet
                 self._stack.setCurrentWidget(self._none)
         else:
             self._none.setText(tr("Your chats are listed here. Send a message to start one."))
-            self._stack.setCurrentWidget(self._view if self._model.rowCount() else self._none)
+            self._stack.setCurrentWidget(self.view if self._model.rowCount() else self._none)
 
     @Slot(str)
     def _on_search_changed(self, text: str) -> None:
@@ -323,17 +303,13 @@ class ConversationList(QWidget):
         self._commands.search(text)
 
     @Slot()
-    def _on_search_entered(self) -> None:
-        self.results.step(1)
-
-    @Slot()
     def _on_search_left(self) -> None:
         """Down: from the field into what is below it."""
-        (self.results if self.results.isVisible() else self._view).setFocus()
+        (self.results if self.results.isVisible() else self.view).setFocus()
 
     @Slot()
     def _on_current_changed(self) -> None:
-        name = self._view.conversation
+        name = self.view.conversation
         if name and not self._silent:
             self._commands.select(name)
 
@@ -349,16 +325,15 @@ class ConversationList(QWidget):
     @Slot(QModelIndex, QPoint)
     def _on_menu_requested(self, index: QModelIndex, at: QPoint) -> None:
         if (menu := self.menu(index)) is not None:
-            menu.aboutToHide.connect(menu.deleteLater)
-            menu.aboutToHide.connect(self._view.forget_pointer)
-            menu.popup(at)
+            menu.aboutToHide.connect(self.view.forget_pointer)
+        pop_up(menu, at)
 
     @Slot()
     def _on_rename(self) -> None:
-        if self._view.currentIndex().isValid():
-            self._view.edit(self._view.currentIndex())
+        if self.view.currentIndex().isValid():
+            self.view.edit(self.view.currentIndex())
 
     @Slot()
     def _on_delete(self) -> None:
-        if name := self._view.conversation:
+        if name := self.view.conversation:
             self._commands.delete(name)

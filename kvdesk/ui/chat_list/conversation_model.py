@@ -29,9 +29,11 @@ class ConversationModel(QAbstractListModel):
     def __init__(self, commands: Commands) -> None:
         super().__init__()
         self._commands = commands
-        self._conversations: tuple[Conversation, ...] = ()
+        self.conversations: tuple[Conversation, ...] = ()
+        """All of them, those that have no row too."""
         self._rows: tuple[Row, ...] = ()
-        self._collapsed: frozenset[str] = frozenset()
+        self.collapsed: frozenset[str] = frozenset()
+        """The folders whose chats are not listed."""
         self._archived = False
         self._cells: Mapping[ConversationId, int] = {}
         self._branches: Mapping[ConversationId, tuple[int, ...]] = {}
@@ -40,28 +42,18 @@ class ConversationModel(QAbstractListModel):
     # --- what is shown ------------------------------------------------------------------------------------------------
 
     @property
-    def conversations(self) -> tuple[Conversation, ...]:
-        """All of them, those that have no row too."""
-        return self._conversations
-
-    @property
-    def collapsed(self) -> frozenset[str]:
-        """The folders whose chats are not listed."""
-        return self._collapsed
-
-    @property
     def shows_archived(self) -> bool:
         """Whether the archive is listed, else all others."""
         return self._archived
 
     def show_conversations(self, conversations: Sequence[Conversation]) -> None:
-        self._conversations = tuple(conversations)
+        self.conversations = tuple(conversations)
         self._archived = self._archived and any(known.archived for known in conversations)
         self._make_rows()
 
     def collapse(self, folder: str, collapsed: bool) -> None:
         """List the chats of a folder, or only its head."""
-        self._collapsed = self._collapsed | {folder} if collapsed else self._collapsed - {folder}
+        self.collapsed = self.collapsed | {folder} if collapsed else self.collapsed - {folder}
         self._make_rows()
 
     def show_archived(self, archived: bool) -> None:
@@ -93,7 +85,7 @@ class ConversationModel(QAbstractListModel):
         return self._index_of(("chat", name or ""))
 
     def index_of_folder(self, folder: str) -> QModelIndex:
-        """The head of a folder; an invalid index where there is none."""
+        """The head of a folder; an invalid index if it does not exist."""
         return self._index_of(("folder", folder))
 
     # --- Qt's model ---------------------------------------------------------------------------------------------------
@@ -150,7 +142,7 @@ class ConversationModel(QAbstractListModel):
     # --- inside -------------------------------------------------------------------------------------------------------
 
     def _make_rows(self) -> None:
-        rows = conversation_rows(self._conversations, self._collapsed, archived=self._archived)
+        rows = conversation_rows(self.conversations, self.collapsed, archived=self._archived)
         if [row.key for row in rows] == [row.key for row in self._rows]:
             self._rows = rows
             self._redraw()

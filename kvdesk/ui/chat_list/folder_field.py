@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QPushButton, QWidget
+from PySide6.QtWidgets import QFrame, QLineEdit, QWidget
 
 from kvdesk.chat import ConversationId
 from kvdesk.session import Commands
 from kvdesk.translation import tr
 from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.controls import label
+from kvdesk.ui.widgets.controls import label, push_button
 from kvdesk.ui.widgets.input_method import composes
 
 _LONGEST = 60  # characters of a name
@@ -34,17 +34,10 @@ class FolderField(QFrame):
         self.edit.setAccessibleName(tr("Name of the new folder"))
         self.edit.returnPressed.connect(self._on_named)
         composes(self.edit)
-        move, cancel = QPushButton(tr("Move")), QPushButton(tr("Cancel"))
-        move.clicked.connect(self._on_named)
-        cancel.clicked.connect(self.leave)
-        cancel.setToolTip(tr("Cancel (Esc)"))
-        row = QHBoxLayout()
-        row.setSpacing(4)
-        for button in (move, cancel):
-            button.setProperty("scale", "small")
-            row.addWidget(button)
-        row.addStretch(1)
-        boxes.column(what, self.edit, row, on=self, margins=(8, 8, 8, 8), spacing=8)
+        move = push_button(tr("Move"), scale="small", clicked=self._on_named)
+        cancel = push_button(tr("Cancel"), scale="small", tip=tr("Cancel (Esc)"), clicked=self.leave)
+        row = boxes.row(move, cancel, boxes.Stretch(1), spacing=4)
+        boxes.column(what, self.edit, row, on=self, margins=8, spacing=8)
         self.hide()
 
     def ask(self, conversation: ConversationId, title: str) -> None:

@@ -13,7 +13,7 @@ from kvdesk.ui.widgets.theme import Theme
 
 
 class ImportDialog(Dialog):
-    """Passive: shows what its methods are told."""
+    """Passive: shows what its methods get."""
 
     confirmed = Signal(bool)
     """Import them; True: also those that are here already, as copies."""

@@ -12,7 +12,7 @@ from kvdesk.attachments.encodings import CODECS
 from kvdesk.chat import Attachment
 from kvdesk.translation import tr
 from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.controls import Choice, ElidedLabel, IconButton, set_tone
+from kvdesk.ui.widgets.controls import Choice, ElidedLabel, IconButton, link_button
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.attachment_facts import attachment_facts
 
@@ -32,7 +32,7 @@ class AttachmentList(QScrollArea):
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self._theme = theme
-        self._attachments: tuple[Attachment, ...] = ()
+        self.attachments: tuple[Attachment, ...] = ()
         self._reading: dict[int, str] = {}
         self._key: object = None
         self._rows: list[QWidget] = []
@@ -46,10 +46,6 @@ class AttachmentList(QScrollArea):
         self._column = boxes.column(on=holder, margins=0, spacing=0)
         self.setWidget(holder)
         self.hide()
-
-    @property
-    def attachments(self) -> tuple[Attachment, ...]:
-        return self._attachments
 
     @property
     def cost_texts(self) -> list[str]:
@@ -79,11 +75,8 @@ class AttachmentList(QScrollArea):
         key = (tuple(attachments), dict(reading), tuple(shortened), tuple(encodings), can_change)
         if key == self._key:
             return
-        self._key, self._attachments, self._reading = key, tuple(attachments), dict(reading)
-        for row in self._rows:
-            self._column.removeWidget(row)
-            row.hide()
-            row.deleteLater()
+        self._key, self.attachments, self._reading = key, tuple(attachments), dict(reading)
+        boxes.drop(self._column, *self._rows)
         self._costs = []
         self._rows = [
             self._row(i, attachment, is_short, encoding, can_change)
@@ -98,7 +91,7 @@ class AttachmentList(QScrollArea):
 
     def show_costs(self, n_tokens: Sequence[int], ms_per_token: float | None) -> None:
         """Tokens of each, () where nobody has counted them, and what one takes to be read."""
-        for i, (attachment, cost) in enumerate(zip(self._attachments, self._costs, strict=True)):
+        for i, (attachment, cost) in enumerate(zip(self.attachments, self._costs, strict=True)):
             n = n_tokens[i] if i < len(n_tokens) else attachment.n_tokens
             seconds = n * ms_per_token / 1e3 if n and ms_per_token else None
             cost.setText(attachment_facts(attachment, n, seconds))
@@ -106,10 +99,8 @@ class AttachmentList(QScrollArea):
     def _row(self, index: int, attachment: Attachment, is_short: bool, encoding: str, can_change: bool) -> QWidget:
         name = attachment.name
         row, layout = self._line(name)
-        cost = ElidedLabel()
+        cost = ElidedLabel(tone="secondary", scale="small")
         cost.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        cost.setProperty("scale", "small")
-        set_tone(cost, "secondary")
         self._costs.append(cost)
         layout.addWidget(cost, 3)
         if not can_change:
@@ -117,16 +108,15 @@ class AttachmentList(QScrollArea):
         if encoding:
             layout.addWidget(self._choice(index, name, encoding))
         if is_short:
-            whole = self._link(tr("All of it"), tr("Attach all of {name} again").format(name=name))
-            whole.clicked.connect(lambda: self.whole_clicked.emit(index))
+            tip = tr("Attach all of {name} again").format(name=name)
+            whole = link_button(tr("All of it"), name=tip, tip=tip, clicked=lambda: self.whole_clicked.emit(index))
             layout.addWidget(whole)
         if attachment.kind == "pasted":
-            as_text = self._link(tr("As text"), tr("Put {name} into the message box as text").format(name=name))
-            as_text.clicked.connect(lambda: self.as_text_clicked.emit(index))
+            tip = tr("Put {name} into the message box as text").format(name=name)
+            as_text = link_button(tr("As text"), name=tip, tip=tip, clicked=lambda: self.as_text_clicked.emit(index))
             layout.addWidget(as_text)
-        remove = IconButton(self._theme, "close", tr("Remove {name}").format(name=name))
-        remove.clicked.connect(lambda: self.removed.emit(index))
-        layout.addWidget(remove)
+        name = tr("Remove {name}").format(name=name)
+        layout.addWidget(IconButton(self._theme, "close", name, clicked=lambda: self.removed.emit(index)))
         return row
 
     def _choice(self, index: int, name: str, encoding: str) -> Choice:
@@ -145,26 +135,13 @@ class AttachmentList(QScrollArea):
 
     def _reading_row(self, number: int, name: str) -> QWidget:
         row, layout = self._line(tr("Reading {name}…").format(name=name))
-        cancel = IconButton(self._theme, "close", tr("Stop reading {name}").format(name=name))
-        cancel.clicked.connect(lambda: self.cancelled.emit(number))
-        layout.addWidget(cancel)
+        name = tr("Stop reading {name}").format(name=name)
+        layout.addWidget(IconButton(self._theme, "close", name, clicked=lambda: self.cancelled.emit(number)))
         return row
 
     def _line(self, text: str) -> tuple[QWidget, QHBoxLayout]:
         row = QWidget()
         row.setFixedHeight(self._theme.px(_ROW_PX))
-        layout = boxes.row(on=row, margins=0, spacing=8)
         icon = QLabel()
         icon.setPixmap(self._theme.icon("file", self._theme.colours.secondary).pixmap(16, 16))
-        layout.addWidget(icon)
-        layout.addWidget(ElidedLabel(text), 2)
-        return row, layout
-
-    def _link(self, text: str, name: str) -> QToolButton:
-        link = QToolButton()
-        link.setText(text)
-        link.setAccessibleName(name)
-        link.setToolTip(name)
-        link.setProperty("link", "true")
-        link.setProperty("scale", "small")
-        return link
+        return row, boxes.row(icon, (ElidedLabel(text), 2), on=row, margins=0, spacing=8)

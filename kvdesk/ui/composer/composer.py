@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QWidget
 
 from kvdesk.chat import Attachment, attachment_as_read
 from kvdesk.protocol.chat import ContextUse, TurnPreview
@@ -16,7 +16,7 @@ from kvdesk.ui.composer.context_meter import ContextMeter
 from kvdesk.ui.messages.message_edit import MessageEdit
 from kvdesk.ui.messages.room_help import RoomHelp, room_words, select_excess
 from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, set_tone
+from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, restyle, set_tone
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.viewmodel.context_parts import DraftEstimate, parts_of_preview
 
@@ -31,64 +31,53 @@ class Composer(QFrame):
     sent = Signal(str)
     text_changed = Signal()
     counted = Signal(tuple)  # before it is sent: tokens of each attachment, where they are known
-    shorten_clicked = Signal(int)  # so many characters of what is attached, as the model reads it, fit
+    shorten_clicked = Signal(int)  # characters of what is attached, as the model reads it, that fit
 
     def __init__(self, kit: Kit) -> None:
         super().__init__()
         theme = kit.theme
         self._kit = kit
         self.setProperty("card", "composer")
-        self._running = False
+        self.is_running = False
         self._last_text = ""
-        self._blocked = self._loading = ""
+        self.blocked = ""
+        """Why nothing can be sent; "" if it can."""
+        self._loading = ""
         self._attachments: tuple[Attachment, ...] = ()
         self._attached_chars: tuple[int, ...] = ()
         self._can_attach = False
         self._use: ContextUse | None = None
         self._estimate = DraftEstimate()
-        self._edit = MessageEdit()
-        self._edit.submitted.connect(self.submit)
-        self._edit.focused.connect(self.set_focused)
-        self._edit.setAccessibleName(tr("Message"))
-        self._edit.setPlaceholderText(tr("Type a message"))
-        theme.give_font(self._edit, "text")
-        self._edit.textChanged.connect(self._on_text_changed)
+        self.edit = MessageEdit()
+        self.edit.submitted.connect(self.submit)
+        self.edit.focused.connect(self.set_focused)
+        self.edit.setAccessibleName(tr("Message"))
+        self.edit.setPlaceholderText(tr("Type a message"))
+        theme.give_font(self.edit, "text")
+        self.edit.textChanged.connect(self._on_text_changed)
         self._preview: TurnPreview | None = None
         self._pause = QTimer(self, singleShot=True, interval=PAUSE_MS)
         self._pause.timeout.connect(self._on_pause)
-        self._hint = ElidedLabel(n_lines=2)  # no higher than the button beside it
-        self._hint.setProperty("tone", "secondary")
-        self._hint.setProperty("scale", "small")
-        self._send = IconButton(theme, "send", tr("Send"), tr("Send (Enter)"), ink="accent_text")
+        self._hint = ElidedLabel(n_lines=2, tone="secondary", scale="small")  # no higher than the button beside it
+        self._send = IconButton(
+            theme, "send", tr("Send"), tr("Send (Enter)"), "accent_text", clicked=self._on_send_clicked
+        )
         self._send.setProperty("send", True)
-        self._send.clicked.connect(self._on_send_clicked)
         tip = tr("Attach text, code, PDF, DOCX or RTF files (Ctrl+Shift+A); dropping and pasting them works too")
-        self._attach = IconButton(theme, "attach", tr("Attach files"), tip)
-        self._attach.clicked.connect(kit.act("chat.attach"))
+        self._attach = IconButton(theme, "attach", tr("Attach files"), tip, clicked=kit.act("chat.attach"))
         self.attachments = AttachmentList(theme)
         self.meter = ContextMeter(theme)
         row = boxes.row((self._hint, 1), self._send, margins=0, spacing=4)
-        column = boxes.column(on=self, margins=(12, 8, 8, 8), spacing=4)
-        self._help = RoomHelp(kit, self._shorten)
-        column.addWidget(self.attachments)
-        field = boxes.row((self._attach, 0, Qt.AlignmentFlag.AlignBottom), (self._edit, 1), spacing=4)
-        column.addLayout(field)
-        column.addWidget(self._help)
-        column.addWidget(self.meter)
-        column.addLayout(row)
+        self.help = RoomHelp(kit, self._shorten)
+        """The links under a text that is too long; hidden otherwise."""
+        field = boxes.row((self._attach, 0, Qt.AlignmentFlag.AlignBottom), (self.edit, 1), spacing=4)
+        parts = self.attachments, field, self.help, self.meter, row
+        boxes.column(*parts, on=self, margins=(12, 8, 8, 8), spacing=4)
         self._show_state()
 
     @property
     def text(self) -> str:
-        return self._edit.toPlainText()
-
-    @property
-    def edit(self) -> MessageEdit:
-        return self._edit
-
-    @property
-    def is_running(self) -> bool:
-        return self._running
+        return self.edit.toPlainText()
 
     @property
     def is_loading(self) -> bool:
@@ -96,23 +85,18 @@ class Composer(QFrame):
         return bool(self._loading)
 
     @property
-    def blocked(self) -> str:
-        """Why nothing can be sent; "" where it can."""
-        return self._blocked
-
-    @property
     def hint_text(self) -> str:
         return self._hint.full_text
 
     def set_text(self, text: str) -> None:
-        self._edit.wrap_for(text)
-        self._edit.setPlainText(text)
-        self._edit.moveCursor(self._edit.textCursor().MoveOperation.End)
+        self.edit.wrap_for(text)
+        self.edit.setPlainText(text)
+        self.edit.moveCursor(self.edit.textCursor().MoveOperation.End)
 
     def insert_text(self, text: str) -> None:
         """Where the cursor is, in the place of what is selected."""
-        self._edit.wrap_for(text)
-        self._edit.insertPlainText(text)
+        self.edit.wrap_for(text)
+        self.edit.insertPlainText(text)
 
     def show_attachments(
         self,
@@ -144,7 +128,7 @@ class Composer(QFrame):
 
     def set_running(self, running: bool) -> None:
         """An answer is being written: the button stops it."""
-        self._running = running
+        self.is_running = running
         self._show_state()
 
     def set_loading(self, name: str) -> None:
@@ -154,13 +138,8 @@ class Composer(QFrame):
 
     def set_blocked(self, reason: str) -> None:
         """Why nothing can be sent now; empty when it can. Typing is always possible."""
-        self._blocked = reason
+        self.blocked = reason
         self._show_state()
-
-    @property
-    def help(self) -> RoomHelp:
-        """The links under a text that is too long; hidden otherwise."""
-        return self._help
 
     @property
     def is_too_long(self) -> bool:
@@ -195,11 +174,11 @@ class Composer(QFrame):
         """Select what is too much of the text, so that it can be seen, and deleted."""
         if self._preview is None:
             return
-        select_excess(self._edit, self._preview.n_fitting)
+        select_excess(self.edit, self._preview.n_fitting)
         self.focus_edit()
 
     def focus_edit(self) -> None:
-        self._edit.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self.edit.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
     def submit(self) -> None:
         """Send what is typed, if that is possible; whoever hears of it queues it while an answer is written."""
@@ -207,7 +186,7 @@ class Composer(QFrame):
         if self._has_draft and not self._why_not():
             if preview is not None and preview.n_attached:
                 self.counted.emit(preview.n_attached)
-            self._edit.clear()
+            self.edit.clear()
             self.sent.emit(text)
 
     @property
@@ -222,26 +201,24 @@ class Composer(QFrame):
 
     def _why_not(self) -> str:
         """Why what is typed cannot be sent or queued, "" where it can."""
-        if self._blocked:
-            return self._blocked
+        if self.blocked:
+            return self.blocked
         return room_words(self._preview)[0] if self._preview is not None and self.is_too_long else ""
 
     @Slot(bool)
     def set_focused(self, focused: bool) -> None:
-        self.setProperty("focused", focused)
-        self.style().unpolish(self)
-        self.style().polish(self)
+        restyle(self, "focused", focused)
 
     @Slot()
     def _on_send_clicked(self) -> None:
-        if self._running:
+        if self.is_running:
             self._kit.actions.run("chat.stop")
         else:
             self.submit()
 
     @Slot()
     def _on_text_changed(self) -> None:
-        self._edit.fit()
+        self.edit.fit()
         if (text := self.text) != self._last_text:  # Qt also tells of what an input method composes
             self._last_text = text
             self.text_changed.emit()
@@ -260,18 +237,18 @@ class Composer(QFrame):
     @Slot()
     def _on_pause(self) -> None:
         selected = self._kit.store.selected
-        if self._has_draft and not self._running and selected is not None:
+        if self._has_draft and not self.is_running and selected is not None:
             self._kit.commands.preview(selected, self.text)
 
     def _show_state(self) -> None:
-        self._send.set_icon_name("stop" if self._running else "send")
-        self._send.setAccessibleName(tr("Stop") if self._running else tr("Send"))
-        self._send.setToolTip(tr("Stop (Esc)") if self._running else tr("Send (Enter)"))
+        self._send.set_icon_name("stop" if self.is_running else "send")
+        self._send.setAccessibleName(tr("Stop") if self.is_running else tr("Send"))
+        self._send.setToolTip(tr("Stop (Esc)") if self.is_running else tr("Send (Enter)"))
         self._show_help()
         self._show_costs()
         self._show_meter()
         self._attach.setEnabled(self._can_attach)
-        self._send.setEnabled(self._running or (self._has_draft and not self._why_not()))
+        self._send.setEnabled(self.is_running or (self._has_draft and not self._why_not()))
         words, tone = self._words()
         self._hint.setText(words)
         set_tone(self._hint, tone)
@@ -279,11 +256,11 @@ class Composer(QFrame):
     def _show_help(self) -> None:
         """What helps where the draft is too long: with attachments those are shortened, else the text."""
         preview = self._preview
-        self._help.setVisible(preview is not None and bool(preview.refused) and not self._running)
+        self.help.setVisible(preview is not None and bool(preview.refused) and not self.is_running)
         if preview is not None and preview.attached_chars:
-            self._help.offer_first_part(bool(preview.n_attached_fitting) and self._can_attach)
+            self.help.offer_first_part(bool(preview.n_attached_fitting) and self._can_attach)
         else:
-            self._help.offer_selection()
+            self.help.offer_selection()
 
     def _show_costs(self) -> None:
         """Beside each attachment: its tokens, and how long they take to be read."""
@@ -295,7 +272,7 @@ class Composer(QFrame):
         self.attachments.show_costs(preview.n_attached, per_token)
 
     def _show_meter(self) -> None:
-        if self._preview is not None and self._preview.n_draft and not self._running:
+        if self._preview is not None and self._preview.n_draft and not self.is_running:
             self.meter.show_parts(parts_of_preview(self._preview))
         elif self._use is not None:
             n_typed = len(self.text) if self.text.strip() else 0
@@ -305,9 +282,9 @@ class Composer(QFrame):
 
     def _words(self) -> tuple[str, str]:
         """The line under the text, and its tone."""
-        if self._blocked:
-            return self._blocked, "secondary"
-        if self._running:
+        if self.blocked:
+            return self.blocked, "secondary"
+        if self.is_running:
             stops = tr("Enter queues it  ·  Esc stops the answer") if self._has_draft else tr("Esc stops the answer")
             return stops, "secondary"
         if self._loading:
@@ -320,10 +297,6 @@ class Composer(QFrame):
 def centred(widget: QWidget, width: int) -> QWidget:
     """The widget in the middle of a row, at most `width` wide."""
     holder = QWidget()
-    row = QHBoxLayout(holder)
-    row.setContentsMargins(24, 8, 24, 16)
     widget.setMaximumWidth(width)
-    row.addStretch(1)
-    row.addWidget(widget, 100)
-    row.addStretch(1)
+    boxes.row(boxes.Stretch(1), (widget, 100), boxes.Stretch(1), on=holder, margins=(24, 8, 24, 16))
     return holder

@@ -41,7 +41,7 @@ class ContextMeter(QWidget):
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self._theme = theme
-        self._parts: ContextParts | None = None
+        self.parts: ContextParts | None = None
         self.bar = _Bar(theme)
         self.bar.toggled.connect(self._show_legend)
         self._number = NumberLabel(scale="small")
@@ -54,10 +54,6 @@ class ContextMeter(QWidget):
         self.hide()
 
     @property
-    def parts(self) -> ContextParts | None:
-        return self._parts
-
-    @property
     def number_text(self) -> str:
         return self._number.text()
 
@@ -68,9 +64,9 @@ class ContextMeter(QWidget):
 
     def show_parts(self, parts: ContextParts | None) -> None:
         """None, or a context of unknown size: nothing is shown."""
-        if parts == self._parts:
+        if parts == self.parts:
             return
-        self._parts = parts
+        self.parts = parts
         self.setVisible(parts is not None and parts.n_ctx > 0)
         if parts is None or not parts.n_ctx:
             return
@@ -89,7 +85,7 @@ class ContextMeter(QWidget):
 
     @Slot()
     def _show_legend(self) -> None:
-        parts = self._parts
+        parts = self.parts
         if parts is None or not self.bar.isChecked():
             self._legend.hide()
             return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from PySide6.QtCore import Qt, Signal, Slot
@@ -12,7 +12,7 @@ from kvdesk.chat import ConversationId, QueuedMessage
 from kvdesk.conversations.changes import SENT_BY_THEMSELVES, QueueState
 from kvdesk.translation import marked, tr
 from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.controls import ElidedLabel, IconButton
+from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, link_button
 from kvdesk.ui.widgets.kit import Kit
 
 _MOST_ROWS: Final = 3  # more are scrolled
@@ -44,16 +44,11 @@ class QueueView(QFrame):
         self._moved: tuple[int, int] | None = None  # where the message that was moved stands, and which button did it
         self._widgets: list[QWidget] = []
         self._state = ElidedLabel(tone="secondary", scale="small")
-        self.send_button = QToolButton()
-        self.send_button.setText(tr("Send now"))
-        self.send_button.setProperty("link", "true")
-        self.send_button.setProperty("scale", "small")
-        self.send_button.clicked.connect(lambda: kit.commands.release_queue(self._conversation))
+        self.send_button = link_button(tr("Send now"), clicked=lambda: kit.commands.release_queue(self._conversation))
         head = boxes.row((self._state, 1), self.send_button, spacing=8)
-        self._rows = boxes.column(margins=0, spacing=0)
         holder = QWidget()
         holder.setObjectName("column")
-        holder.setLayout(self._rows)
+        self._rows = boxes.column(on=holder, margins=0, spacing=0)
         self._scroll = QScrollArea()
         self._scroll.setWidgetResizable(True)
         self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -97,10 +92,7 @@ class QueueView(QFrame):
         self.setVisible(bool(self._messages))
 
     def _rebuild(self) -> None:
-        for row in self._widgets:
-            self._rows.removeWidget(row)
-            row.hide()
-            row.deleteLater()
+        boxes.drop(self._rows, *self._widgets)
         self._widgets = [self._row(i, message) for i, message in enumerate(self._messages)]
         for row in self._widgets:
             self._rows.addWidget(row)
@@ -117,21 +109,19 @@ class QueueView(QFrame):
         row.setFixedHeight(self._theme.px(_ROW_PX))
         names = "  ·  ".join(attachment.name for attachment in message.attachments)
         line = ElidedLabel("  ·  ".join(part for part in (" ".join(text.split()), names) if part))
-        up = IconButton(self._theme, "chevron-up", tr("Send this queued message earlier"))
-        down = IconButton(self._theme, "chevron-down", tr("Send this queued message later"))
+
+        def button(icon: str, name: str, clicked: Callable[[], object], tip: str = "") -> IconButton:
+            return IconButton(self._theme, icon, name, tip, clicked=clicked)
+
+        earlier, later = tr("Send this queued message earlier"), tr("Send this queued message later")
+        up = button("chevron-up", earlier, lambda: self._on_moved(index, text, -1))
+        down = button("chevron-down", later, lambda: self._on_moved(index, text, 1))
         up.setEnabled(index > 0)
         down.setEnabled(index + 1 < len(self._messages))
-        up.clicked.connect(lambda: self._on_moved(index, text, -1))
-        down.clicked.connect(lambda: self._on_moved(index, text, 1))
-        tip = tr("Puts it back into the message box")
-        edit = IconButton(self._theme, "edit", tr("Edit this queued message"), tip)
-        tip = tr("Cancel it: it is not sent")
-        cancel = IconButton(self._theme, "close", tr("Cancel this queued message"), tip)
-        edit.clicked.connect(lambda: self.edit_clicked.emit(index, text))
-        cancel.clicked.connect(lambda: self._on_cancelled(index, text))
-        layout = boxes.row((line, 1), on=row, margins=0, spacing=0)
-        for button in (up, down, edit, cancel):
-            layout.addWidget(button)
+        back, never = tr("Puts it back into the message box"), tr("Cancel it: it is not sent")
+        edit = button("edit", tr("Edit this queued message"), lambda: self.edit_clicked.emit(index, text), back)
+        cancel = button("close", tr("Cancel this queued message"), lambda: self._on_cancelled(index, text), never)
+        boxes.row((line, 1), up, down, edit, cancel, on=row, margins=0, spacing=0)
         return row
 
     def _on_moved(self, index: int, text: str, by: int) -> None:

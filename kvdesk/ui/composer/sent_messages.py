@@ -1,4 +1,4 @@
-"""Up and Down in an empty message box: what was sent before comes back."""
+"""Up and Down in an empty message box restore what was sent before."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ class GraphStack(QWidget):
         self._left: list[Graph] = []  # that are still to be drawn
         self._next = QTimer(self, interval=_NEXT_MS)
         self._next.timeout.connect(self._draw_next)
-        self._note = ""
+        self.note = ""
         column = boxes.column(on=self, margins=0, spacing=0)
         self.graphs = [Graph(theme, plot, self.axis) for plot in plots]
         for graph in self.graphs:
@@ -121,12 +121,7 @@ class GraphStack(QWidget):
         self.setAccessibleName(tr("Graphs over time"))
         self._timer = QTimer(self)
         self._timer.timeout.connect(self.draw_due)
-        theme.changed.connect(self._on_look_changed)
-        self._on_look_changed()
-
-    @property
-    def note(self) -> str:
-        return self._note
+        theme.follow(self._on_look_changed)
 
     def draw(self) -> None:
         """Draw every graph at once, even when hidden: when the axis is moved, and for pictures."""
@@ -231,8 +226,8 @@ class GraphStack(QWidget):
         for graph in self.graphs:
             graph.show_at(self._at, start)
         note = self._note_text(start)
-        if note != self._note:
-            self._note = note
+        if note != self.note:
+            self.note = note
             self.setAccessibleDescription(note)
             self.read.emit(note)
 

@@ -22,7 +22,7 @@ from kvdesk.ui.graphs.span_graph import SpanGraph
 from kvdesk.ui.graphs.time_graph import TimePlot
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.choose_file import ask_where_to_save
-from kvdesk.ui.widgets.controls import ElidedLabel, label, push_button, set_tone
+from kvdesk.ui.widgets.controls import ElidedLabel, label, push_button, set_tone, tab_button
 from kvdesk.ui.widgets.scroll_column import ScrollColumn
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.measurements import Measurements
@@ -54,7 +54,6 @@ class GraphsPage(QWidget):
         self._note = ElidedLabel(self.stack.note, tone="secondary", scale="small")
         self.stack.read.connect(self._show_note)
         self._content = QWidget()
-        self._content.setObjectName("column")
         boxes.column(
             (self.stack, 7),
             (self.spans, 1),
@@ -63,14 +62,10 @@ class GraphsPage(QWidget):
             margins=(0, 0, 12, 0),
             spacing=8,
         )
-        scroll = ScrollColumn()
-        scroll.setAccessibleName(tr("Every graph"))
+        scroll = ScrollColumn(self._content, tr("Every graph"))
         scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        scroll.setWidget(self._content)
-        column = boxes.column(self._make_tools(), on=self, margins=0, spacing=4)
         line = boxes.row(self._note, margins=(0, 0, 12, 0))
-        column.addLayout(line)
-        column.addWidget(scroll, 1)
+        boxes.column(self._make_tools(), line, (scroll, 1), on=self, margins=0, spacing=4)
         self._on_moved()
 
     @property
@@ -97,23 +92,17 @@ class GraphsPage(QWidget):
         write()
 
     def _make_tools(self) -> QHBoxLayout:
-        row = boxes.row(margins=(0, 0, 12, 0), spacing=4)
         self.window_buttons = QButtonGroup(self)
         for i, (name, seconds) in enumerate(_WINDOWS):
             what = tr("Show everything") if seconds is None else tr("Show the last {time}").format(time=tr(name))
-            button = _tool(tr(name), what, what)
-            self.window_buttons.addButton(button, i)
-            row.addWidget(button)
-        self.window_buttons.idClicked.connect(self._on_window)
+            self.window_buttons.addButton(_tool(tr(name), what, what), i)
+        self.window_buttons.idClicked.connect(lambda index: self.stack.follow(_WINDOWS[index][1]))
         self.follow_button = _tool(
             tr("Follow"),
             tr("Follow the newest reading"),
             tr("Keep the newest reading in sight (End)") + "\n" + tr(_KEYS),
         )
-        self.follow_button.clicked.connect(self._on_follow)
-        row.addSpacing(8)
-        row.addWidget(self.follow_button)
-        row.addStretch(1)
+        self.follow_button.clicked.connect(self.stack.set_following)
         self._export = push_button(
             tr("Export"),
             scale="small",
@@ -129,16 +118,16 @@ class GraphsPage(QWidget):
             menu.addAction(what).setData(kind)
         menu.triggered.connect(lambda action: self._ask(str(action.data())))
         self._export.setMenu(menu)
-        row.addWidget(self._export)
-        return row
-
-    @Slot(int)
-    def _on_window(self, index: int) -> None:
-        self.stack.follow(_WINDOWS[index][1])
-
-    @Slot(bool)
-    def _on_follow(self, following: bool) -> None:
-        self.stack.set_following(following)
+        windows = boxes.row(*self.window_buttons.buttons(), spacing=4)
+        return boxes.row(
+            windows,
+            boxes.Gap(8),
+            self.follow_button,
+            boxes.Stretch(1),
+            self._export,
+            margins=(0, 0, 12, 0),
+            spacing=4,
+        )
 
     @Slot()
     def _on_moved(self) -> None:
@@ -172,13 +161,8 @@ class GraphsPage(QWidget):
 
 
 def _tool(text: str, name: str, tip: str) -> QToolButton:
-    button = QToolButton()
-    button.setText(text)
-    button.setCheckable(True)
-    button.setProperty("tab", True)
+    button = tab_button(text, name=name, tip=tip)
     button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-    button.setAccessibleName(name)
-    button.setToolTip(tip)
     return button
 
 

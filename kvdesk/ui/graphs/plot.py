@@ -18,7 +18,7 @@ AS_PATHS: Final = {"useCache": False}
 
 
 class Plot(pg.PlotWidget):  # type: ignore[misc]
-    """A plot that leaves keys and the plain wheel to what it stands in.
+    """A plot that leaves keys and the plain wheel to its parent.
 
     Signals: Ctrl and the wheel, Shift and the wheel or a sideways wheel, a drag. `x` in axis units.
     """
@@ -62,7 +62,7 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
     def set_top(self, highest: float, *, known: bool, top: float | None = None) -> float:
         """The vertical axis goes from 0 to an even number; its ticks are empty while nothing is known."""
         scale = Scale.of(highest, self.inside.height(), top)
-        if (scale, known) != self._scale:  # pyqtgraph would draw the axis anew
+        if (scale, known) != self._scale:  # pyqtgraph would draw the axis again
             self._scale = scale, known
             self.setYRange(0, scale.end, padding=0)
             self.getAxis("left").setTicks([list(scale.ticks) if known else []])

@@ -31,7 +31,8 @@ class SpanGraph(QWidget):
         super().__init__()
         self._theme, self._measured = theme, measured
         self._drawn = -1
-        self._medians: tuple[FloatArray, FloatArray] = (np.zeros(0), np.zeros(0))
+        self.medians: tuple[FloatArray, FloatArray] = (np.zeros(0), np.zeros(0))
+        """n_kv, rising, and the median time of a token at each, in ms."""
         self._at: float | None = None
         ink = palette.BLUE
         spec = GraphSpec("ms", (Curve(marked("time per token, median at n_kv"), Series(), ink),))
@@ -48,32 +49,26 @@ class SpanGraph(QWidget):
         self._timer.setInterval(2 * INTERVAL_MS)
         self._timer.timeout.connect(self._on_timer)
         self._timer.start()
-        theme.changed.connect(self._on_look_changed)
-        self._on_look_changed()
-
-    @property
-    def medians(self) -> tuple[FloatArray, FloatArray]:
-        """n_kv, rising, and the median time of a token at each, in ms."""
-        return self._medians
+        theme.follow(self._on_look_changed)
 
     def draw(self) -> None:
         """Now, even when hidden."""
         self._drawn = self._measured.revision
         spans, ms = self._measured.token_n_kv.values, self._measured.token_ms.values
-        self._medians = medians(spans, ms)
+        self.medians = medians(spans, ms)
         known = spans.size > 0
         high = float(np.percentile(ms, 98)) if known else 0.0  # a few slow tokens would flatten all the others
         most = round_up(max(float(spans.max(initial=0.0)), 512.0))
-        self.plot.set_top(max(high, float(self._medians[1].max(initial=0.0))) * 1.1, known=known)
+        self.plot.set_top(max(high, float(self.medians[1].max(initial=0.0))) * 1.1, known=known)
         self.plot.setXRange(0, most * 1.06, padding=0)
         ticks = [(most * i / 4, f"{most * i / 4:,.0f}") for i in range(5)] if known else []
         self.plot.getAxis("bottom").setTicks([ticks])
         self.dots.setData(spans[-_MOST_POINTS:], ms[-_MOST_POINTS:])
-        self.line.setData(*self._medians)
+        self.line.setData(*self.medians)
         self._read_out()
 
     def _read_out(self) -> None:
-        spans, ms = self._medians
+        spans, ms = self.medians
         if not spans.size:
             self.captions.show_values([None])
             return

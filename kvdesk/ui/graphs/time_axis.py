@@ -18,7 +18,7 @@ class TimeAxis:
     """Seconds since the first reading, without the pauses that are folded away (`fold`). Following: the newest is at
     the right; else it stands where it was put.
 
-    It follows in even steps of about a twentieth of its width: between two steps only curves have to be drawn anew.
+    It follows in even steps of about a twentieth of its width: between two steps only curves are drawn again.
 
     window_s   width while following, None for everything there is
     latest_s   the newest reading
@@ -50,7 +50,7 @@ class TimeAxis:
         self.following = True
 
     def set_range(self, begin: float, end: float) -> None:
-        """Stand still at these seconds, as far as there is anything."""
+        """Stop at these seconds, as far as there is anything."""
         latest_s = max(self.latest_s, _LEAST_FOLLOWED_S)
         width = min(max(end - begin, LEAST_S), latest_s * 1.2)
         begin = min(max(begin, -0.1 * width), latest_s - 0.2 * width)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QToolButton, QWidget
+from PySide6.QtWidgets import QWidget
 
 from kvdesk.translation import tr
 from kvdesk.ui.graphs.graph_stack import GraphStack
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.collapsible import Collapsible
-from kvdesk.ui.widgets.controls import ElidedLabel
+from kvdesk.ui.widgets.controls import ElidedLabel, link_button
 from kvdesk.ui.widgets.kit import Kit
 
 
@@ -23,13 +23,9 @@ class Trends(QWidget):
         self._theme, self._measured = kit.theme, kit.store.measured
         self.stack: GraphStack | None = None  # made when it is unfolded: pyqtgraph takes 0.4 s to import
         self._note = ElidedLabel("", tone="secondary", scale="small")
-        less = QToolButton()
-        less.setText(tr("Show less"))
-        less.setToolTip(tr("Only the cell map and four numbers (Ctrl+Shift+I)"))
-        less.setProperty("link", "true")
-        less.setProperty("scale", "small")
+        tip = tr("Only the cell map and four numbers (Ctrl+Shift+I)")
+        less = link_button(tr("Show less"), tip=tip, clicked=kit.act("view.instruments"))
         less.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        less.clicked.connect(kit.act("view.instruments"))
         body = QWidget()
         self._rows = boxes.column(self._note, on=body, margins=(0, 4, 0, 0), spacing=0)
         self.fold = Collapsible(self._theme, tr("Last two minutes"), body, less)

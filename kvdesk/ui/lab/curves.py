@@ -36,7 +36,7 @@ class CurvePlot(QWidget):
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self._theme = theme
-        self._shown = values.Plot("", "", "", ())
+        self.shown = values.Plot("", "", "", ())
         self._order: list[str] = []
         self._title = label("", weight="strong")
         self._unit = label("", tone="secondary", scale="small")
@@ -54,17 +54,13 @@ class CurvePlot(QWidget):
         theme.changed.connect(self._draw)
 
     @property
-    def shown(self) -> values.Plot:
-        return self._shown
-
-    @property
     def names(self) -> str:
         """The names of the curves, in rich text."""
         return self._names.text()
 
     def show_plot(self, plot: values.Plot, names: Sequence[str] = ()) -> None:
         """`names`: of the series of all plots that belong together, so that one has the same colour in each."""
-        self._shown, self._order = plot, list(dict.fromkeys((*names, *(series.name for series in plot.series))))
+        self.shown, self._order = plot, list(dict.fromkeys((*names, *(series.name for series in plot.series))))
         self._title.setText(plot.title)
         self._unit.setText(plot.y_label)
         self._below.setText(plot.x_label)
@@ -75,7 +71,7 @@ class CurvePlot(QWidget):
 
     @Slot()
     def _draw(self) -> None:
-        plot, item = self._shown, self.plot.getPlotItem()
+        plot, item = self.shown, self.plot.getPlotItem()
         item.clear()
         self.plot.set_colours()
         names = []
@@ -95,7 +91,7 @@ class CurvePlot(QWidget):
 
     def _add(self, series: values.Series, colour: str, symbol: str) -> None:
         place = self._place
-        points = [p for p in series.points if not self._shown.log or (p.x > 0 and p.y > 0)]
+        points = [p for p in series.points if not self.shown.log or (p.x > 0 and p.y > 0)]
         x, y = [place(p.x) for p in points], [place(p.y) for p in points]
         pen, brush = pg.mkPen(colour, width=2), pg.mkBrush(colour)
         self.plot.getPlotItem().plot(
@@ -113,9 +109,9 @@ class CurvePlot(QWidget):
             )
 
     def _set_axes(self) -> None:
-        points = [p for series in self._shown.series for p in series.points if self._can(p.x) and self._can(p.y)]
+        points = [p for series in self.shown.series for p in series.points if self._can(p.x) and self._can(p.y)]
         heights = [e for p in points for e in (p.y, p.low, p.high) if e is not None and self._can(e)]
-        log = self._shown.log
+        log = self.shown.log
         for side, numbers, base in (("bottom", [p.x for p in points], []), ("left", heights, [] if log else [0.0])):
             axis = self.plot.getAxis(side)
             if not numbers:
@@ -124,11 +120,11 @@ class CurvePlot(QWidget):
             low, high = min(numbers + base), max(numbers + base)
             first, last = self._place(low), self._place(high)
             room = (last - first) * _ROOM or (0.15 if log else abs(first) * _ROOM or 0.5)
-            if side == "bottom" and self._shown.x_names:
+            if side == "bottom" and self.shown.x_names:
                 room = 0.5
             begin = first if base and low == 0 else first - room
             (self.plot.setYRange if side == "left" else self.plot.setXRange)(begin, last + room, padding=0)
-            if side == "bottom" and (named := self._shown.x_names):
+            if side == "bottom" and (named := self.shown.x_names):
                 axis.setTicks([[(i, "\n".join(wrap(name, _NAME_CHARS)[:2])) for i, name in enumerate(named)]])
             elif side == "bottom" and low == high:
                 axis.setTicks([[(first, f"{low:,.6g}")]])  # one point makes no scale
@@ -136,15 +132,15 @@ class CurvePlot(QWidget):
                 ticks = log_ticks(low / 1.2, high * 1.2) if log else []
                 axis.setTicks([[(self._place(v), f"{v:,.6g}") for v in ticks]] if log else None)
         bottom = self.plot.getAxis("bottom")
-        lines = 2 if any(len(name) > _NAME_CHARS for name in self._shown.x_names) else 1
+        lines = 2 if any(len(name) > _NAME_CHARS for name in self.shown.x_names) else 1
         bottom.setHeight(lines * QFontMetrics(self._theme.small).lineSpacing() + 8)
 
     def _place(self, value: float) -> float:
-        return math.log10(value) if self._shown.log else value
+        return math.log10(value) if self.shown.log else value
 
     def _can(self, value: float) -> bool:
         """Whether there is a place for it: a logarithmic axis has none for 0."""
-        return not self._shown.log or value > 0
+        return not self.shown.log or value > 0
 
 
 def _both(point: values.Point) -> bool:

@@ -9,14 +9,11 @@ from typing import Final
 from PySide6.QtCore import QSize, Qt, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
-    QHBoxLayout,
     QLabel,
     QListWidget,
     QListWidgetItem,
-    QScrollArea,
     QSplitter,
     QStackedWidget,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -27,8 +24,9 @@ from kvdesk.ui.lab.result_view import ResultView
 from kvdesk.ui.lab.run_view import RunView
 from kvdesk.ui.lab.setup import Setup
 from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.controls import Banner, IconButton, Rule, label
+from kvdesk.ui.widgets.controls import Banner, IconButton, Rule, label, on_ground
 from kvdesk.ui.widgets.kit import Kit
+from kvdesk.ui.widgets.scroll_column import ScrollColumn
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.lab import ModelChoice, Needs, PastResult, Question
 
@@ -37,13 +35,12 @@ SETUP_PX: Final = 296
 
 
 class LabPage(QWidget):
-    """Shows what it is told."""
+    """Passive: shows what its methods get."""
 
     def __init__(self, kit: Kit) -> None:
         super().__init__()
         theme, self._commands = kit.theme, kit.commands
-        self.setProperty("pane", "panel")
-        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        on_ground(self, "panel")
         self._questions: tuple[Question, ...] = ()
         self._running: Request | None = None
         self._theme = theme
@@ -60,8 +57,8 @@ class LabPage(QWidget):
         self._stack.addWidget(self.result)
         self._stack.addWidget(self.run)
         self.past.chosen.connect(self._on_chosen)
-        back = IconButton(theme, "chevron-left", tr("Back to the chats"), tr("Back to the chats (Ctrl+Shift+L)"))
-        back.clicked.connect(kit.act("chat.write"))
+        name, tip, leave = tr("Back to the chats"), tr("Back to the chats (Ctrl+Shift+L)"), kit.act("chat.write")
+        back = IconButton(theme, "chevron-left", name, tip, clicked=leave)
         split = QSplitter(Qt.Orientation.Horizontal)
         split.setHandleWidth(1)
         split.setChildrenCollapsible(False)
@@ -169,42 +166,35 @@ class LabPage(QWidget):
 
     def _make_left(self, back: QWidget) -> QWidget:
         head = boxes.row(back, (label(tr("Lab"), weight="strong"), 1), spacing=4)
-        part, column = _part(16)
-        column.setContentsMargins(8, 12, 0, 8)
-        column.addLayout(head)
-        column.addWidget(self.list, 1)
+        part = QWidget()
+        boxes.column(head, (self.list, 1), on=part, margins=(8, 12, 0, 8), spacing=8)
         part.setMinimumWidth(200)
         return part
 
     def _make_middle(self) -> QWidget:
-        top = QScrollArea()
-        top.setWidgetResizable(True)
+        inside = QWidget()
+        parts = self.setup, Rule(), self.past, boxes.Stretch(1)
+        boxes.column(*parts, on=inside, margins=(0, 0, 12, 0), spacing=16)
+        top = ScrollColumn(inside)
         top.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        top.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        inside, inner = _part(0)
-        inside.setObjectName("column")
-        inner.setContentsMargins(0, 0, 12, 0)
-        inner.setSpacing(16)
-        inner.addWidget(self.setup)
-        inner.addWidget(Rule())
-        inner.addWidget(self.past)
-        inner.addStretch(1)
-        top.setWidget(inside)
-        part, column = _part(16)
-        column.setContentsMargins(16, 16, 4, 16)
-        column.addWidget(top)
+        part = QWidget()
+        boxes.column(top, on=part, margins=(16, 16, 4, 16))
         part.setMinimumWidth(self._theme.px(SETUP_PX))
         self._theme.changed.connect(lambda: part.setMinimumWidth(self._theme.px(SETUP_PX)))
         return part
 
     def _make_right(self) -> QWidget:
-        part, column = _part(24)
-        column.setContentsMargins(24, 14, 24, 12)  # a window 600 px high has no more room
-        column.addWidget(self._title)
-        column.addWidget(self._question)
-        column.addWidget(self._supposed)
-        column.addWidget(self.banner)
-        column.addWidget(self._stack, 1)
+        part = QWidget()
+        boxes.column(
+            self._title,
+            self._question,
+            self._supposed,
+            self.banner,
+            (self._stack, 1),
+            on=part,
+            margins=(24, 14, 24, 12),  # a window 600 px high has no more room
+            spacing=8,
+        )
         part.setMinimumWidth(320)
         return part
 
@@ -216,7 +206,7 @@ class _QuestionList(QListWidget):
         super().__init__()
         self.setAccessibleName(tr("Questions"))
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOn)  # words must not wrap anew for it
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOn)  # words must not wrap again for it
         self.setVerticalScrollMode(QListWidget.ScrollMode.ScrollPerPixel)
         theme.changed.connect(self._fit)
 
@@ -250,23 +240,13 @@ class _Entry(QWidget):
         super().__init__()
         self._running = label(tr("running"), tone="good", scale="small")
         self._running.hide()
-        top = QHBoxLayout()
-        top.setSpacing(8)
-        title = label(question.title, wrap=True)
-        top.addWidget(title, 1)
-        top.addWidget(self._running)
+        top = boxes.row((label(question.title, wrap=True), 1), self._running, spacing=8)
         text = _wrapped("secondary")
         text.setText(question.question)
         boxes.column(top, text, boxes.Stretch(), on=self, margins=(8, 6, 8, 6), spacing=2)
 
     def show_running(self, running: bool) -> None:
         self._running.setVisible(running)
-
-
-def _part(margin: int) -> tuple[QWidget, QVBoxLayout]:
-    part = QWidget()
-    column = boxes.column(on=part, margins=(margin, margin, margin, margin), spacing=8)
-    return part, column
 
 
 def _wrapped(tone: str) -> QLabel:

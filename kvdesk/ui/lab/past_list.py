@@ -39,18 +39,14 @@ class PastList(QWidget):
         self.view.setTextElideMode(Qt.TextElideMode.ElideRight)
         self.view.itemSelectionChanged.connect(self._on_selected)
         self.view.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)  # the column scrolls
-        self._delete = IconButton(theme, "trash", tr("Delete the selected results"))
-        self._delete.setToolTip(tr("Move the selected results to the trash (Del)"))
-        self._delete.clicked.connect(self._on_delete)
+        tip = tr("Move the selected results to the trash (Del)")
+        self._delete = IconButton(theme, "trash", tr("Delete the selected results"), tip, clicked=self._on_delete)
         delete = QShortcut(QKeySequence(QKeySequence.StandardKey.Delete), self.view)
         delete.setContext(Qt.ShortcutContext.WidgetShortcut)
         delete.activated.connect(self._on_delete)
         self._hint = label("", tone="secondary", scale="small", wrap=True)
-        column = boxes.column(on=self, margins=0, spacing=4)
         head = boxes.row((label(tr("Results"), weight="strong"), 1), self._delete)
-        column.addLayout(head)
-        column.addWidget(self._hint)
-        column.addWidget(self.view)
+        boxes.column(head, self._hint, self.view, on=self, margins=0, spacing=4)
         self._theme = theme
         theme.changed.connect(self._fit)
 

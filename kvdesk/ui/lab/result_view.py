@@ -98,7 +98,7 @@ class ResultView(QScrollArea):
         page.addStretch(1)
 
     def show_words(self, text: str) -> None:
-        """Where there is no result."""
+        """In the place of a result."""
         page = self._page()
         page.addWidget(_prose(text))
         page.addStretch(1)
@@ -112,23 +112,19 @@ class ResultView(QScrollArea):
         return column
 
     def _head(self, past: PastResult, name: str = "") -> QHBoxLayout:
-        row = QHBoxLayout()
-        row.setSpacing(8)
-        if name:
-            row.addWidget(label(name, weight="strong"))
+        names = [label(name, weight="strong")] if name else []
         seconds = past.record.finished.seconds
         text = tr("{when} UTC · {model} · {form} form · {seconds} s").format(
             when=past.when, model=past.model, form=past.form, seconds=f"{seconds:,.1f}"
         )
-        row.addWidget(label(text, tone="secondary", scale="small", wrap=True), 1)
+        about = label(text, tone="secondary", scale="small", wrap=True)
         button = push_button(
             tr("Open the report"),
             scale="small",
             tip=tr("Open the page with plots, samples and machine in the browser"),
             clicked=lambda: self._commands.lab.open_report(past),
         )
-        row.addWidget(button)
-        return row
+        return boxes.row(*names, (about, 1), button, spacing=8)
 
     def _verdict(self, sentence: str) -> QWidget:
         """The answer, in a card."""

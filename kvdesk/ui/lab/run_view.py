@@ -133,8 +133,6 @@ class RunView(QWidget):
                     samples.append(event)
                 case CellsSeen():
                     cells = event
-                case _:
-                    pass
         if cells is not None:
             self._show_cells(cells)
         if samples:

@@ -9,9 +9,7 @@ from PySide6.QtCore import Qt, QTimer, Slot
 from PySide6.QtWidgets import (
     QButtonGroup,
     QGridLayout,
-    QHBoxLayout,
     QSizePolicy,
-    QToolButton,
     QWidget,
 )
 
@@ -22,7 +20,7 @@ from kvdesk.translation import tr
 from kvdesk.ui.lab.source_choice import OTHER, SourceChoice
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.choose_file import ask_for_file
-from kvdesk.ui.widgets.controls import Choice, label, plain_tip, push_button, set_tone, wheel_scrolls
+from kvdesk.ui.widgets.controls import Choice, label, plain_tip, push_button, set_tone, tab_button, wheel_scrolls
 from kvdesk.ui.widgets.number_fields import RealField, WholeField
 from kvdesk.viewmodel.lab import ModelChoice, Needs, Question
 
@@ -52,25 +50,11 @@ class Setup(QWidget):
         )
         self.cancel_button.hide()
         self._forms = QButtonGroup(self)
-        forms = QHBoxLayout()
-        forms.setSpacing(4)
-        for n, (name, tip) in enumerate(
-            (
-                (tr("Short"), tr("The short form: within three minutes")),
-                (tr("Long"), tr("The long form: more rounds and larger contexts")),
-            )
-        ):
-            button = QToolButton()
-            button.setText(name)
-            button.setToolTip(tip)
-            button.setCheckable(True)
-            button.setChecked(n == 0)
-            button.setProperty("tab", True)
-            self._forms.addButton(button, n)
-            forms.addWidget(button)
-        forms.addStretch(1)
-        forms.addWidget(self.cancel_button)
-        forms.addWidget(self.run_button)
+        short = tab_button(tr("Short"), tip=tr("The short form: within three minutes"), checked=True)
+        long = tab_button(tr("Long"), tip=tr("The long form: more rounds and larger contexts"))
+        self._forms.addButton(short, 0)
+        self._forms.addButton(long, 1)
+        forms = boxes.row(short, long, boxes.Stretch(1), self.cancel_button, self.run_button, spacing=4)
         self._forms.idClicked.connect(self._on_form)
         self._grid = QGridLayout()
         self._grid.setHorizontalSpacing(8)
@@ -121,10 +105,7 @@ class Setup(QWidget):
     def show_question(self, question: Question) -> None:
         """Its parameters, with the values of the chosen form."""
         self._question = question
-        while item := self._grid.takeAt(0):
-            if widget := item.widget():
-                widget.hide()
-                widget.deleteLater()
+        boxes.clear(self._grid)
         self._fields = {}
         for n, parameter in enumerate(question.parameters):
             field = self._fields[parameter.key] = _field(parameter)
@@ -255,7 +236,7 @@ class Setup(QWidget):
     def _show_state(self) -> None:
         self.run_button.setEnabled(self._can is not False and self.request is not None and not self._busy)
         self.run_button.setToolTip(
-            tr("“{busy}” is running").format(busy=self._busy) if self._busy else tr("Run it in a process of its own")
+            tr("“{busy}” is running").format(busy=self._busy) if self._busy else tr("Run it in its own process")
         )
         for field in self._fields.values():
             field.setEnabled(not self.cancel_button.isVisibleTo(self))

@@ -23,9 +23,8 @@ def _page(kit: Kit) -> LabPage:
 
 def _button(kit: Kit) -> IconButton:
     tip = tr("Lab: questions about the cache, answered by experiments (Ctrl+Shift+L)")
-    button = IconButton(kit.theme, "lab", tr("Lab"), tip)
+    button = IconButton(kit.theme, "lab", tr("Lab"), tip, clicked=kit.act("view.lab"))
     button.setObjectName("labButton")
-    button.clicked.connect(kit.act("view.lab"))
     return button
 
 

@@ -12,7 +12,7 @@ from kvdesk.translation import tr
 from kvdesk.ui.map.cell_map import CellMapView
 from kvdesk.ui.map.colours import OPTIONAL, ColourBy
 from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.controls import Choice, label
+from kvdesk.ui.widgets.controls import Choice, label, show_text, tab_button
 
 
 class MapBar(QWidget):
@@ -33,7 +33,7 @@ class MapBar(QWidget):
         for size in PAGE_SIZES:
             self.page_size.addItem(str(size), size)
         self.page_size.setToolTip(tr("Tokens to a page of the simulated allocator"))
-        self.page_size.currentIndexChanged.connect(self._on_page_size)
+        self.page_size.currentIndexChanged.connect(lambda: cells.set_page_size(self.page_size.currentData()))
         self.page_size.hide()
         self._pages = label("", tone="secondary", scale="small", wrap=True)
         self._pages.hide()
@@ -61,15 +61,10 @@ class MapBar(QWidget):
             self._pages.hide()
         self._cells.set_colour_by(mode)
 
-    @Slot()
-    def _on_page_size(self) -> None:
-        self._cells.set_page_size(self.page_size.currentData())
-
     @Slot(str)
     def _on_pages_told(self, words: str) -> None:
-        self._pages.setText(words)
+        show_text(self._pages, words)
         self._pages.setToolTip(tr("A simulation: llama.cpp has no pages."))
-        self._pages.setVisible(bool(words))
 
 
 def _choice(name: str) -> Choice:
@@ -84,12 +79,9 @@ def _inside(name: str) -> str:
 
 
 def _button(text: str, name: str, keys: str, slot: Callable[[], None]) -> QToolButton:
-    button = QToolButton()
+    button = tab_button(text, name=name, tip=tr("{name} ({keys} in the map)").format(name=name, keys=keys))
+    button.setCheckable(False)
     button.setProperty("scale", "small")
-    button.setText(text)
-    button.setAccessibleName(name)
-    button.setToolTip(tr("{name} ({keys} in the map)").format(name=name, keys=keys))
-    button.setProperty("tab", True)
     button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
     button.clicked.connect(slot)
     return button

@@ -4,7 +4,7 @@ Mouse      wheel scrolls, with Ctrl it zooms; middle button, or Space held, drag
            drag or Shift a range
 Keyboard   arrows, Home, End, Page Up and Down move the cursor, with Shift they select, with Ctrl arrows move the map;
            Space selects, Delete lets go; + and - zoom, 0 shows everything again
-How often a frame is made anew is the rule of `frame_clock.FrameClock`.
+`frame_clock.FrameClock` decides how often a new frame is made.
 """
 
 from __future__ import annotations
@@ -79,7 +79,8 @@ class CellMapView(QWidget):
         self._theme = theme
         self._is_wide = wide
         self._painter = MapPainter(theme)
-        self._clock = FrameClock()
+        self.clock = FrameClock()
+        """Times of the map's own frames."""
         self._pages = PageCache()
         self._selection = MapSelection()
         self._edges: Edges = {}
@@ -87,7 +88,7 @@ class CellMapView(QWidget):
         self._lit: Masks = {}
         self._view: CacheView | None = None
         self._frame: MapFrame | None = None
-        self._strips: tuple[Strip, ...] = ()
+        self.strips: tuple[Strip, ...] = ()
         self._laid_out: tuple[object, int, int, float] | None = None  # what they are laid out for
         self._key: MapLegend | None = None
         self._grounds: tuple[object, ...] = ()  # of `_key`
@@ -123,17 +124,8 @@ class CellMapView(QWidget):
     # --- what is shown ------------------------------------------------------------------------------------------------
 
     @property
-    def strips(self) -> tuple[Strip, ...]:
-        return self._strips
-
-    @property
     def zoom(self) -> float:
         return self._viewport.zoom
-
-    @property
-    def clock(self) -> FrameClock:
-        """Times of the map's own frames."""
-        return self._clock
 
     @property
     def selection(self) -> tuple[CellRun, ...]:
@@ -233,7 +225,7 @@ class CellMapView(QWidget):
             self._look(self._viewport.zoomed(point, factor, self.strips[0].cell))
 
     def move_by(self, by: QPointF) -> None:
-        """Move what is seen by so many pixels."""
+        """Move what is seen by `by` pixels."""
         self._look(self._viewport.moved(by))
 
     @Slot()
@@ -284,7 +276,7 @@ class CellMapView(QWidget):
 
     def _wait_ms(self) -> float:
         """Until the clock's rule allows a new frame."""
-        return self._clock.interval_ms - (time.monotonic() - self._refreshed_at) * 1e3
+        return self.clock.interval_ms - (time.monotonic() - self._refreshed_at) * 1e3
 
     def _come_back(self, ms: int) -> None:
         """Make a frame in `ms`; 0 is at once, but together with all else that is shown now, in one painting."""
@@ -312,9 +304,9 @@ class CellMapView(QWidget):
         self._make_frame(self._view)
         self._describe()
         where = self._where_changed(before)
-        self._clock.refreshed((time.perf_counter() - begun) * 1e3)
+        self.clock.refreshed((time.perf_counter() - begun) * 1e3)
         if where.isEmpty():
-            self._clock.painted(0.0)
+            self.clock.painted(0.0)
         else:
             self.update(where)
 
@@ -322,7 +314,7 @@ class CellMapView(QWidget):
         """Where the frame looks different from the one before: of most, a few rows."""
         frame, viewport = self._frame, self._viewport
         changed = None if frame is None or before is None or self._overlay else frame.changed(before)
-        if changed is None or self._painter.shows_texts(self._strips, viewport):
+        if changed is None or self._painter.shows_texts(self.strips, viewport):
             return QRegion(self.rect())
         where = QRegion()
         for strip, first, end in changed:
@@ -334,13 +326,13 @@ class CellMapView(QWidget):
 
     def _make_frame(self, view: CacheView) -> None:
         limits = self._recency.limits(time.monotonic())
-        before = self._strips
+        before = self.strips
         self._lay_out(view)
         scene = self._scene
         if scene.mode is ColourBy.PAGE:
             scene = replace(scene, pages=self._pages.overlays(view.snapshot))
-        self._frame = frame = make_frame(view, self._strips, scene, limits)
-        if self._strips is not before:
+        self._frame = frame = make_frame(view, self.strips, scene, limits)
+        if self.strips is not before:
             self._on_layout_changed()
         grounds = grounds_of(frame, view.snapshot)
         if grounds != self._grounds:
@@ -350,7 +342,7 @@ class CellMapView(QWidget):
             self._key = key
             self.key_changed.emit(key)
         if frame.is_younger(limits[0]):  # let the just-written cells fade
-            self._come_back(max(_FADE_STEP_MS, self._clock.interval_ms))
+            self._come_back(max(_FADE_STEP_MS, self.clock.interval_ms))
         if scene.pages and self._pages.is_behind(view.snapshot):
             self._come_back(round(self._pages.wait_s * 1e3) + 1)
 
@@ -364,7 +356,7 @@ class CellMapView(QWidget):
         self._laid_out = laid_out
         width = self.width() - self._bar.sizeHint().width()  # the same with and without a bar
         strips = strips_of(view, width, self.devicePixelRatioF(), wide=self._is_wide)
-        self._strips = self._strips if strips == self._strips else strips
+        self.strips = self.strips if strips == self.strips else strips
         height = min(max(total_height(strips), 64), self._room) if strips else self._room
         if height != self.minimumHeight():
             self.setFixedHeight(height)
@@ -420,7 +412,7 @@ class CellMapView(QWidget):
             self._painter.paint(painter, event.rect(), *parts)
             if self._overlay:
                 self._draw_overlay(painter)
-            self._clock.painted((time.perf_counter() - begun) * 1e3)
+            self.clock.painted((time.perf_counter() - begun) * 1e3)
             return
         painter.setPen(QColor(self._theme.colours.secondary))
         painter.setFont(self._theme.small)
@@ -432,7 +424,7 @@ class CellMapView(QWidget):
 
     def _draw_overlay(self, painter: QPainter) -> None:
         painter.setFont(self._theme.mono_small)
-        words = self._clock.words(self._painter.n_drawn)
+        words = self.clock.words(self._painter.n_drawn)
         metrics = painter.fontMetrics()
         width = max(metrics.horizontalAdvance(line) for line in words.split("\n")) + 12
         box = QRectF(self.width() - width, 0, width, 2 * metrics.lineSpacing() + 4)

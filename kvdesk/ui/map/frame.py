@@ -103,7 +103,7 @@ def strips_of(view: CacheView, width: float, ratio: float, *, wide: bool = False
 
 
 def strip_name(maps: tuple[CacheMap, ...], cache: int, stream: int) -> str:
-    """ "base, stream 2"; nothing of it where there is no other."""
+    """ "base, stream 2"; each part only if there are several."""
     name = maps[cache].name if len(maps) > 1 else ""
     where = tr("stream {stream}").format(stream=stream) if len(maps[cache].streams) > 1 else ""
     return ", ".join(part for part in (name, where) if part)

@@ -27,7 +27,7 @@ NUMBER_GAP_PX: Final = 6
 class Strip:
     """The cells of one stream: `columns` to a row, square cells of `cell` pixels, top left at (x, y).
 
-    `label` is the name, empty where there is no other strip.
+    `label` is the name, empty if it is the only strip.
     """
 
     map_index: int

@@ -72,7 +72,7 @@ def _swatch(
     height: int,
     ratio: float,
 ) -> str:
-    """Rich text of the picture of an entry, in so many pixels of the text."""
+    """Rich text with the picture of an entry, `width` by `height` pixels of the text."""
     if kind in ("head", "n_kv"):
         return swatch(_line(kind, QColor(colours.text), height, ratio), width, height)
     found = np.array([codes], np.uint8)

@@ -44,7 +44,7 @@ class MapLegend:
     """Everything a legend says.
 
     pages  the paged overlay in words, empty unless coloured by page
-    n_own  so many entries are of the mode; those behind are the same for all
+    n_own  entries at the beginning that belong to the mode; the others are the same for all
     """
 
     mode: ColourBy

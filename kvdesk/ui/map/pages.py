@@ -1,4 +1,4 @@
-"""Keeps the paged overlay of what is shown, and makes it anew no more often than the decoding threads can spare."""
+"""Keeps the paged overlay of what is shown, and makes a new one as seldom as the decoding threads need."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kvdesk.cache.pages import PAGE_SIZES, PagedOverlay, paged_overlay
 from kvdesk.cache.snapshot import CacheSnapshot
 from kvdesk.ui.map.frame_clock import SHARE
 
-_ROUGHLY_S = 0.5  # an overlay is at most so often made anew, however cheap
+_ROUGHLY_S = 0.5  # at least, between two overlays, however cheap
 
 
 class PageCache:
@@ -27,7 +27,7 @@ class PageCache:
 
     @property
     def wait_s(self) -> float:
-        """Until the overlay may be made anew."""
+        """Until a new overlay may be made."""
         return max(0.0, self._due - self._now())
 
     def is_behind(self, snapshot: CacheSnapshot) -> bool:

@@ -106,7 +106,7 @@ class MapPainter:
             painter.drawText(box.adjusted(4 if pinned else 0, 0, 4, 0), Qt.AlignmentFlag.AlignVCenter, strip.label)
 
     def _draw_row_numbers(self, painter: QPainter, exposed: QRect, strip: Strip, viewport: Viewport) -> None:
-        """The number of the first cell of every so many rows, left of them; none that would be cut."""
+        """The number of the first cell of some rows, left of them; none that would be cut."""
         size = strip.cell * viewport.zoom
         right = viewport.to_widget(strip.x, 0).x() - NUMBER_GAP_PX
         if right <= max(exposed.left(), 0):

@@ -26,7 +26,7 @@ FADING, FRESH, HIDDEN, SHIFTED, SHARED, PARTIAL, SINK = (1 << bit for bit in ran
 """Marks of a cell, as bits: written a while ago, just written, no longer seen by the sliding window (it is overwritten
 next), K-shift pending, held by several sequences, on a page that is not full, an attention sink."""
 
-_FEW: Final = 16  # so many runs are counted one by one sooner than by numpy
+_FEW: Final = 16  # runs: fewer are counted faster one by one than by numpy
 
 SHADES: Final = np.array(
     [
@@ -40,7 +40,7 @@ SHADES: Final = np.array(
 class Runs(NamedTuple):
     """Maximal runs of cells that the same sequences hold, up to the high-water mark. One entry per run.
 
-    owner      lowest sequence, `NO_SEQUENCE` where there is none; n_holders: how many there are
+    owner      lowest sequence, `NO_SEQUENCE` without one; n_holders: how many there are
     shared     some cells are held by several sequences; free: some by none
     """
 
@@ -64,7 +64,7 @@ class Runs(NamedTuple):
 class Layer(NamedTuple):
     """One stream: an entry per cell. `second`: code of the lower half where it differs somewhere, else None.
 
-    n_free  so many `FREE` cells follow that have no entry: of a large cache most of them
+    n_free  number of `FREE` cells that follow without an entry: most cells of a large cache
     """
 
     code: NDArray[np.uint8]
@@ -107,7 +107,7 @@ def _few_runs(starts: tuple[int, ...], words: tuple[int, ...]) -> Runs:
 
 
 def lowest_sequence(bits: NDArray[np.uint64]) -> NDArray[np.uint8]:
-    """Lowest sequence of each row of bits, 255 where there is none."""
+    """Lowest sequence of each row of bits, 255 without one."""
     lowest = np.full(bits.shape[0], NO_SEQUENCE, np.uint8)
     for word in range(min(bits.shape[1], 3)):
         one = bits[:, word]
@@ -117,7 +117,7 @@ def lowest_sequence(bits: NDArray[np.uint64]) -> NDArray[np.uint8]:
 
 
 def second_sequence(runs: Runs) -> NDArray[np.uint8]:
-    """Second lowest sequence of each run, the lowest where there is no second."""
+    """Second lowest sequence of each run; the lowest if it has only one."""
     shared = np.flatnonzero(runs.n_holders > 1)
     second = runs.owner.copy()
     rest = runs.bits[shared].copy()
@@ -180,7 +180,7 @@ def layer(
 ) -> Layer:
     """Codes from groups and marks, which have one entry per cell up to the high-water mark.
 
-    Free cells below `n_kv` are told apart from those beyond, which have no entry: attention walks over the first. Those
+    Free cells below `n_kv`, which attention reads, differ from those beyond, which have no entry. Those
     before the last used cell are holes.
     """
     high = stream.high_water

@@ -62,7 +62,7 @@ class MapSelection:
 
 
 def mask_of(runs: Sequence[CellRun], strip: Strip) -> NDArray[np.bool_] | None:
-    """The cells of a strip that are in the runs, None where there are none."""
+    """The cells of a strip that are in the runs; None if no cell is."""
     mask = None
     for run in runs:
         if (run.cache, run.stream) == (strip.map_index, strip.stream_index):

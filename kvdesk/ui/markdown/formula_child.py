@@ -94,7 +94,7 @@ def _draw(latex: str, *, display: bool) -> list[Any]:
 
 
 def _steps(tree: ET.Element) -> int:
-    """How many nodes ziamath lays out: the content of a row twice, of a fence four times, each time anew."""
+    """How many nodes ziamath lays out: the content of a row twice, of a fence four times."""
     inner = sum(map(_steps, tree))
     return 1 + _ROWS.get(tree.tag.rpartition("}")[2], 1) * inner
 

@@ -1,6 +1,6 @@
 r"""The rule of markdown-it for formulas inside of text: `$…$`, `\(…\)`, and `$$…$$` and `\[…\]` between words.
 
-A dollar is money where a formula could not stand (Pandoc's rule): an opening one is followed by no blank and stands at
+A dollar is money unless a formula can be there (Pandoc's rule): an opening one is followed by no blank and is at
 the end of no word, a closing one follows no blank, and no letter or digit follows it. Nor are words, or a
 number with words or with a bracket that is not closed, a formula without a sign of mathematics.
 """

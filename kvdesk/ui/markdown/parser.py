@@ -1,6 +1,6 @@
 """The parser of Markdown. What it says is a table is one, and what `segments` leaves to it is read by its rules alone.
 
-Fences, formulas that stand alone and reasoning are found by `segments` before it: models write programs into lists with
+Fences, display formulas and reasoning are found by `segments` before it: models write programs into lists with
 too many blanks or too few, and CommonMark then ends a fence in its first line or does not see it.
 """
 

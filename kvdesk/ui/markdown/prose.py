@@ -83,7 +83,7 @@ class ProseWriter:
         self.waits = False  # for formulas that are not known yet
 
     def write_formula(self, latex: str) -> None:
-        """Append a formula that stands alone."""
+        """Append a display formula."""
         self._start_block()
         form = self._cursor.blockFormat()
         form.setAlignment(Qt.AlignmentFlag.AlignHCenter)
@@ -169,8 +169,6 @@ class ProseWriter:
                     last = self._cursor.blockFormat()
                     last.setBottomMargin(_GAP_PX)
                     self._cursor.setBlockFormat(last)
-            case _:
-                pass
 
     def _start_block(self, top: int = 0, bottom: int = 0) -> None:
         form = QTextBlockFormat()

@@ -56,7 +56,7 @@ class ProseView(QTextBrowser):
         self._theme, self._quiet = theme, quiet
         self._source, self._kind = "", "markdown"
         self._scrolls = wide
-        self._waits = False  # for formulas
+        self.waits = False  # formulas in it are still being drawn
         self._settled_text, self._settled_end = "", 0
         self._highest = 0  # number of an item of a list
         self._has_quotes = False
@@ -212,18 +212,13 @@ class ProseView(QTextBrowser):
             self.show_plain(source)
         self._tokens.refresh()
 
-    @property
-    def waits(self) -> bool:
-        """Formulas in it are still being drawn."""
-        return self._waits
-
     def _wait(self, waits: bool) -> None:
         """For formulas that are not known yet."""
-        if waits and not self._waits:
+        if waits and not self.waits:
             formula_drawer().drawn.connect(self._on_drawn)
-        elif self._waits and not waits:
+        elif self.waits and not waits:
             formula_drawer().drawn.disconnect(self._on_drawn)
-        self._waits = waits
+        self.waits = waits
 
     @Slot()
     def _on_drawn(self) -> None:
@@ -273,7 +268,7 @@ class ProseView(QTextBrowser):
             self.setFixedHeight(height)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """Qt knows quotes by their indentation alone: a bar stands at the left of each."""
+        """Qt knows quotes by their indentation alone: a bar is drawn at the left of each."""
         super().paintEvent(event)
         if not self._has_quotes:
             return

@@ -1,5 +1,5 @@
 """Splits the Markdown of an answer into what is drawn by different widgets: prose, programs, reasoning, tables and
-formulas that stand alone. Pure text.
+display formulas. Pure text.
 
 One pass over lines, so that an answer can be split again at every frame while it grows. Fences and formulas are found
 at any indentation: a program inside a list is still a program one wants to copy. Marks of reasoning count only at the
@@ -162,7 +162,7 @@ class Splitter:
         return self._put("formula", ["\n".join(body).strip()], len(self._lines) - self._i, closed=False)
 
     def _loose_formula(self, close: str) -> bool:
-        """Between marks that stand alone in their lines empty ones do not count; it is none before it is closed."""
+        """Between marks alone in their lines, empty lines do not count; without its end it is no formula."""
         size = 0
         for i in range(self._i + 1, len(self._lines)):
             line = self._lines[i]

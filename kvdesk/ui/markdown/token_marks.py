@@ -61,7 +61,7 @@ class TokenMarks(QObject):
         self._changed()
 
     def refresh(self) -> None:
-        """The text is laid out anew."""
+        """The text is laid out again."""
         self.show(self._tokens)
 
     def eventFilter(self, _watched: QObject, event: QEvent) -> bool:

@@ -9,20 +9,18 @@ from typing import Final
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QKeyEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import (
-    QApplication,
     QFrame,
     QGridLayout,
-    QHBoxLayout,
     QPushButton,
     QScrollArea,
-    QVBoxLayout,
     QWidget,
 )
 
 from kvdesk.chat import Message, MessageId
 from kvdesk.translation import tr
 from kvdesk.ui.messages.message_body import MessageBody
-from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, label
+from kvdesk.ui.widgets import boxes
+from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, has_focus, label, push_button, show_text
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.ui.widgets.throttle import Throttle
@@ -43,31 +41,19 @@ class AlternativesView(QWidget):
         self._kit, self._theme = kit, theme
         self._columns: list[_Column] = []
         self._grown: dict[MessageId, Message] = {}
-        self._title = ElidedLabel()
-        self._title.setProperty("weight", "strong")
-        close = IconButton(theme, "close", tr("Back to the chat"), tr("Back to the chat (Esc)"))
-        close.clicked.connect(self.closed)
-        head = QHBoxLayout()
-        head.setContentsMargins(12, 4, 8, 4)
-        head.addWidget(self._title, 1)
-        head.addWidget(close)
-        self._row = QHBoxLayout()
-        self._row.setContentsMargins(12, 0, 12, 8)
-        self._row.setSpacing(8)
+        self._title = ElidedLabel(weight="strong")
+        close = IconButton(theme, "close", tr("Back to the chat"), tr("Back to the chat (Esc)"), clicked=self.closed)
         holder = QWidget()
         holder.setObjectName("column")
-        holder.setLayout(self._row)
+        self._row = boxes.row(on=holder, margins=(12, 0, 12, 8), spacing=8)
         area = QScrollArea()
         area.setWidgetResizable(True)
         area.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         area.setWidget(holder)
         self._area = area
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addLayout(head)
-        column.addWidget(area, 1)
+        head = boxes.row((self._title, 1), close, margins=(12, 4, 8, 4))
+        boxes.column(head, (area, 1), on=self, margins=0, spacing=0)
         for key, by in ((Qt.Key.Key_Left, -1), (Qt.Key.Key_Right, 1)):  # buttons take the arrows for themselves
             keys = QShortcut(QKeySequence(key), self)
             keys.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
@@ -87,10 +73,7 @@ class AlternativesView(QWidget):
         """The answers to a question, and the one that the chat shows."""
         self._title.setText(tr("Answers to “{question}”").format(question=" ".join(question.split())))
         self._grown.clear()
-        for column in self._columns:
-            self._row.removeWidget(column)
-            column.hide()
-            column.deleteLater()
+        boxes.drop(self._row, *self._columns)
         self._columns = []
         for number, answer in enumerate(answers):
             name = tr("Answer {i} of {n}").format(i=number + 1, n=len(answers))
@@ -125,10 +108,7 @@ class AlternativesView(QWidget):
 
     def _here(self) -> int | None:
         """The answer in which the keyboard is."""
-        focus: QWidget | None = QApplication.focusWidget()
-        if focus is None:
-            return None
-        return next((n for n, column in enumerate(self._columns) if column.isAncestorOf(focus)), None)
+        return next((n for n, column in enumerate(self._columns) if has_focus(column)), None)
 
     def _step(self, by: int) -> None:
         """To the answer before or after."""
@@ -165,49 +145,29 @@ class _Column(QFrame):
         self.setMinimumWidth(COLUMN_PX)
         self.setAccessibleName(name)
         self.message = message
-        model = ElidedLabel()
-        model.setProperty("tone", "secondary")
-        model.setProperty("scale", "small")
-        model.setText(message.model)
         self._body = MessageBody(theme)
         text = QWidget()
         text.setObjectName("column")
-        around = QVBoxLayout(text)
-        around.setContentsMargins(12, 4, 12, 4)
-        around.addWidget(self._body)
-        around.addStretch(1)
+        boxes.column(self._body, boxes.Stretch(1), on=text, margins=(12, 4, 12, 4))
         scroll = QScrollArea()
         scroll.setWidgetResizable(True)
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         scroll.setWidget(text)
         scroll.setAccessibleName(name)
-        self._note = label("", tone="secondary", scale="small")
-        self._note.setWordWrap(True)
+        self._note = label("", tone="secondary", scale="small", wrap=True)
         self._stats = QGridLayout()
         self._stats.setContentsMargins(0, 0, 0, 0)
         self._stats.setHorizontalSpacing(12)
         self._stats.setVerticalSpacing(2)
         self._stats.setColumnStretch(1, 1)
-        self.keep = QPushButton(tr("Keep this one"))
-        self.keep.setProperty("primary", is_shown)
-        self.keep.setAccessibleName(tr("Keep this one: {name}").format(name=name))
-        head = QHBoxLayout()
-        head.setSpacing(8)
-        head.addWidget(label(name + "  ·  " + tr("shown") if is_shown else name, weight="strong", scale="small"))
-        head.addWidget(model, 1)
-        foot = QVBoxLayout()
-        foot.setContentsMargins(12, 4, 12, 8)
-        foot.setSpacing(6)
-        foot.addWidget(self._note)
-        foot.addLayout(self._stats)
-        foot.addWidget(self.keep)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        head.setContentsMargins(12, 8, 12, 4)
-        column.addLayout(head)
-        column.addWidget(scroll, 1)
-        column.addLayout(foot)
+        self.keep = push_button(
+            tr("Keep this one"), name=tr("Keep this one: {name}").format(name=name), primary=is_shown
+        )
+        title = label(name + "  ·  " + tr("shown") if is_shown else name, weight="strong", scale="small")
+        model = ElidedLabel(message.model, tone="secondary", scale="small")
+        head = boxes.row(title, (model, 1), margins=(12, 8, 12, 4), spacing=8)
+        foot = boxes.column(self._note, self._stats, self.keep, margins=(12, 4, 12, 8), spacing=6)
+        boxes.column(head, (scroll, 1), foot, on=self, margins=0, spacing=0)
         self.show_message(message)
 
     @Slot(object)
@@ -216,8 +176,7 @@ class _Column(QFrame):
         self.message = message
         self._body.marks = message.marks
         self._body.show_source(message.text, growing=message.state == "streaming")
-        self._note.setText(message.note or (tr("Being written…") if message.state == "streaming" else ""))
-        self._note.setVisible(bool(self._note.text()))
+        show_text(self._note, message.note or (tr("Being written…") if message.state == "streaming" else ""))
         if message.stats is not None and not self._stats.count():
             for line, (name, value) in enumerate(stats_rows(message.stats)):
                 self._stats.addWidget(label(name, tone="secondary", scale="small"), line, 0)

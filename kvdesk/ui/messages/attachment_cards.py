@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QPoint, Slot
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QWidget
 
 from kvdesk import folding
 from kvdesk.chat import Attachment
 from kvdesk.translation import tr
 from kvdesk.ui.messages.message_body import MessageBody
-from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, set_tone
+from kvdesk.ui.widgets import boxes
+from kvdesk.ui.widgets.controls import ElidedLabel, IconButton
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.attachment_facts import attachment_facts
 from kvdesk.viewmodel.find_in_chat import SEARCHED
@@ -23,11 +24,7 @@ class AttachmentCards(QWidget):
     def __init__(self, theme: Theme, attachments: Sequence[Attachment]) -> None:
         super().__init__()
         self.cards = [AttachmentCard(theme, attachment) for attachment in attachments]
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        for card in self.cards:
-            column.addWidget(card)
+        boxes.column(*self.cards, on=self, margins=0, spacing=0)
 
     def mark(self, words: Sequence[str], at: int = -1, *, unfold: bool = True) -> list[QPoint]:
         """As `MessageBody.mark`: unfolds those where one of the words stands, of several only that of number `at`."""
@@ -44,24 +41,14 @@ class AttachmentCard(QWidget):
         super().__init__()
         self._theme, self._attachment = theme, attachment
         self._text: MessageBody | None = None  # made when it is unfolded first
-        self.button = IconButton(theme, "chevron-right", "")
-        self.button.clicked.connect(self._on_clicked)
+        self.button = IconButton(theme, "chevron-right", "", clicked=self._on_clicked)
         facts = attachment_facts(attachment, attachment.n_tokens)
-        self.title = ElidedLabel(f"{attachment.name}  ·  {facts}")
-        set_tone(self.title, "secondary")
-        self.title.setProperty("scale", "small")
-        row = QHBoxLayout()
-        row.setSpacing(4)
-        row.addWidget(self.button)
-        row.addWidget(self.title, 1)
+        self.title = ElidedLabel(f"{attachment.name}  ·  {facts}", tone="secondary", scale="small")
         self._box = QFrame()  # so that it does not look as if it had been typed
         self._box.setProperty("card", "code")
         self._box.hide()
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(4)
-        column.addLayout(row)
-        column.addWidget(self._box)
+        row = boxes.row(self.button, (self.title, 1), spacing=4)
+        boxes.column(row, self._box, on=self, margins=0, spacing=4)
         self._show_name()
 
     @property
@@ -84,9 +71,7 @@ class AttachmentCard(QWidget):
         if self._text is None:
             self._text = MessageBody(self._theme, plain=True, quiet=True)
             self._text.show_source(self._attachment.text)
-            box = QVBoxLayout(self._box)
-            box.setContentsMargins(12, 8, 12, 8)
-            box.addWidget(self._text)
+            boxes.column(self._text, on=self._box, margins=(12, 8, 12, 8))
         self._box.setVisible(not self.is_open)
         self.button.set_icon_name("chevron-down" if self.is_open else "chevron-right")
         self._show_name()

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtWidgets import QHBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from kvdesk.chat import MessageId
 from kvdesk.translation import tr
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import IconButton, label
 from kvdesk.ui.widgets.theme import Theme
 
@@ -19,18 +20,13 @@ class BranchSwitch(QWidget):
         super().__init__()
         self._all: tuple[MessageId, ...] = ()
         self._at, self._show = 0, show
-        self._before = IconButton(theme, "chevron-left", tr("The version before this one"))
-        self._after = IconButton(theme, "chevron-right", tr("The version after this one"))
-        self._before.clicked.connect(lambda: self._go(-1))
-        self._after.clicked.connect(lambda: self._go(1))
-        self.compare = IconButton(theme, "compare", tr("Compare these answers"), tr("Show these answers side by side"))
-        self.compare.clicked.connect(compare)
+        before, after = tr("The version before this one"), tr("The version after this one")
+        self._before = IconButton(theme, "chevron-left", before, clicked=lambda: self._go(-1))
+        self._after = IconButton(theme, "chevron-right", after, clicked=lambda: self._go(1))
+        side_by_side = tr("Show these answers side by side")
+        self.compare = IconButton(theme, "compare", tr("Compare these answers"), side_by_side, clicked=compare)
         self._text = label("", tone="secondary", scale="small")
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(0)
-        for widget in (self._before, self._text, self._after, self.compare):
-            row.addWidget(widget)
+        boxes.row(self._before, self._text, self._after, self.compare, on=self, margins=0, spacing=0)
         self.hide()
 
     @property

@@ -7,18 +7,19 @@ from typing import Final
 
 from PySide6.QtCore import QRectF, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QColor, QIcon, QPainter, QPen, QPixmap
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QHeaderView, QTreeWidget, QTreeWidgetItem, QVBoxLayout
+from PySide6.QtWidgets import QFrame, QHeaderView, QTreeWidget, QTreeWidgetItem
 
 from kvdesk.chat import MessageId
 from kvdesk.conversations.branch_rows import BranchRow
 from kvdesk.graphemes import cut
 from kvdesk.translation import tr
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import IconButton, label, plain_tip
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.ui.widgets.typing import passes_typing_on
 from kvdesk.viewmodel.palette import branch_index
 
-_WALK_MS: Final = 120  # the chat follows when one stands still
+_WALK_MS: Final = 120  # the chat follows after this pause
 _ROWS: Final = 7  # that are seen at once
 _TEXT: Final = 80  # characters of a message
 _TIP: Final = 500  # and of its tooltip
@@ -43,8 +44,7 @@ class BranchTree(QFrame):
         self._silent = False
         self.setProperty("card", "ask")
         self._note = label("", tone="secondary", scale="small")
-        close = IconButton(theme, "close", tr("Close the branches"), tr("Close (Esc)"))
-        close.clicked.connect(self.close_tree)
+        close = IconButton(theme, "close", tr("Close the branches"), tr("Close (Esc)"), clicked=self.close_tree)
         self.tree = QTreeWidget()
         self.tree.setHeaderHidden(True)
         self.tree.setColumnCount(2)
@@ -60,16 +60,8 @@ class BranchTree(QFrame):
         self.tree.itemActivated.connect(self._on_walked)
         self._walking = QTimer(self, singleShot=True, interval=_WALK_MS)
         self._walking.timeout.connect(self._on_walked)
-        head = QHBoxLayout()
-        head.setSpacing(8)
-        head.addWidget(label(tr("Branches"), weight="strong"))
-        head.addWidget(self._note, 1)
-        head.addWidget(close)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(12, 6, 6, 6)
-        column.setSpacing(4)
-        column.addLayout(head)
-        column.addWidget(self.tree)
+        head = boxes.row(label(tr("Branches"), weight="strong"), (self._note, 1), close, spacing=8)
+        boxes.column(head, self.tree, on=self, margins=(12, 6, 6, 6), spacing=4)
         theme.changed.connect(self._draw)
         self.hide()
 

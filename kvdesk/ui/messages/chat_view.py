@@ -22,6 +22,7 @@ from kvdesk.ui.messages.message_menu import message_menu
 from kvdesk.ui.messages.message_widget import MessageWidget
 from kvdesk.ui.messages.tool_message import ToolMessage
 from kvdesk.ui.tools.words import budget_text
+from kvdesk.ui.widgets.controls import has_focus, pop_up
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.ui.widgets.throttle import Throttle
 from kvdesk.values import replace
@@ -103,8 +104,7 @@ class ChatView(MessageList):
     def end_edit(self) -> None:
         """The message that is edited, with the keyboard in it or else the last one, stays as it was."""
         edited = [widget for widget in self.widgets if widget.editor is not None]
-        focus: QWidget | None = QApplication.focusWidget()
-        here = [widget for widget in edited if focus is not None and widget.isAncestorOf(focus)]
+        here = [widget for widget in edited if has_focus(widget)]
         for widget in (here or edited)[-1:]:
             widget.end_edit()
 
@@ -286,9 +286,7 @@ class ChatView(MessageList):
 
     def open_menu(self, message: MessageId, at: QPoint) -> None:
         """Open the menu of a message there on the screen."""
-        if (menu := self.menu(message)) is not None:
-            menu.aboutToHide.connect(menu.deleteLater)
-            menu.popup(at)
+        pop_up(self.menu(message), at)
 
     def select_text(self, message: MessageId, first: int, last: int) -> None:
         self.text_selected.emit(message, first, last)
@@ -365,7 +363,7 @@ class ChatView(MessageList):
             widget.highlight(0, 0)
 
     def widget_of(self, message: MessageId) -> MessageWidget | None:
-        """None where there is none: it is not among these messages, or far from what is seen."""
+        """None if the message is not among these, or far from what is seen."""
         widget = self.widget_at(message)
         return widget if isinstance(widget, MessageWidget) else None
 
@@ -471,10 +469,8 @@ class ChatView(MessageList):
         """An answer is being written in it, something in it is selected, or the keyboard is in it."""
         if not isinstance(widget, MessageWidget):
             return False
-        focus: QWidget | None = self.focusWidget()  # the stubs do not know that it may be None
-        has_focus = focus is not None and widget.isAncestorOf(focus)
         is_used = widget.message.state == "streaming" or widget.editor is not None
-        return is_used or bool(widget.selected_text) or has_focus
+        return is_used or bool(widget.selected_text) or has_focus(widget)
 
 
 def _estimate(message: Message) -> int:

@@ -6,11 +6,12 @@ from typing import Final
 
 from PySide6.QtCore import QEvent, QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLineEdit
+from PySide6.QtWidgets import QFrame, QLineEdit
 
 from kvdesk.chat import MessageId
 from kvdesk.translation import tr
 from kvdesk.ui.messages.chat_view import ChatView
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.announce import announce
 from kvdesk.ui.widgets.controls import IconButton, label, set_tone
 from kvdesk.ui.widgets.input_method import composes
@@ -39,20 +40,20 @@ class FindBar(QFrame):
         self.field.stepped.connect(self.step)
         composes(self.field)
         self._count = label("", tone="secondary", scale="small")
-        self._before = IconButton(
-            theme, "chevron-up", tr("The hit before"), tr("The hit before (Shift+Enter, Shift+F3)")
+        before, after = tr("The hit before (Shift+Enter, Shift+F3)"), tr("The next hit (Enter, F3)")
+        self._before = IconButton(theme, "chevron-up", tr("The hit before"), before, clicked=lambda: self.step(-1))
+        self._after = IconButton(theme, "chevron-down", tr("The next hit"), after, clicked=lambda: self.step(1))
+        close = IconButton(theme, "close", tr("Close"), tr("Close (Esc)"), clicked=self.leave)
+        boxes.row(
+            (self.field, 1),
+            self._count,
+            self._before,
+            self._after,
+            close,
+            on=self,
+            margins=(8, 4, 4, 4),
+            spacing=4,
         )
-        self._after = IconButton(theme, "chevron-down", tr("The next hit"), tr("The next hit (Enter, F3)"))
-        close = IconButton(theme, "close", tr("Close"), tr("Close (Esc)"))
-        self._before.clicked.connect(lambda: self.step(-1))
-        self._after.clicked.connect(lambda: self.step(1))
-        close.clicked.connect(self.leave)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(8, 4, 4, 4)
-        row.setSpacing(4)
-        row.addWidget(self.field, 1)
-        for widget in (self._count, self._before, self._after, close):
-            row.addWidget(widget)
         view.texts_changed.connect(self._on_texts_changed)
         self.hide()
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
+from PySide6.QtWidgets import QWidget
 
 from kvdesk.translation import tr
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.announce import announce
-from kvdesk.ui.widgets.controls import label
+from kvdesk.ui.widgets.controls import label, push_button
 from kvdesk.ui.widgets.kit import Kit
 
 
@@ -15,18 +16,10 @@ class LoopNotice(QWidget):
 
     def __init__(self, kit: Kit) -> None:
         super().__init__()
-        self._text = label(tr("This answer repeats itself."), tone="warning", scale="small")
-        self._text.setWordWrap(True)
-        self.stop = QPushButton(tr("Stop"))
-        self.stop.setProperty("scale", "small")
-        self.stop.setToolTip(tr("Stop the answer (Esc); its text stays"))
-        self.stop.clicked.connect(kit.act("chat.stop"))
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 4, 0, 4)
-        row.setSpacing(8)
-        row.addWidget(self._text)
-        row.addWidget(self.stop)
-        row.addStretch(1)
+        text = label(tr("This answer repeats itself."), tone="warning", scale="small", wrap=True)
+        tip = tr("Stop the answer (Esc); its text stays")
+        self.stop = push_button(tr("Stop"), tip=tip, scale="small", clicked=kit.act("chat.stop"))
+        boxes.row(text, self.stop, boxes.Stretch(1), on=self, margins=(0, 4, 0, 4), spacing=8)
         self.hide()
 
     def set_shown(self, shown: bool) -> None:

@@ -8,7 +8,7 @@ from typing import Final
 
 from PySide6.QtCore import QPoint, Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from kvdesk import folding
 from kvdesk.reasoning import ReasoningMarks
@@ -19,7 +19,8 @@ from kvdesk.ui.markdown.segments import Segment
 from kvdesk.ui.markdown.text_chunks import GrowingAnswer, prose_pieces, weights
 from kvdesk.ui.markdown.token_marks import TokenText
 from kvdesk.ui.messages.thinking import CollapsedThinking
-from kvdesk.ui.widgets.controls import ElidedButton
+from kvdesk.ui.widgets import boxes
+from kvdesk.ui.widgets.controls import ElidedButton, push_button
 from kvdesk.ui.widgets.theme import Theme
 
 _SMALL_REST: Final = 0.25  # of a full piece: shown with what is before it, it is not worth a click
@@ -49,13 +50,9 @@ class MessageBody(QWidget):
         self._starts: list[int] = []  # offsets of the shown pieces in the source
         self._end = 0  # of what is shown, in the source
         self._tokens: TokenText | None = None
-        self._column = QVBoxLayout()
-        self._column.setSpacing(8)
+        self._column = boxes.column(spacing=8)
         self._rest: _Rest | None = None  # made where there is one
-        self._all = QVBoxLayout(self)
-        self._all.setContentsMargins(0, 0, 0, 0)
-        self._all.setSpacing(8)
-        self._all.addLayout(self._column)
+        self._all = boxes.column(self._column, on=self, margins=0, spacing=8)
 
     @property
     def end(self) -> QWidget:
@@ -64,7 +61,7 @@ class MessageBody(QWidget):
 
     @property
     def selected_text(self) -> str:
-        """The selected text, empty where there is none."""
+        """The selected text; empty without a selection."""
         for _, widget in self._shown:
             if isinstance(widget, ProseView) and (text := widget.selected_text):
                 return text
@@ -103,7 +100,7 @@ class MessageBody(QWidget):
             widget.show_tokens(tokens)
 
     def mark(self, words: Sequence[str], at: int = -1, *, unfold: bool = True) -> list[QPoint]:
-        """Mark every place where one of the words stands in what is shown; where those are.
+        """Mark every place of one of the words in what is shown. Returns the places.
 
         at      the place where one is, marked in another colour
         unfold  show the text up to that place, or the first one, and open reasoning with one of the words
@@ -232,10 +229,7 @@ class MessageBody(QWidget):
 
     def _truncate(self, length: int) -> None:
         while len(self._shown) > length:
-            _, widget = self._shown.pop()
-            self._column.removeWidget(widget)
-            widget.hide()
-            widget.deleteLater()
+            boxes.drop(self._column, self._shown.pop()[1])
 
 
 class _Rest(QWidget):
@@ -243,17 +237,10 @@ class _Rest(QWidget):
 
     def __init__(self, more: Callable[[], None], copy_all: Callable[[], None] | None) -> None:
         super().__init__()
-        self._more, copy = ElidedButton(), QPushButton(tr("Copy all"))
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(0)
-        for button, clicked in ((self._more, more), (copy, copy_all)):
-            button.setProperty("quiet", True)
-            button.setProperty("scale", "small")
-            if clicked is not None:
-                button.clicked.connect(clicked)
-            row.addWidget(button)
-        row.addStretch(1)
+        self._more = ElidedButton(quiet=True, scale="small")
+        self._more.clicked.connect(more)
+        copy = push_button(tr("Copy all"), quiet=True, scale="small", clicked=copy_all)
+        boxes.row(self._more, copy, boxes.Stretch(1), on=self, margins=0, spacing=0)
         copy.setVisible(copy_all is not None)
 
     def show_hidden(self, n_characters: int) -> None:

@@ -104,7 +104,7 @@ class MessageEdit(QPlainTextEdit):
                 event.ignore()
                 return False
             if event.matches(QKeySequence.StandardKey.Undo) and not self.document().isUndoAvailable():
-                event.ignore()  # nothing was typed: what was deleted comes back
+                event.ignore()  # nothing was typed: it undoes the deletion
                 return False
         return super().event(event)
 

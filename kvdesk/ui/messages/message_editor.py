@@ -6,13 +6,14 @@ from typing import Final
 
 from PySide6.QtCore import QEvent, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QKeyEvent, QResizeEvent, QTextCursor
-from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QPushButton, QWidget
 
 from kvdesk.chat import Message
 from kvdesk.protocol.chat import TurnPreview
 from kvdesk.translation import tr
 from kvdesk.ui.messages.room_help import RoomHelp, edit_words, select_excess
-from kvdesk.ui.widgets.controls import label, set_tone
+from kvdesk.ui.widgets import boxes
+from kvdesk.ui.widgets.controls import label, push_button, show_text
 from kvdesk.ui.widgets.direction import align_by_text
 from kvdesk.ui.widgets.input_method import composes
 from kvdesk.ui.widgets.kit import Kit
@@ -46,26 +47,20 @@ class MessageEditor(QWidget):
         self.edit.setProperty("boxed", "true")
         kit.theme.give_font(self.edit, "text")
         self.edit.left.connect(self.left)
-        self.edit.entered.connect(self._on_entered)
         self.edit.textChanged.connect(self._on_text_changed)
         what = tr("Saves a new version; the old answer stays.")
         if not self._is_answer:
             what = tr("Saves a new version and answers it; the old question stays.")
-        hint = label(what, tone="secondary", scale="small")
-        self._cost = label("", tone="secondary", scale="small")
-        for line in (hint, self._cost):
-            line.setWordWrap(True)
+        hint = label(what, tone="secondary", scale="small", wrap=True)
+        self._cost = label("", tone="secondary", scale="small", wrap=True)
         self._cost.hide()
-        self._help = RoomHelp(kit, self._shorten)
-        self._help.hide()
+        self.help = RoomHelp(kit, self._shorten)
+        """The links under a text that is too long; hidden otherwise."""
+        self.help.hide()
         self._pause = QTimer(self, singleShot=True, interval=PAUSE_MS)
         self._pause.timeout.connect(self.ask)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(8)
-        for widget in (self.edit, hint, self._cost, self._help):
-            column.addWidget(widget)
-        column.addLayout(self._make_buttons(can_continue))
+        buttons = self._make_buttons(can_continue)
+        boxes.column(self.edit, hint, self._cost, self.help, buttons, on=self, margins=0, spacing=8)
         self._show_state()
 
     @property
@@ -81,11 +76,6 @@ class MessageEditor(QWidget):
     def cost(self) -> str:
         """What it costs, as far as it is known; or why it cannot be saved."""
         return "" if self._cost.isHidden() else self._cost.text()
-
-    @property
-    def help(self) -> RoomHelp:
-        """The links under a text that is too long; hidden otherwise."""
-        return self._help
 
     def begin(self) -> None:
         """The keyboard goes to the end of the text."""
@@ -112,25 +102,21 @@ class MessageEditor(QWidget):
             self._show_state()
 
     def _make_buttons(self, can_continue: bool) -> QHBoxLayout:
-        self._save = QPushButton(tr("Save"))
-        self._save.setToolTip(tr("Save (Ctrl+Enter)"))
-        self._save.setProperty("primary", True)
-        self._save.clicked.connect(lambda: self.saved.emit(self.text, False))
-        self._go_on = QPushButton(tr("Save and continue"))
-        tip = tr("The model goes on where your text ends; what is before your change stays in the cache")
-        self._go_on.setToolTip(tip)
+        self._save = push_button(
+            tr("Save"),
+            tip=tr("Save (Ctrl+Enter)"),
+            primary=True,
+            clicked=lambda: self.saved.emit(self.text, False),
+        )
+        self._go_on = push_button(
+            tr("Save and continue"),
+            tip=tr("The model goes on where your text ends; what is before your change stays in the cache"),
+            clicked=lambda: self.saved.emit(self.text, True),
+        )
         self._go_on.setVisible(can_continue)
-        self._go_on.clicked.connect(lambda: self.saved.emit(self.text, True))
-        self._cancel = QPushButton(tr("Cancel"))
-        self._cancel.setToolTip(tr("Leave it as it was (Esc)"))
-        self._cancel.clicked.connect(self.left)
-        row = QHBoxLayout()
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(8)
-        row.addStretch(1)
-        for button in (self._cancel, self._go_on, self._save):
-            row.addWidget(button)
-        return row
+        self.edit.entered.connect(self._save.click)  # nothing if it is disabled
+        self._cancel = push_button(tr("Cancel"), tip=tr("Leave it as it was (Esc)"), clicked=self.left)
+        return boxes.row(boxes.Stretch(1), self._cancel, self._go_on, self._save, margins=0, spacing=8)
 
     @property
     def _has_text(self) -> bool:
@@ -142,10 +128,8 @@ class MessageEditor(QWidget):
         if preview is not None:
             self._words = edit_words(preview, is_answer=self._is_answer)
         words, tone = (self._why_not, "secondary") if self._why_not else self._words
-        self._cost.setText(words)
-        set_tone(self._cost, tone)
-        self._cost.setVisible(bool(words))
-        self._help.setVisible(is_refused and not self._why_not)
+        show_text(self._cost, words, tone)
+        self.help.setVisible(is_refused and not self._why_not)
         can = self._has_text and not self._why_not and not is_refused
         self._save.setEnabled(can)
         self._go_on.setEnabled(can)
@@ -154,10 +138,6 @@ class MessageEditor(QWidget):
         if self._preview is not None:
             select_excess(self.edit, self._preview.n_fitting)
             self.edit.setFocus(Qt.FocusReason.OtherFocusReason)
-
-    @Slot()
-    def _on_entered(self) -> None:
-        self._save.click()  # nothing where it is disabled
 
     @Slot()
     def _on_text_changed(self) -> None:

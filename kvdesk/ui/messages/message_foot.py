@@ -7,11 +7,12 @@ from typing import Final
 
 from PySide6.QtCore import QEvent, QTimer
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from kvdesk.chat import FEW_TOKENS, Message, ended_early, finish_of
 from kvdesk.translation import tr
-from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, ThinProgress, label
+from kvdesk.ui.widgets import boxes
+from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, ThinProgress, label, link_button
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.viewmodel.readout import reasons, stats_parts, stats_tip
 
@@ -45,11 +46,7 @@ class Waiting(QWidget):
         super().__init__()
         self._text = label(tr("Waiting for the engine…"), tone="secondary", scale="small")
         self._bar = ThinProgress(tr("Reading the prompt"))
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 4, 0, 4)
-        column.setSpacing(8)
-        column.addWidget(self._text)
-        column.addWidget(self._bar)
+        boxes.column(self._text, self._bar, on=self, margins=(0, 4, 0, 4), spacing=8)
 
     @property
     def text(self) -> str:
@@ -79,42 +76,31 @@ class MessageFoot(QWidget):
         super().__init__()
         theme = kit.theme
         self._lines: tuple[str, ...] = ("",)  # the same, shorter and shorter
-        self._stats = ElidedLabel()
+        self._stats = ElidedLabel(tone="secondary", scale="small")
         self._stats.setObjectName("answerStats")
-        self._stats.setProperty("tone", "secondary")
-        self._stats.setProperty("scale", "small")
-        self._copy = IconButton(theme, "copy", tr("Copy this answer"))
-        self._again = IconButton(theme, "again", tr("Answer again"), tr("Answer again (Ctrl+R)"))
-        self._continue = IconButton(theme, "play", tr("Continue the answer"))
-        self._continue.clicked.connect(kit.act("chat.continue"))
-        self._copy.clicked.connect(copy)
-        self._again.clicked.connect(kit.act("chat.regenerate"))
-        self._ask = QToolButton()
-        self._ask.setText(tr("Why?"))
-        self._ask.setToolTip(tr("Why the first token came when it did, and what was reused; Esc closes it"))
-        self._ask.setProperty("link", "true")
-        self._ask.setProperty("scale", "small")
+        self._copy = IconButton(theme, "copy", tr("Copy this answer"), clicked=copy)
+        again = tr("Answer again (Ctrl+R)")
+        self._again = IconButton(theme, "again", tr("Answer again"), again, clicked=kit.act("chat.regenerate"))
+        self._continue = IconButton(theme, "play", tr("Continue the answer"), clicked=kit.act("chat.continue"))
+        why = tr("Why the first token came when it did, and what was reused; Esc closes it")
+        self._ask = link_button(tr("Why?"), tip=why)
         self._ask.setCheckable(True)
-        self._why = label("", tone="secondary", scale="small")
-        self._why.setWordWrap(True)
+        self._why = label("", tone="secondary", scale="small", wrap=True)
         self._why.hide()
         self._ask.toggled.connect(self._why.setVisible)
-        row = QHBoxLayout()
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(0)
-        for button in (self._copy, self._again, self._continue):
-            row.addWidget(button)
-        row.addSpacing(_GAP_PX)
-        row.addWidget(self._stats, 1)
-        row.addSpacing(_WHY_GAP_PX)
-        row.addWidget(self._ask)
-        row.addStretch(0)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(4)
-        column.addLayout(row)
-        column.addWidget(self._why)
-        self._row = row
+        self._row = boxes.row(
+            self._copy,
+            self._again,
+            self._continue,
+            boxes.Gap(_GAP_PX),
+            (self._stats, 1),
+            boxes.Gap(_WHY_GAP_PX),
+            self._ask,
+            boxes.Stretch(),
+            margins=0,
+            spacing=0,
+        )
+        boxes.column(self._row, self._why, on=self, margins=0, spacing=4)
         self._switch: QWidget | None = None
 
     def add_switch(self, switch: QWidget) -> None:

@@ -66,7 +66,8 @@ class MessageList(QScrollArea):
         self._estimate: Callable[[MessageId], int] = lambda _: 0
         self._places: list[Place] = []
         self._of: dict[MessageId, Place] = {}
-        self._following = True
+        self.is_following = True
+        """The end is seen, and stays so when something is added."""
         self._anchor: tuple[QWidget, int] | None = None  # something that is seen, and how far below the upper edge
         self._arranging = False
         self._column = _Column(self.arrange)
@@ -78,13 +79,8 @@ class MessageList(QScrollArea):
         self._filler.timeout.connect(self._on_filler)
         self.verticalScrollBar().valueChanged.connect(self._on_value_changed)
 
-    @property
-    def is_following(self) -> bool:
-        """The end is seen, and stays so when something is added."""
-        return self._following
-
     def widget_at(self, message: MessageId) -> QWidget | None:
-        """None where there is none: it is not among these messages, or far from what is seen."""
+        """None if the message is not among these, or far from what is seen."""
         if self._half_made is not None and self._half_made[0].id == message:
             return self._half_made[1]
         place = self._of.get(message)
@@ -106,14 +102,14 @@ class MessageList(QScrollArea):
         self._earlier, self._estimate = [*messages[:-LISTED]], estimate
         self._places = [Place(message, estimate(message)) for message in messages[-LISTED:]]
         self._of = {place.id: place for place in self._places}
-        self._following, self._anchor = True, None
+        self.is_following, self._anchor = True, None
         self.arrange()
 
     def append(self, message: MessageId, height: int) -> None:
         """One more at the end, which is seen from now on."""
         self._places.append(Place(message, height))
         self._of[message] = self._places[-1]
-        self._following = True
+        self.is_following = True
         self.arrange()
 
     def remove(self, messages: Collection[MessageId]) -> None:
@@ -137,7 +133,7 @@ class MessageList(QScrollArea):
         if place is None:
             return None
         if place.widget is None:
-            self._following = False
+            self.is_following = False
             self.verticalScrollBar().setValue(place.top - GAP_PX)
         if place.widget is None:  # the list is not on the screen
             self._realize(place)
@@ -192,7 +188,7 @@ class MessageList(QScrollArea):
         bottom = top - GAP_PX + TOP_PX if self._places else 0
         bar = self.verticalScrollBar()
         self._column.resize(self.viewport().width(), max(bottom, self.viewport().height()))
-        if self._following:
+        if self.is_following:
             bar.setValue(bar.maximum())
         elif self._anchor is not None and shiboken6.isValid(self._anchor[0]):
             seen, below = self._anchor
@@ -230,7 +226,7 @@ class MessageList(QScrollArea):
                 return
 
     def _list_earlier(self) -> bool:
-        """Give places to messages before the first. False where there are none, or no room for them."""
+        """Give places to messages before the first. False without such messages, or without room for them."""
         more = self._earlier[-LISTED:]
         places = [Place(message, self._estimate(message)) for message in more]
         if not more or self._column.height() + sum(place.height + GAP_PX for place in places) > _HIGHEST_PX:
@@ -273,7 +269,7 @@ class MessageList(QScrollArea):
     def _on_value_changed(self, value: int) -> None:
         if self._arranging:
             return
-        self._following = self.verticalScrollBar().maximum() - value <= GAP_PX
+        self.is_following = self.verticalScrollBar().maximum() - value <= GAP_PX
         if value == 0 and self._earlier:
             self._list_earlier()
         elif any(place.widget is None for place in self._seen()):

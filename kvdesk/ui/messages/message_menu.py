@@ -51,7 +51,7 @@ def why_not_continued(store: Store, message: Message | None) -> str:
     if store.is_answering:
         return tr("An answer is being written; stop it first.")
     if not ended_early(message):
-        return tr("The model has ended this answer by itself.")
+        return tr("This answer is already complete.")
     return store.why_not_continued
 
 
@@ -82,7 +82,7 @@ def _add_changes(menu: QMenu, kit: Kit, widget: MessageWidget, *, is_last: bool)
         )
         why, tip = why_not_continued(store, message), tr("Continue where it ended: only new tokens are computed")
         if not is_last:
-            tip = tr("It goes on in a version beside it, on a branch of its own; what follows it here stays")
+            tip = tr("Continues in a new branch; this branch is unchanged")
         go_on.setToolTip(why or tip)
         go_on.setEnabled(not why)
     if widget.can_show_tokens:

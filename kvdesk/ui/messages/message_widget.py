@@ -11,11 +11,9 @@ from typing import Final, Protocol
 from PySide6.QtCore import QEvent, QPoint, Qt, Slot
 from PySide6.QtGui import QContextMenuEvent, QEnterEvent, QGuiApplication
 from PySide6.QtWidgets import (
-    QApplication,
     QFrame,
     QGraphicsOpacityEffect,
     QHBoxLayout,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -37,7 +35,8 @@ from kvdesk.ui.messages.message_foot import MessageFoot, Waiting
 from kvdesk.ui.messages.message_list import Gradual, settle_around
 from kvdesk.ui.messages.room_help import RoomHelp
 from kvdesk.ui.messages.token_card import TokenCard
-from kvdesk.ui.widgets.controls import IconButton, label, set_tone
+from kvdesk.ui.widgets import boxes
+from kvdesk.ui.widgets.controls import IconButton, has_focus, label, set_tone
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.values import replace
@@ -87,7 +86,7 @@ class MessageWidget(Gradual):
         super().__init__(parent)
         self._kit, self._owner, self._theme = kit, owner, kit.theme
         theme = kit.theme
-        self._message = message
+        self.message = message
         self._shown: tuple[str, bool, int] | None = None  # text, whether it grows, time of its reasoning
         self._clock = ThoughtClock()
         self._marks = message.marks
@@ -96,7 +95,7 @@ class MessageWidget(Gradual):
         self._is_read = False  # it is continued, and the engine still reads
         self._why_not_continued = self._why_not_saved = ""
         self._can_edit = True
-        self._editor: MessageEditor | None = None  # while a person changes the text
+        self.editor: MessageEditor | None = None  # while a person changes the text
         self._pin: IconButton | None = None
         self._help: RoomHelp | None = None  # made where it is needed
         self._loop: LoopNotice | None = None  # made when the answer repeats itself first
@@ -109,18 +108,15 @@ class MessageWidget(Gradual):
         self._retention = label("", tone="secondary", scale="small")
         self._retention.hide()
         self._overflow = ""
-        self._ink, self._is_dim = 1.0, False
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(4)
+        self._ink, self.is_dim = 1.0, False
+        self._column = column = boxes.column(on=self, margins=0, spacing=4)
         self._body = MessageBody(theme, plain=message.role != "assistant")
         if gradually:
             self._body.make_gradually()
         self._body.selected.connect(self._on_selected)
         self._cards: AttachmentCards | None = None
         self._switch: BranchSwitch | None = None  # made where there are several to choose from
-        self._more = IconButton(theme, "more", tr("More about this message"))
-        self._more.clicked.connect(self._on_more_clicked)
+        self._more = IconButton(theme, "more", tr("More about this message"), clicked=self._on_more_clicked)
         if message.role == "assistant":
             column.addLayout(self._make_head(theme))
             column.addWidget(self._body)
@@ -128,18 +124,13 @@ class MessageWidget(Gradual):
         else:
             card = QFrame()
             card.setProperty("card", "user")
-            inner = QVBoxLayout(card)
-            inner.setContentsMargins(12, 8, 12, 8)
-            inner.setSpacing(4)
-            inner.addLayout(self._make_head(theme))
+            self._inner = inner = boxes.column(self._make_head(theme), on=card, margins=(12, 8, 12, 8), spacing=4)
             if message.attachments:
                 self._cards = AttachmentCards(theme, message.attachments)
                 inner.addWidget(self._cards)
             inner.addWidget(self._body)
             column.addWidget(card)
-            self._inner = inner
-        self._note = label("", scale="small")
-        self._note.setWordWrap(True)
+        self._note = label("", scale="small", wrap=True)
         self._waiting: Waiting | None = None
         self._foot: MessageFoot | None = None
         if message.role == "assistant":
@@ -147,17 +138,12 @@ class MessageWidget(Gradual):
         for widget in (self._waiting, self._note, self._foot):
             if widget is not None:
                 column.addWidget(widget)
-        self._column = column
         theme.changed.connect(self._show_tokens)
         self.show_message(message)
 
     def make_next(self) -> bool:
         """Make one more piece of the text. False where none is missing."""
         return self._body.make_next()
-
-    @property
-    def message(self) -> Message:
-        return self._message
 
     @property
     def status_text(self) -> str:
@@ -199,17 +185,13 @@ class MessageWidget(Gradual):
 
     def set_dim(self, is_dim: bool) -> None:
         """Fainter while a message before it is edited: it is no part of what comes of that."""
-        if is_dim != self._is_dim:
-            self._is_dim = is_dim
+        if is_dim != self.is_dim:
+            self.is_dim = is_dim
             self._show_ink()
-
-    @property
-    def is_dim(self) -> bool:
-        return self._is_dim
 
     def _show_ink(self) -> None:
         """The text is as faint as the message is far from the context; all of it while it is dimmed."""
-        dimmed = _DIM if self._is_dim else 1.0
+        dimmed = _DIM if self.is_dim else 1.0
         switch = self._switch if self._foot is None else None  # of an answer it is in the foot
         for part in (self._who, self._body, self._cards, self._note, self._foot, switch):
             ink = min(self._ink, dimmed) if part is self._body else dimmed
@@ -234,22 +216,22 @@ class MessageWidget(Gradual):
         return self._help if self._help is not None and not self._help.isHidden() else None
 
     def _show_help(self) -> None:
-        shown = self._is_full and self._is_last and self._message.state != "streaming"
+        shown = self._is_full and self._is_last and self.message.state != "streaming"
         if shown and self._help is None:
-            self._help = RoomHelp(self._kit, lambda: self._owner.start_edit(self._message.parent or MessageId("")))
+            self._help = RoomHelp(self._kit, lambda: self._owner.start_edit(self.message.parent or MessageId("")))
             self._column.insertWidget(self._column.indexOf(self._note) + 1, self._help)
         if self._help is not None:
             self._help.setVisible(shown)
-            self._help.offer_shorten(self._message.state == "failed")
+            self._help.offer_shorten(self.message.state == "failed")
 
     @property
     def switch(self) -> BranchSwitch:
         if self._switch is None:
-            commands, conversation = self._kit.commands, self._message.conversation
+            commands, conversation = self._kit.commands, self.message.conversation
             self._switch = BranchSwitch(
                 self._theme,
                 partial(commands.show_branch, conversation),
-                lambda: commands.compare(conversation, self._message.id),
+                lambda: commands.compare(conversation, self.message.id),
             )
             if self._foot is not None:
                 self._foot.add_switch(self._switch)
@@ -263,12 +245,12 @@ class MessageWidget(Gradual):
 
     def highlight(self, first: int, last: int) -> None:
         """Mark characters `[first, last)` of the text as the model reads it; none where the range is empty."""
-        before = len(attached_text(self._message.attachments))
+        before = len(attached_text(self.message.attachments))
         self._body.highlight(max(0, first - before), max(0, last - before))
 
     def point_at(self, first: int, last: int) -> None:
         """The same, beside what is highlighted, for as long as a cell of them is hovered."""
-        before = len(attached_text(self._message.attachments))
+        before = len(attached_text(self.message.attachments))
         self._body.point_at(max(0, first - before), max(0, last - before))
 
     def mark(self, words: Sequence[str], at: int = -1, *, unfold: bool = True) -> QPoint:
@@ -285,17 +267,17 @@ class MessageWidget(Gradual):
     def show_branches(self, everyone: tuple[MessageId, ...]) -> None:
         """All messages at this place; the switch is there where they are several."""
         if everyone or self._switch is not None:
-            is_answer = self._message.role == "assistant"
-            self.switch.show_branches(everyone, self._message.id, can_compare=is_answer)
+            is_answer = self.message.role == "assistant"
+            self.switch.show_branches(everyone, self.message.id, can_compare=is_answer)
             self._show_parts()
 
     def show_message(self, message: Message) -> None:
         """Replace what is shown by `message`."""
         continues = message.state == "streaming" and bool(message.text)
-        if self._message.state != "streaming" and continues:
+        if self.message.state != "streaming" and continues:
             self._overflow = ""
-        self._is_read = continues and (self._is_read or self._message.state != "streaming")
-        self._message = message
+        self._is_read = continues and (self._is_read or self.message.state != "streaming")
+        self.message = message
         self._marks = message.marks or self._marks
         self.setAccessibleName(f"{self._who.text()}: {cut(message.text, _NAME)}")
         self.flush()
@@ -306,29 +288,29 @@ class MessageWidget(Gradual):
         """Add to the answer; seen at the next `flush`."""
         self._is_read = False
         self._clock.take(text, time.monotonic(), self._marks)
-        thought_ms = self._message.thought_ms or self._clock.ms
-        self._message = replace(self._message, text=self._message.text + text, thought_ms=thought_ms)
+        thought_ms = self.message.thought_ms or self._clock.ms
+        self.message = replace(self.message, text=self.message.text + text, thought_ms=thought_ms)
 
     def flush(self, may_collapse: bool = True) -> None:
         """Draw the text as it is now. `may_collapse`: reasoning that ended closes, which moves what is under it."""
-        text = without_calls(self._message)
-        if self._opening and self._message.state == "streaming":
+        text = without_calls(self.message)
+        if self._opening and self.message.state == "streaming":
             text = text.partition(self._opening)[0]
-        shown = text, self._message.state == "streaming", self._message.thought_ms
+        shown = text, self.message.state == "streaming", self.message.thought_ms
         if shown == self._shown:
             return
         self._shown = shown
         self._body.marks = self._marks
         self._body.show_source(text, shown[1], shown[2], may_collapse)
         self._show_parts()
-        if self._message.text and self._waiting is not None and not self._is_read:
+        if self.message.text and self._waiting is not None and not self._is_read:
             self._waiting.hide()
         self._show_loop()
         settle_around(self._body.end, self)
 
     def _show_parts(self) -> None:
         """What there is to see of the text and around it: none of that while it is edited."""
-        message, is_edited = self._message, self._editor is not None
+        message, is_edited = self.message, self.editor is not None
         can_be_empty = message.role == "assistant" or bool(message.attachments)
         self._body.setVisible(not is_edited and (bool(without_calls(message)) or not can_be_empty))
         self._note.setVisible(not is_edited and bool(self._note.text()))
@@ -345,7 +327,7 @@ class MessageWidget(Gradual):
         return self._loop if self._loop is not None and not self._loop.isHidden() else None
 
     def _show_loop(self) -> None:
-        is_loop = self._message.state == "streaming" and bool(repeated(self._message.text))
+        is_loop = self.message.state == "streaming" and bool(repeated(self.message.text))
         if is_loop and self._loop is None:
             self._loop = LoopNotice(self._kit)
             self._column.insertWidget(self._column.indexOf(self._note), self._loop)
@@ -367,17 +349,17 @@ class MessageWidget(Gradual):
 
     def end(self, event: TurnEnded) -> None:
         """The answer has ended."""
-        ended = replace(self._message, state=event.state, stats=event.stats, note=event.note, finish=event.finish)
+        ended = replace(self.message, state=event.state, stats=event.stats, note=event.note, finish=event.finish)
         self.show_message(ended)
 
     def ask_for_edit(self) -> None:
         """Edit it in its place, where that is possible now."""
-        self._owner.start_edit(self._message.id)
+        self._owner.start_edit(self.message.id)
 
     @property
     def can_show_tokens(self) -> bool:
         """Whether it is known how likely its tokens were."""
-        return self._message.state != "streaming" and bool(unpack(self._message.probabilities))
+        return self.message.state != "streaming" and bool(unpack(self.message.probabilities))
 
     def set_coloured(self, is_coloured: bool) -> None:
         """Whether its tokens have the colours of how likely they were, where that is known."""
@@ -399,8 +381,8 @@ class MessageWidget(Gradual):
             self.close_token()
 
     def _token_text(self) -> TokenText:
-        known = unpack(self._message.probabilities)
-        spans = places(known, self._message.text)
+        known = unpack(self.message.probabilities)
+        spans = places(known, self.message.text)
         starts = [first for first, _ in spans]
         colours = colours_of(dark=self._theme.colours.dark)
         tints = tuple(
@@ -426,10 +408,10 @@ class MessageWidget(Gradual):
         if self._tokens is None:
             self._tokens = TokenCard(self._kit, self.show_token, self.close_token)
             self._column.insertWidget(self._column.indexOf(self._note), self._tokens)
-        self._tokens.show_token(self._message, at)
-        first, last = places(unpack(self._message.probabilities), self._message.text)[self._tokens.at]
+        self._tokens.show_token(self.message, at)
+        first, last = places(unpack(self.message.probabilities), self.message.text)[self._tokens.at]
         self._body.point_at(first, last)
-        self._owner.select_text(self._message.id, first, last)
+        self._owner.select_text(self.message.id, first, last)
         self._tokens.show()
         self._tokens.setFocus(Qt.FocusReason.OtherFocusReason)
         settle_around(self._tokens, self)
@@ -439,19 +421,18 @@ class MessageWidget(Gradual):
         card = self.token_card
         if card is None:
             return False
-        focus: QWidget | None = QApplication.focusWidget()
-        had_focus = focus is not None and (focus is card or card.isAncestorOf(focus))
+        had_focus = has_focus(card)
         card.hide()
         self._body.point_at(0, 0)
-        self._owner.select_text(self._message.id, 0, 0)
+        self._owner.select_text(self.message.id, 0, 0)
         if had_focus:
             self.show_arrival()
         return True
 
     def show_preview(self, preview: TurnPreview) -> None:
         """What another version of it would cost: an edited one, or one with another token."""
-        if self._editor is not None:
-            self._editor.show_preview(preview)
+        if self.editor is not None:
+            self.editor.show_preview(preview)
         elif self._tokens is not None:
             self._tokens.show_preview(preview)
 
@@ -471,52 +452,45 @@ class MessageWidget(Gradual):
         """Let a person change the text of this message, in its place; `text`: as far as that was changed before, which
         takes no keyboard.
         """
-        if self._editor is None:
+        if self.editor is None:
             can_continue = self._foot is not None and self._is_last and not self._why_not_continued
-            editor = MessageEditor(self._kit, self._message, can_continue=can_continue)
+            editor = MessageEditor(self._kit, self.message, can_continue=can_continue)
             editor.refuse(self._why_not_saved)
             editor.saved.connect(self._on_edited)
             editor.left.connect(self.end_edit)
             editor.paused.connect(self._on_paused)
             self._inner.insertWidget(self._inner.indexOf(self._body), editor)
-            self._editor = editor
+            self.editor = editor
             self._show_parts()
             editor.show()  # now, so that it can get the focus
         if text is None:
-            self._editor.begin()
+            self.editor.begin()
             self._owner.editing_changed()
         else:  # the view is just making this widget
-            self._editor.edit.setPlainText(text)
+            self.editor.edit.setPlainText(text)
 
     @Slot()
     def end_edit(self) -> None:
         """The message stays as it was; the keyboard stays with it."""
-        if (editor := self._editor) is not None:
-            focus: QWidget | None = QApplication.focusWidget()
-            had_focus = focus is not None and editor.isAncestorOf(focus)
-            self._editor = None
-            editor.hide()
-            editor.deleteLater()
+        if (editor := self.editor) is not None:
+            had_focus = has_focus(editor)
+            self.editor = None
+            boxes.drop(self._inner, editor)
             self._show_parts()
             if had_focus:
                 self.show_arrival()
             self._owner.editing_changed()
 
-    @property
-    def editor(self) -> MessageEditor | None:
-        """What the text is changed in."""
-        return self._editor
-
     def set_why_not_saved(self, why: str) -> None:
         """Why what is edited cannot be saved now; "" where it can."""
         self._why_not_saved = why
-        if self._editor is not None:
-            self._editor.refuse(why)
+        if self.editor is not None:
+            self.editor.refuse(why)
 
     @Slot(str, bool)
     def _on_edited(self, text: str, go_on: bool) -> None:
         self.end_edit()
-        message, commands = self._message, self._kit.commands
+        message, commands = self.message, self._kit.commands
         if self._kit.store.is_answering or (text == message.text and not go_on):
             return
         if message.role == "assistant":
@@ -527,7 +501,7 @@ class MessageWidget(Gradual):
     @Slot(str)
     def _on_paused(self, text: str) -> None:
         """What it would cost is answered by `TurnPreview`."""
-        self._kit.commands.preview(self._message.conversation, text, self._message.id)
+        self._kit.commands.preview(self.message.conversation, text, self.message.id)
 
     def set_can_edit(self, can: bool) -> None:
         """Whether an edited message could be sent."""
@@ -536,57 +510,49 @@ class MessageWidget(Gradual):
 
     @Slot(int, int)
     def _on_selected(self, first: int, last: int) -> None:
-        before = len(attached_text(self._message.attachments))
-        self._owner.select_text(self._message.id, before + first, before + last)
+        before = len(attached_text(self.message.attachments))
+        self._owner.select_text(self.message.id, before + first, before + last)
 
     def show_arrival(self) -> None:
         """Somebody was led here: the keyboard goes on from here."""
         self._more.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _copy(self) -> None:
-        QGuiApplication.clipboard().setText(self._message.text)
+        QGuiApplication.clipboard().setText(self.message.text)
         if self._foot is not None:
             self._foot.show_copied()
 
-    @Slot()
-    def _on_unpin_clicked(self) -> None:
-        self._kit.commands.pin_message(self._message.conversation, self._message.id, pinned=False)
+    def _unpin(self) -> None:
+        self._kit.commands.pin_message(self.message.conversation, self.message.id, pinned=False)
 
     @Slot()
     def _on_more_clicked(self) -> None:
-        self._owner.open_menu(self._message.id, self._more.mapToGlobal(QPoint(0, self._more.height())))
+        self._owner.open_menu(self.message.id, self._more.mapToGlobal(QPoint(0, self._more.height())))
 
     def enterEvent(self, event: QEnterEvent) -> None:
         super().enterEvent(event)
-        self._owner.hover(self._message.id, over=True)
+        self._owner.hover(self.message.id, over=True)
 
     def leaveEvent(self, event: QEvent) -> None:
         super().leaveEvent(event)
-        self._owner.hover(self._message.id, over=False)
+        self._owner.hover(self.message.id, over=False)
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
-        self._owner.open_menu(self._message.id, event.globalPos())
+        self._owner.open_menu(self.message.id, event.globalPos())
 
     def _make_head(self, theme: Theme) -> QHBoxLayout:
         """The line over the text: the author, and the buttons."""
-        row = QHBoxLayout()
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(0)
-        row.addWidget(self._who, 1)
-        row.addWidget(self._retention)
-        self._pin = IconButton(theme, "pin", tr("Unpin this message"))
-        self._pin.clicked.connect(self._on_unpin_clicked)
-        row.addWidget(self._pin)
-        if self._message.role == "user":
+        self._pin = IconButton(theme, "pin", tr("Unpin this message"), clicked=self._unpin)
+        row = boxes.row((self._who, 1), self._retention, self._pin, margins=0, spacing=0)
+        if self.message.role == "user":
             tip = tr("Edit it here, and have that answered in a new branch; this one stays")
-            self._edit = IconButton(theme, "edit", tr("Edit this message"), tip)
-            self._edit.clicked.connect(self.ask_for_edit)
+            self._edit = IconButton(theme, "edit", tr("Edit this message"), tip, clicked=self.ask_for_edit)
             row.addWidget(self._edit)
         row.addWidget(self._more)
         return row
 
     def _show_state(self) -> None:
-        message = self._message
+        message = self.message
         streaming = message.state == "streaming"
         if self._waiting is not None:
             self._waiting.setVisible(streaming and (self._is_read or not message.text))

@@ -7,16 +7,17 @@ from functools import partial
 from typing import Final
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QHBoxLayout, QMenu, QSizePolicy, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QMenu, QSizePolicy, QToolButton, QWidget
 
 from kvdesk.chat import Message, MessageId
 from kvdesk.graphemes import cut
 from kvdesk.translation import tr
-from kvdesk.ui.widgets.controls import ElidedButton, IconButton, plain_tip
+from kvdesk.ui.widgets import boxes
+from kvdesk.ui.widgets.controls import ElidedButton, IconButton, link_button, plain_tip
 from kvdesk.ui.widgets.kit import Kit
 
 MOST_LISTED: Final = 3  # the others are in a menu
-_TEXT: Final = 160  # characters of a message that can stand on a line
+_TEXT: Final = 160  # characters of a message on a line
 _IN_MENU: Final = 60
 
 
@@ -28,9 +29,7 @@ class PinnedBar(QWidget):
         self._kit, self._theme, self._go = kit, kit.theme, go
         self._shown: tuple[tuple[MessageId, str], ...] = ()
         self.setAccessibleName(tr("Pinned messages"))
-        self._column = QVBoxLayout(self)
-        self._column.setContentsMargins(12, 0, 12, 4)
-        self._column.setSpacing(0)
+        self._column = boxes.column(on=self, margins=(12, 0, 12, 4), spacing=0)
         self._rows: list[QWidget] = []
         self.hide()
 
@@ -41,7 +40,7 @@ class PinnedBar(QWidget):
 
     @property
     def buttons(self) -> tuple[ElidedButton, ...]:
-        return tuple(self.findChildren(ElidedButton)) if self._shown else ()
+        return tuple(button for row in self._rows for button in row.findChildren(ElidedButton))
 
     def show_pinned(self, messages: Sequence[Message]) -> None:
         """These messages, the oldest first."""
@@ -49,11 +48,7 @@ class PinnedBar(QWidget):
         if shown == self._shown:
             return
         self._shown = shown
-        for row in self._rows:
-            self._column.removeWidget(row)
-            row.hide()
-            row.setParent(None)
-            row.deleteLater()
+        boxes.drop(self._column, *self._rows)
         self._rows = [self._row(name, text) for name, text in shown[:MOST_LISTED]]
         if len(shown) > MOST_LISTED:
             self._rows.append(self._more(shown[MOST_LISTED:]))
@@ -63,23 +58,16 @@ class PinnedBar(QWidget):
 
     def _row(self, name: MessageId, text: str) -> QWidget:
         row = QWidget()
-        line = QHBoxLayout(row)
-        line.setContentsMargins(0, 0, 0, 0)
-        line.setSpacing(0)
-        go = ElidedButton(text)
-        go.setProperty("quiet", True)
-        go.setProperty("scale", "small")
+        go = ElidedButton(text, quiet=True, scale="small")
         go.setIcon(self._theme.icon("pin", self._theme.colours.secondary))
         go.setAccessibleName(tr("Go to the pinned message: {text}").format(text=text))
         go.setToolTip(
             plain_tip(text + "\n\n" + tr("Pinned: a click goes there. A pin does not keep it in the context."))
         )
         go.clicked.connect(lambda: self._go(name))
-        unpin = IconButton(self._theme, "close", tr("Unpin: {text}").format(text=text), tr("Unpin"))
-        unpin.clicked.connect(lambda: self._unpin(name))
-        line.addWidget(go)
-        line.addStretch(1)
-        line.addWidget(unpin)
+        unpin_it = tr("Unpin: {text}").format(text=text)
+        unpin = IconButton(self._theme, "close", unpin_it, tr("Unpin"), clicked=lambda: self._unpin(name))
+        boxes.row(go, boxes.Stretch(1), unpin, on=row, margins=0, spacing=0)
         return row
 
     def _unpin(self, name: MessageId) -> None:
@@ -87,10 +75,7 @@ class PinnedBar(QWidget):
             self._kit.commands.pin_message(selected, name, pinned=False)
 
     def _more(self, rest: Sequence[tuple[MessageId, str]]) -> QWidget:
-        button = QToolButton()
-        button.setText(tr("%n more pinned", len(rest)))
-        button.setProperty("link", "true")
-        button.setProperty("scale", "small")
+        button = link_button(tr("%n more pinned", len(rest)))
         button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
         button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         button.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
@@ -102,6 +87,6 @@ class PinnedBar(QWidget):
 
 
 def one_line(text: str) -> str:
-    """The beginning of a text on one line, without the marks of Markdown that stand before a line."""
+    """The beginning of a text on one line, without Markdown's marks at its beginning."""
     words = " ".join(text[: 4 * _TEXT].split())
     return cut(words.lstrip("#>*- ") or words, _TEXT)

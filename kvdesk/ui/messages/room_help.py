@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QToolButton, QWidget
+from PySide6.QtWidgets import QPlainTextEdit, QWidget
 
 from kvdesk.policies.forecast import in_seconds
 from kvdesk.protocol.chat import TurnPreview
 from kvdesk.translation import tr
 from kvdesk.ui.markdown.marks import utf16
+from kvdesk.ui.widgets import boxes
+from kvdesk.ui.widgets.controls import link_button
 from kvdesk.ui.widgets.kit import Kit
 
 
@@ -68,33 +70,20 @@ class RoomHelp(QWidget):
 
     def __init__(self, kit: Kit, shorten: Callable[[], None]) -> None:
         super().__init__()
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(4)
-        links = (
-            (tr("Shorten"), tr("Selects the part of the text that does not fit"), shorten),
-            (
+        self.links = (
+            link_button(tr("Shorten"), tip=tr("Selects the part of the text that does not fit"), clicked=shorten),
+            link_button(
                 tr("Larger context…"),
-                tr("Opens the settings at n_ctx and shows what a larger one takes"),
-                kit.act("settings.context"),
+                tip=tr("Opens the settings at n_ctx and shows what a larger one takes"),
+                clicked=kit.act("settings.context"),
             ),
-            (
+            link_button(
                 tr("When full…"),
-                tr("What happens then: the oldest messages can be removed from the context"),
-                kit.act("chat.overflow"),
+                tip=tr("What happens then: the oldest messages can be removed from the context"),
+                clicked=kit.act("chat.overflow"),
             ),
         )
-        self.links: list[QToolButton] = []
-        for text, tip, remedy in links:
-            link = QToolButton()
-            link.setText(text)
-            link.setToolTip(tip)
-            link.setProperty("link", "true")
-            link.setProperty("scale", "small")
-            link.clicked.connect(remedy)
-            row.addWidget(link)
-            self.links.append(link)
-        row.addStretch(1)
+        boxes.row(*self.links, boxes.Stretch(1), on=self, margins=0, spacing=4)
 
     def offer_shorten(self, offered: bool) -> None:
         self.links[0].setVisible(offered)

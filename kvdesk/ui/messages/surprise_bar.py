@@ -15,11 +15,8 @@ class SurpriseBar(ColourBar):
     """Hidden while no token has a colour."""
 
     def __init__(self, kit: Kit) -> None:
-        close = IconButton(
-            kit.theme, "close", tr("No token probabilities"), tr("New answers are no longer kept with them")
-        )
-        close.clicked.connect(kit.act("view.probabilities"))
-        super().__init__(close)
+        without, tip = tr("No token probabilities"), tr("New answers are no longer kept with them")
+        super().__init__(IconButton(kit.theme, "close", without, tip, clicked=kit.act("view.probabilities")))
         self._theme = kit.theme
         self.set_lead(tr("How likely each token was:"))
         names = ", ".join(map(tr, LEVEL_NAMES))
@@ -28,8 +25,7 @@ class SurpriseBar(ColourBar):
         )
         tip = tr("The probability before sampling: {names}. A click on a token shows what else was likely there")
         self.setToolTip(plain_tip(tip.format(names=names)))
-        kit.theme.changed.connect(self._show_colours)
-        self._show_colours()
+        kit.theme.follow(self._show_colours)
 
     @Slot()
     def _show_colours(self) -> None:

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from PySide6.QtCore import QPoint, Slot
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from kvdesk.folding import places
 from kvdesk.translation import tr
 from kvdesk.ui.markdown.token_marks import TokenText
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.collapsible import Collapsible
 from kvdesk.ui.widgets.theme import Theme
 
@@ -34,23 +35,17 @@ class CollapsedThinking(QWidget):
     def __init__(self, theme: Theme, body: QWidget) -> None:
         super().__init__()
         self._body = body
-        self._text, self._is_being_written = "", False
+        self.text, self._is_being_written = "", False
         self._was_clicked = False
         self._tokens: TokenText | None = None
         self._fold = Collapsible(theme, tr("Thinking…"), body, opened=False)
         self._fold.toggled.connect(self._on_toggled)
         self._fold.button.clicked.connect(self._on_clicked)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self._fold)
+        boxes.column(self._fold, on=self, margins=0)
 
     @property
     def is_open(self) -> bool:
         return self._fold.is_open
-
-    @property
-    def text(self) -> str:
-        return self._text
 
     @property
     def title(self) -> str:
@@ -59,7 +54,7 @@ class CollapsedThinking(QWidget):
     def show_thought(self, text: str, ms: int, *, is_open: bool, may_collapse: bool = True) -> None:
         """The reasoning so far. `is_open`: it is being written. `ms`: how long it took, 0 where that is not known."""
         begun, ended = is_open and not self._is_being_written, self._is_being_written and not is_open
-        self._text, self._is_being_written = text, is_open
+        self.text, self._is_being_written = text, is_open
         self._fold.set_title(_title(text, ms, is_open=is_open))
         if not self._was_clicked and (begun or (ended and may_collapse)):
             self._fold.button.setChecked(is_open)
@@ -67,8 +62,8 @@ class CollapsedThinking(QWidget):
             self._show_text()
 
     def mark(self, words: Sequence[str], at: int = -1, *, unfold: bool = True) -> list[QPoint]:
-        """As `MessageBody.mark`. `unfold`: opens it where one of the words stands in it."""
-        if unfold and places(self._text, words):
+        """As `MessageBody.mark`. `unfold`: opens it if it contains one of the words."""
+        if unfold and places(self.text, words):
             self._fold.button.setChecked(True)
         body: TextBody = self._body  # type: ignore[assignment]
         found = body.mark(words, at, unfold=unfold) if self.is_open else []
@@ -82,7 +77,7 @@ class CollapsedThinking(QWidget):
 
     def _show_text(self) -> None:
         body: TextBody = self._body  # type: ignore[assignment]
-        body.show_source(self._text, growing=self._is_being_written)
+        body.show_source(self.text, growing=self._is_being_written)
         body.show_tokens(self._tokens)
 
     @Slot()

@@ -9,13 +9,14 @@ from typing import Final
 
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QGridLayout, QPushButton, QWidget
 
 from kvdesk.chat import Message
 from kvdesk.policies.forecast import in_seconds
 from kvdesk.protocol.chat import TokenProb, TurnPreview
 from kvdesk.protocol.logprobs import unpack
 from kvdesk.translation import tr
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.announce import announce
 from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, ThinProgress, label, push_button
 from kvdesk.ui.widgets.kit import Kit
@@ -36,29 +37,15 @@ class TokenCard(QFrame):
         self.at = 0
         self.setProperty("card", "ask")
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        before = IconButton(kit.theme, "chevron-left", tr("The token before"), tr("The token before (Left)"))
-        after = IconButton(kit.theme, "chevron-right", tr("The next token"), tr("The next token (Right)"))
-        close = IconButton(kit.theme, "close", tr("Close"), tr("Close (Esc)"))
-        before.clicked.connect(partial(self.step, -1))
-        after.clicked.connect(partial(self.step, 1))
-        close.clicked.connect(closed)
-        self._words = label("", scale="small", weight="strong")
-        self._words.setWordWrap(True)
-        self._price = label("", tone="secondary", scale="small")
-        self._price.setWordWrap(True)
-        head = QHBoxLayout()
-        head.setSpacing(4)
-        for widget in (before, after):
-            head.addWidget(widget)
-        head.addWidget(self._words, 1)
-        head.addWidget(close)
+        theme, to_left, to_right = kit.theme, tr("The token before (Left)"), tr("The next token (Right)")
+        before = IconButton(theme, "chevron-left", tr("The token before"), to_left, clicked=lambda: self.step(-1))
+        after = IconButton(theme, "chevron-right", tr("The next token"), to_right, clicked=lambda: self.step(1))
+        close = IconButton(theme, "close", tr("Close"), tr("Close (Esc)"), clicked=closed)
+        self._words = label("", scale="small", weight="strong", wrap=True)
+        self._price = label("", tone="secondary", scale="small", wrap=True)
         self._table = QWidget()
-        self._column = QVBoxLayout(self)
-        self._column.setContentsMargins(8, 4, 4, 8)
-        self._column.setSpacing(4)
-        self._column.addLayout(head)
-        self._column.addWidget(self._table)
-        self._column.addWidget(self._price)
+        head = boxes.row(before, after, (self._words, 1), close, spacing=4)
+        self._column = boxes.column(head, self._table, self._price, on=self, margins=(8, 4, 4, 8), spacing=4)
         self.buttons: list[QPushButton] = []
 
     @property
@@ -124,8 +111,7 @@ class TokenCard(QFrame):
             is_button = isinstance(choice, QPushButton)
             grid.addWidget(choice, row, 3, Qt.AlignmentFlag.AlignLeft if is_button else Qt.AlignmentFlag(0))
         self._column.replaceWidget(self._table, table)
-        self._table.hide()
-        self._table.deleteLater()
+        boxes.drop(self._column, self._table)
         self._table = table
 
     def _choice(self, prob: TokenProb, *, is_chosen: bool) -> QWidget:
@@ -137,12 +123,14 @@ class TokenCard(QFrame):
             why_not.setToolTip("" if is_chosen else tr("There is no text to go on with"))
             why_not.setContentsMargins(self._kit.theme.px(_BUTTON_PX), 0, 0, 0)
             return why_not
-        button = push_button(tr("Take this one"), quiet=True, scale="small")
-        button.setAccessibleName(
-            tr("Take “{token}” ({percent}) instead").format(token=shown(prob), percent=percent(prob))
+        button = push_button(
+            tr("Take this one"),
+            tip=tr("The answer goes on from there, in a branch beside this one"),
+            name=tr("Take “{token}” ({percent}) instead").format(token=shown(prob), percent=percent(prob)),
+            quiet=True,
+            scale="small",
+            clicked=partial(self._take, prob.token),
         )
-        button.setToolTip(tr("The answer goes on from there, in a branch beside this one"))
-        button.clicked.connect(partial(self._take, prob.token))
         store = self._kit.store
         why = tr("An answer is being written; stop it first.") if store.is_answering else store.why_not_continued
         if why:

@@ -5,11 +5,12 @@ waits for a person, the question.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final
 
 from PySide6.QtCore import QEvent, QPoint, Qt
 from PySide6.QtGui import QContextMenuEvent, QEnterEvent
-from PySide6.QtWidgets import QFrame, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QWidget
 
 from kvdesk.chat import Message
 from kvdesk.session import Changed
@@ -20,9 +21,10 @@ from kvdesk.ui.messages.message_body import MessageBody
 from kvdesk.ui.messages.message_list import Gradual
 from kvdesk.ui.messages.message_widget import Owner
 from kvdesk.ui.tools.words import arguments_text, pretty, seconds
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.announce import announce
 from kvdesk.ui.widgets.collapsible import Collapsible
-from kvdesk.ui.widgets.controls import label, set_tone
+from kvdesk.ui.widgets.controls import label, push_button, set_tone, show_text
 from kvdesk.ui.widgets.flow import Flow
 from kvdesk.ui.widgets.kit import Kit
 
@@ -30,7 +32,7 @@ _DECISIONS: Final[tuple[tuple[ToolDecision, str, str], ...]] = (
     ("once", marked("Allow once"), marked("Run this call; the next one is asked about again")),
     ("tool", marked("Always this tool"), marked("Run it, and every later call of this tool of this server")),
     ("server", marked("Always this server"), marked("Run it, and every later call of any tool of this server")),
-    ("deny", marked("Deny"), marked("Do not run it; the model is told")),
+    ("deny", marked("Deny"), marked("Do not run it; the model is informed")),
 )
 _STATES: Final = {"stopped": marked("Stopped"), "interrupted": marked("Interrupted"), "failed": marked("Failed")}
 
@@ -48,47 +50,34 @@ class ToolMessage(Gradual):
         self.message = message
         self._facts = label("", tone="secondary", scale="small")
         content = QWidget()
-        inner = QVBoxLayout(content)
-        inner.setContentsMargins(20, 0, 0, 4)
-        inner.setSpacing(4)
         self._arguments = MessageBody(kit.theme, plain=True, quiet=True)
         self._result = MessageBody(kit.theme, plain=True)
         self._over_result = label(tr("Result"), tone="secondary", scale="small")
         over_arguments = label(tr("Arguments"), tone="secondary", scale="small")
-        for widget in (over_arguments, self._arguments, self._over_result, self._result):
-            inner.addWidget(widget)
+        shown = (over_arguments, self._arguments, self._over_result, self._result)
+        boxes.column(*shown, on=content, margins=(20, 0, 0, 4), spacing=4)
         self.fold = Collapsible(kit.theme, "", content, self._facts)
         self.fold.toggled.connect(lambda _open: self._show_content())
         self._spent = label("", tone="secondary", scale="small")
-        self._question = label("")
-        self._question.setWordWrap(True)
-        self.buttons: dict[ToolDecision, QPushButton] = {}
-        for decision, text, tip in _DECISIONS:
-            button = self.buttons[decision] = QPushButton(tr(text))
-            button.setToolTip(tr(tip))
-            button.setProperty("scale", "small")
-            button.setProperty("primary", decision == "once")
-            button.clicked.connect(lambda _checked=False, chosen=decision: self._decide(chosen))
+        self._question = label("", wrap=True)
+        self.buttons = {
+            decision: push_button(
+                tr(text),
+                tip=tr(tip),
+                scale="small",
+                primary=decision == "once",
+                clicked=partial(self._decide, decision),
+            )
+            for decision, text, tip in _DECISIONS
+        }
         choices = Flow((8, 8))
         choices.show_parts(self.buttons.values())
         self._ask = QWidget()
-        asking = QVBoxLayout(self._ask)
-        asking.setContentsMargins(20, 0, 0, 4)
-        asking.setSpacing(8)
-        asking.addWidget(self._question)
-        asking.addWidget(choices)
+        boxes.column(self._question, choices, on=self._ask, margins=(20, 0, 0, 4), spacing=8)
         card = QFrame()
         card.setProperty("card", "code")
-        column = QVBoxLayout(card)
-        column.setContentsMargins(8, 4, 12, 4)
-        column.setSpacing(2)
-        column.addWidget(self.fold)
-        column.addWidget(self._ask)
-        whole = QVBoxLayout(self)
-        whole.setContentsMargins(0, 0, 0, 0)
-        whole.setSpacing(4)
-        whole.addWidget(card)
-        whole.addWidget(self._spent)
+        boxes.column(self.fold, self._ask, on=card, margins=(8, 4, 12, 4), spacing=2)
+        boxes.column(card, self._spent, on=self, margins=0, spacing=4)
         self.destroyed.connect(kit.store.listen(self._on_changed))
         self.show_message(message)
 
@@ -136,8 +125,7 @@ class ToolMessage(Gradual):
         self._facts.setText(self._state())
         failed = message.state in ("failed", "interrupted") or (use is not None and use.failed)
         set_tone(self._facts, "warning" if failed else "secondary")
-        self._spent.setText(self._budget(message))
-        self._spent.setVisible(bool(self._spent.text()))
+        show_text(self._spent, self._budget(message))
         self._show_content()
         self._show_question()
 
@@ -194,6 +182,6 @@ class ToolMessage(Gradual):
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         self._owner.open_menu(self.message.id, event.globalPos())
 
-    def _decide(self, decision: ToolDecision) -> None:
+    def _decide(self, decision: ToolDecision, _checked: bool = False) -> None:
         self.fold.button.setChecked(False)
         self._kit.commands.tools.decide(self.message.id, decision)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Final
 
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QFrame, QGridLayout, QPushButton, QScrollArea, QWidget
+from PySide6.QtWidgets import QFrame, QGridLayout, QScrollArea, QWidget
 
 from kvdesk.library.download_queue import Download, State
 from kvdesk.session import Commands
 from kvdesk.translation import tr
 from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.controls import ElidedLabel, ThinProgress, set_tone
+from kvdesk.ui.widgets.controls import ElidedLabel, ThinProgress, on_ground, push_button, set_tone
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.downloads import progress_text
 
@@ -30,11 +30,12 @@ class DownloadRow(QWidget):
         self.name = ElidedLabel(download.title)
         self.text = ElidedLabel(scale="small", tone="secondary")
         self.progress = ThinProgress(tr("Progress of {name}").format(name=download.title))
-        self.main, self.cancel = QPushButton(), QPushButton()
+        self.main, self.cancel = (
+            push_button("", clicked=self._on_main),
+            push_button("", clicked=lambda: commands.hub.drop(self._key)),
+        )
         self.main.setMinimumWidth(theme.px(_BUTTON_PX))
         self.cancel.setMinimumWidth(theme.px(_BUTTON_PX))
-        self.main.clicked.connect(self._on_main)
-        self.cancel.clicked.connect(self._on_cancel)
         grid = QGridLayout(self)
         grid.setContentsMargins(0, 4, 8, 4)
         grid.setHorizontalSpacing(8)
@@ -78,10 +79,6 @@ class DownloadRow(QWidget):
             case _:
                 self._commands.hub.resume(self._key)
 
-    @Slot()
-    def _on_cancel(self) -> None:
-        self._commands.hub.drop(self._key)
-
 
 class DownloadRows(QScrollArea):
     """All of them; hidden while there is none."""
@@ -97,8 +94,7 @@ class DownloadRows(QScrollArea):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         inside = QWidget()
-        inside.setProperty("pane", "panel")
-        inside.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        on_ground(inside, "panel")
         self._column = boxes.column(on=inside, margins=0, spacing=0)
         self.setWidget(inside)
         self.hide()
@@ -107,7 +103,7 @@ class DownloadRows(QScrollArea):
         """These and no others, in this order."""
         known = {download.key for download in downloads}
         for key in [key for key in self.rows if key not in known]:
-            self.rows.pop(key).deleteLater()
+            boxes.drop(self._column, self.rows.pop(key))
         for download in downloads:
             if download.key in self.rows:
                 self.rows[download.key].show_download(download)

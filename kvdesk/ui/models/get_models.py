@@ -9,7 +9,6 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QColor, QFontMetrics, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
     QLineEdit,
-    QPushButton,
     QTreeWidget,
     QTreeWidgetItem,
     QWidget,
@@ -22,8 +21,7 @@ from kvdesk.translation import tr
 from kvdesk.ui.models.download_rows import DownloadRows
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import Banner, label, plain_tip, push_button
-from kvdesk.ui.widgets.input_method import composes
-from kvdesk.ui.widgets.search_field import clearable
+from kvdesk.ui.widgets.search_field import SearchField
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.downloads import Offer, cells_of, columns, repo_remark
 from kvdesk.viewmodel.models import Machine
@@ -36,7 +34,7 @@ _ROLE: Final = Qt.ItemDataRole.UserRole
 
 
 class GetModels(QWidget):
-    """Shows what it is told."""
+    """Passive: shows what its methods get."""
 
     def __init__(self, theme: Theme, commands: Commands) -> None:
         super().__init__()
@@ -44,13 +42,9 @@ class GetModels(QWidget):
         self._machine: Machine | None = None
         self._recommended: tuple[Offer, ...] = ()
         self.banner = Banner(theme)
-        self.search = QLineEdit()
-        self.search.setPlaceholderText(tr("Search Hugging Face: words, or owner/name"))
-        self.search.setAccessibleName(tr("Search the model hub"))
-        clearable(self.search)
+        self.search = SearchField(tr("Search the model hub"), tr("Search Hugging Face: words, or owner/name"))
         self.search.returnPressed.connect(self._on_search)
         self.search.textChanged.connect(self._on_text)
-        composes(self.search)
         find = push_button(tr("Search"), clicked=self._on_search)
         self._access_button = push_button(
             tr("Access…"), quiet=True, tip=tr("Address of the hub or of a mirror, and your token")
@@ -174,17 +168,12 @@ class GetModels(QWidget):
         self._endpoint.setAccessibleName(tr("Address of the model hub"))
         self._token.setAccessibleName(tr("Token for the model hub"))
         self._token.setEchoMode(QLineEdit.EchoMode.Password)
-        keep, forget = QPushButton(tr("Keep")), QPushButton(tr("Forget the token"))
-        keep.clicked.connect(self._on_keep)
-        forget.clicked.connect(self._on_forget)
+        keep = push_button(tr("Keep"), clicked=self._on_keep)
+        forget = push_button(tr("Forget the token"), clicked=self._on_forget)
         for field in (self._endpoint, self._token):
             field.returnPressed.connect(self._on_keep)
         self._access = QWidget()
-        line = boxes.row(on=self._access, margins=0, spacing=8)
-        for part in (self._endpoint, self._token):
-            line.addWidget(part, 1)
-        line.addWidget(keep)
-        line.addWidget(forget)
+        boxes.row((self._endpoint, 1), (self._token, 1), keep, forget, on=self._access, margins=0, spacing=8)
         self._access.hide()
         return self._access
 

@@ -14,10 +14,8 @@ from PySide6.QtWidgets import (
     QButtonGroup,
     QHBoxLayout,
     QMenu,
-    QPushButton,
     QStackedWidget,
     QTableView,
-    QToolButton,
     QWidget,
 )
 
@@ -25,7 +23,8 @@ from kvdesk.translation import tr
 from kvdesk.ui.models.get_models import GetModels
 from kvdesk.ui.models.table import ModelTable, SortedModels
 from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.controls import Banner, IconButton, label, push_button
+from kvdesk.ui.widgets.controls import Banner, IconButton, label, on_ground, pop_up, push_button, tab_button
+from kvdesk.ui.widgets.grid import make_plain
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.ui.widgets.search_field import SearchField
 from kvdesk.ui.widgets.theme import Theme
@@ -40,7 +39,7 @@ _ROW_PX: Final = 30
 
 
 class ModelView(QTableView):
-    """Enter opens the chosen model. Columns are as wide as their texts; where there is no room, some are left out."""
+    """Enter opens the chosen model. Columns are as wide as their texts; some are left out if there is no room."""
 
     entered_row = Signal()
 
@@ -79,13 +78,12 @@ class ModelView(QTableView):
 
 
 class ModelsPage(QWidget):
-    """Shows what it is told."""
+    """Passive: shows what its methods get."""
 
     def __init__(self, kit: Kit) -> None:
         super().__init__()
         self._kit, theme = kit, kit.theme
-        self.setProperty("pane", "panel")
-        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        on_ground(self, "panel")
         self.banner = Banner(theme)
         self._table = ModelTable(theme, self)
         self._sorted = SortedModels(self)
@@ -96,14 +94,12 @@ class ModelsPage(QWidget):
         self.view = self._make_view(theme)
         self._said = label("", tone="secondary", scale="small", wrap=True)
         self._open = push_button(tr("Open"), primary=True, clicked=self._on_open)
-        self._favourite = QPushButton(tr("Favourite"))
+        self._favourite = push_button(tr("Favourite"), clicked=self._on_favourite)
         self._favourite.setCheckable(True)
-        self._favourite.clicked.connect(self._on_favourite)
         self._delete = push_button(tr("Delete…"), clicked=self._on_delete)
         self._question = label("", wrap=True)
-        self._yes, self._no = QPushButton(tr("Delete the file")), QPushButton(tr("Keep it"))
-        self._yes.clicked.connect(self._on_yes)
-        self._no.clicked.connect(self._end_question)
+        self._yes = push_button(tr("Delete the file"), clicked=self._on_yes)
+        self._no = push_button(tr("Keep it"), clicked=self._end_question)
         self._asked: ModelRow | None = None
         self.get_models = GetModels(theme, kit.commands)
         here = QWidget()
@@ -117,7 +113,7 @@ class ModelsPage(QWidget):
 
     @property
     def rows(self) -> tuple[ModelRow, ...]:
-        """As they stand in the table now."""
+        """In the order of the table."""
         indexes = (self._sorted.index(n, 0) for n in range(self._sorted.rowCount()))
         return tuple(row for index in indexes if (row := self._sorted.row_at(index)) is not None)
 
@@ -180,16 +176,11 @@ class ModelsPage(QWidget):
         view.setSortingEnabled(True)
         view.horizontalHeader().setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
         view.horizontalHeader().setSortIndicatorClearable(True)
-        view.horizontalHeader().setHighlightSections(False)
         view.horizontalHeader().setMinimumSectionSize(48)
-        view.verticalHeader().hide()
+        make_plain(view)
         view.verticalHeader().setDefaultSectionSize(_ROW_PX)
         view.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         view.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
-        view.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-        view.setShowGrid(False)
-        view.setWordWrap(False)
-        view.setTabKeyNavigation(False)
         view.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         view.customContextMenuRequested.connect(self._on_menu)
         view.doubleClicked.connect(self._on_open)
@@ -198,18 +189,15 @@ class ModelsPage(QWidget):
         return view
 
     def _make_head(self, theme: Theme) -> QHBoxLayout:
-        back = IconButton(theme, "chevron-left", tr("Back to the chats"), tr("Back to the chats (Esc)"))
-        back.clicked.connect(self._kit.act("chat.write"))
+        name, tip, leave = tr("Back to the chats"), tr("Back to the chats (Esc)"), self._kit.act("chat.write")
+        back = IconButton(theme, "chevron-left", name, tip, clicked=leave)
         refresh = push_button(tr("Look again"), clicked=self._on_refresh)
         file = push_button(tr("Open a file…"), clicked=self._kit.act("model.open"))
-        self._here_button, self._get_button = QToolButton(), QToolButton()
+        self._here_button = tab_button(tr("On this computer"), checked=True)
+        self._get_button = tab_button(tr("Get models"))
         choice = QButtonGroup(self)
-        for button, caption in ((self._here_button, tr("On this computer")), (self._get_button, tr("Get models"))):
-            button.setText(caption)
-            button.setCheckable(True)
-            button.setProperty("tab", True)
-            choice.addButton(button)
-        self._here_button.setChecked(True)
+        choice.addButton(self._here_button)
+        choice.addButton(self._get_button)
         self._here_button.clicked.connect(lambda: self.show_part(get=False))
         self._get_button.clicked.connect(lambda: self.show_part(get=True))
         self._of_here = (self.filter, refresh, file)
@@ -226,10 +214,8 @@ class ModelsPage(QWidget):
         )
 
     def _make_foot(self) -> QHBoxLayout:
-        foot = boxes.row((self._said, 1), (self._question, 1), spacing=8)
-        for button in (self._no, self._yes, self._delete, self._favourite, self._open):
-            foot.addWidget(button)
-        return foot
+        buttons = self._no, self._yes, self._delete, self._favourite, self._open
+        return boxes.row((self._said, 1), (self._question, 1), *buttons, spacing=8)
 
     # --- what a person does -------------------------------------------------------------------------------------------
 
@@ -283,10 +269,7 @@ class ModelsPage(QWidget):
 
     @Slot(QPoint)
     def _on_menu(self, at: QPoint) -> None:
-        menu = self.menu()
-        if menu is not None:
-            menu.aboutToHide.connect(menu.deleteLater)
-            menu.popup(self.view.viewport().mapToGlobal(at))
+        pop_up(self.menu(), self.view.viewport().mapToGlobal(at))
 
     def menu(self) -> QMenu | None:
         """Of the chosen model."""

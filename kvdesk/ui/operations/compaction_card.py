@@ -42,22 +42,28 @@ class CompactionCard(QFrame):
         self._asked_for: tuple[object, ...] = ()
         self._layouts = QButtonGroup(self)
         self._after = SmallMap(theme, tr("Map of the cache after a compaction"), _MAP_PX)
-        self._call = label("", family="mono", tone="secondary")
-        self._figures = label("", family="mono")
-        self._remark = label("", scale="small")
-        self._pieces = label("", tone="secondary", scale="small")
-        for words in (self._call, self._figures, self._remark, self._pieces):
-            words.setWordWrap(True)
-        self.compact_button = push_button(tr("Compact"), primary=True, clicked=self._on_compact_clicked)
-        self.cancel_button = push_button(tr("Cancel"), tip=tr("Everything stays as it is"), clicked=self.refuse)
-        head = boxes.row((label(tr("Compact the cache"), weight="strong", scale="small"), 1), spacing=8)
-        for button in (self.cancel_button, self.compact_button):
-            button.setProperty("scale", "small")
-            head.addWidget(button)
-        column = boxes.column(head, self._make_choices(), on=self, margins=(12, 8, 12, 12), spacing=6)
-        after = label(tr("After"), tone="secondary", scale="small")
-        for widget in (self._remark, self._figures, after, self._after, self._pieces, self._call):
-            column.addWidget(widget)
+        self._call = label("", family="mono", tone="secondary", wrap=True)
+        self._figures = label("", family="mono", wrap=True)
+        self._remark = label("", scale="small", wrap=True)
+        self._pieces = label("", tone="secondary", scale="small", wrap=True)
+        self.compact_button = push_button(tr("Compact"), scale="small", primary=True, clicked=self._on_compact_clicked)
+        self.cancel_button = push_button(
+            tr("Cancel"), scale="small", tip=tr("Everything stays as it is"), clicked=self.refuse
+        )
+        title = label(tr("Compact the cache"), weight="strong", scale="small")
+        boxes.column(
+            boxes.row((title, 1), self.cancel_button, self.compact_button, spacing=8),
+            self._make_choices(),
+            self._remark,
+            self._figures,
+            label(tr("After"), tone="secondary", scale="small"),
+            self._after,
+            self._pieces,
+            self._call,
+            on=self,
+            margins=(12, 8, 12, 12),
+            spacing=6,
+        )
         self._again = QTimer(self, singleShot=True, interval=_ASK_MS)
         self._again.timeout.connect(self._ask)
         self.hide()

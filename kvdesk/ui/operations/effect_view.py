@@ -18,7 +18,7 @@ from kvdesk.protocol.operations import Undo
 from kvdesk.session import Commands
 from kvdesk.translation import marked, tr
 from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, label, plain_tip, push_button, set_tone
+from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, label, plain_tip, push_button, set_tone, show_text
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.cell_metrics import GAPS, HIGH_WATER, READ, SHARED, USED
 from kvdesk.viewmodel.effect_text import EffectRow, Titles, effect_rows, figures, remarks, took
@@ -51,8 +51,7 @@ class EffectView(QFrame):
             tip=tr("Puts the whole cache back as it was before this operation") + f"\n{calls.state_set()}",
             clicked=self._on_undo_clicked,
         )
-        close = IconButton(theme, "close", tr("Dismiss this comparison"))
-        close.clicked.connect(self._on_dismissed)
+        close = IconButton(theme, "close", tr("Dismiss this comparison"), clicked=self._on_dismissed)
         if not closable:
             close.hide()
         head = boxes.row((self._title, 1), self.undo_button, close, spacing=8)
@@ -143,16 +142,12 @@ class EffectView(QFrame):
         self.show()
 
     def _show_words(self, said: Sequence[str]) -> None:
-        self._words.setText("\n".join(said))
-        self._words.setVisible(bool(said))
+        show_text(self._words, "\n".join(said))
 
     def _show_rows(self, rows: tuple[EffectRow, ...]) -> None:
         """A line for each conversation, under heads; columns of which nothing is known are left out."""
         self._rows = rows
-        while item := self._table_grid.takeAt(0):
-            if widget := item.widget():
-                widget.hide()
-                widget.deleteLater()
+        boxes.clear(self._table_grid)
         self._table.setVisible(bool(rows))
         measured = any(row.token for row in rows)
         for column, head in enumerate(_HEADS[: len(_HEADS) if measured else 2]):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from PySide6.QtCore import QEvent, QObject, QSignalBlocker, Qt, Signal, Slot
-from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QPushButton, QWidget
 
 from kvdesk.chat import ConversationId
 from kvdesk.protocol.operations import BatchRefused
@@ -29,8 +29,9 @@ from kvdesk.session.operation_specs import (
 from kvdesk.session.state import Target
 from kvdesk.translation import tr
 from kvdesk.ui.operations.request import request
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.collapsible import Collapsible
-from kvdesk.ui.widgets.controls import Choice, label, set_tone
+from kvdesk.ui.widgets.controls import Choice, label, push_button, set_tone
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.ui.widgets.number_fields import WholeField
 
@@ -64,7 +65,7 @@ class OperationsPanel(QWidget):
         self._shift = _spin(tr("Positions to shift by"), -_MAX_POS)
         self._shift.setValue(-1)
         self._shift.setToolTip(
-            tr("So many positions later, or earlier with a minus: -10 closes a gap of 10 before the chosen positions")
+            tr("Positions move later by this number, or earlier with a minus: -10 closes a gap of 10 before them")
         )
         self._pos = _spin(tr("Position to try a token at"), 0)
         self._pos.setToolTip(
@@ -76,17 +77,12 @@ class OperationsPanel(QWidget):
         for box in (self._shift, self._pos):
             box.valueChanged.connect(self._show)
             box.problem_changed.connect(self._show)
-        self._call = label("", family="mono")
-        self._call.setWordWrap(True)
-        self._call.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self._remark = label("", tone="secondary", scale="small")
-        self._remark.setWordWrap(True)
+        self._call = label("", family="mono", wrap=True, selectable=True)
+        self._remark = label("", tone="secondary", scale="small", wrap=True)
         self._collapsible = Collapsible(theme, tr("Operations"), self._make_body(), *beside)
         self._collapsible.button.setToolTip(tr("Change the cache by hand: remove, fork, shift, swap, compact"))
         self._collapsible.toggled.connect(self._on_toggled)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self._collapsible)
+        boxes.column(self._collapsible, on=self, margins=0)
         self._show()
 
     @property
@@ -174,7 +170,7 @@ class OperationsPanel(QWidget):
         self._show()
 
     def offer_undo(self, offered: bool) -> None:
-        """Whether the last operation can be undone from here; not where its effect has a button of its own."""
+        """Whether the last operation can be undone from here; not if its effect has its own button."""
         self._buttons[UNDO].setVisible(offered)
 
     def show_refused(self, event: BatchRefused) -> None:
@@ -221,10 +217,10 @@ class OperationsPanel(QWidget):
 
     def _refusal(self, spec: OperationSpec, chosen: Chosen) -> str:
         """Why the operation cannot be done; also a number that cannot be read."""
-        boxes = [self._p0, self._p1] if spec.takes_range else []
+        fields = [self._p0, self._p1] if spec.takes_range else []
         if spec.field:
-            boxes.append({"shift": self._shift, "pos": self._pos}[spec.field])
-        return refusal(spec, chosen, self._state) or next((box.problem for box in boxes if box.problem), "")
+            fields.append({"shift": self._shift, "pos": self._pos}[spec.field])
+        return refusal(spec, chosen, self._state) or next(filter(None, (field.problem for field in fields)), "")
 
     @Slot()
     def _show(self) -> None:
@@ -253,44 +249,32 @@ class OperationsPanel(QWidget):
         grid.addWidget(label(tr("Sequence"), tone="secondary", scale="small"), 0, 0)
         grid.addWidget(self._target, 0, 1, 1, 3)
         grid.addWidget(label(tr("Positions"), tone="secondary", scale="small"), 1, 0)
-        between = QHBoxLayout()
-        between.setSpacing(8)
-        between.addWidget(self._p0, 1)
-        between.addWidget(label(tr("to"), tone="secondary", scale="small"))
-        between.addWidget(self._p1, 1)
+        to = label(tr("to"), tone="secondary", scale="small")
+        between = boxes.row((self._p0, 1), to, (self._p1, 1), spacing=8)
         grid.addLayout(between, 1, 1, 1, 3)
         grid.setRowMinimumHeight(2, 4)
         fields = {"shift": self._shift, "pos": self._pos}
         place = 3 * _COLUMNS  # below the target and the range
         for spec in OPERATIONS:
-            if spec in (SWAP_IN, UNDO):  # one shares a button, one stands beside the call
+            if spec in (SWAP_IN, UNDO):  # one shares a button, one is beside the call
                 continue
             grid.addWidget(self._make_button(spec), *divmod(place, _COLUMNS))
             place += 1
             if spec.field:
                 grid.addWidget(fields[spec.field], *divmod(place, _COLUMNS))
                 place += 1
-        call = QHBoxLayout()
-        call.setSpacing(8)
-        call.addWidget(self._call, 1)
-        call.addWidget(self._make_button(UNDO), 0, Qt.AlignmentFlag.AlignTop)
+        undo = self._make_button(UNDO)
+        call = boxes.row((self._call, 1), (undo, 0, Qt.AlignmentFlag.AlignTop), spacing=8)
         body = QWidget()
-        rows = QVBoxLayout(body)
-        rows.setContentsMargins(0, 4, 0, 0)
-        rows.setSpacing(8)
-        rows.addLayout(grid)
-        rows.addLayout(call)
-        rows.addWidget(self._remark)
+        boxes.column(grid, call, self._remark, on=body, margins=(0, 4, 0, 0), spacing=8)
         for widget in (self._target, self._p0, self._p1, self._shift, self._pos):
             widget.setProperty("scale", "small")
         return body
 
     def _make_button(self, spec: OperationSpec) -> QPushButton:
-        button = QPushButton(tr(spec.label))
-        button.setProperty("scale", "small")
+        button = push_button(tr(spec.label), scale="small", clicked=lambda: self._press(spec))
         button.setMinimumWidth(0)
         button.setProperty("destructive", spec is CLEAR)
-        button.clicked.connect(lambda: self._press(spec))
         button.installEventFilter(self)
         self._buttons[spec] = button
         return button

@@ -47,11 +47,9 @@ class RebuildQuestion(QFrame):
         self.setProperty("card", "ask")
         self.setAccessibleName(tr("Rebuild the context?"))
         self._settings: ContextSettings | None = None
-        self._what = label("", weight="strong", scale="small")
-        self._call = label(calls.new_context(), family="mono", tone="secondary")
-        self._cost = label("", scale="small")
-        for words in (self._what, self._call, self._cost):
-            words.setWordWrap(True)
+        self._what = label("", weight="strong", scale="small", wrap=True)
+        self._call = label(calls.new_context(), family="mono", tone="secondary", wrap=True)
+        self._cost = label("", scale="small", wrap=True)
         self._buttons: dict[str, QPushButton] = {}
         buttons = QGridLayout()
         buttons.setSpacing(8)
@@ -61,10 +59,7 @@ class RebuildQuestion(QFrame):
             button = push_button(tr(text), scale="small", tip=tr(tip), clicked=partial(self._on_clicked, keep))
             buttons.addWidget(button, place // 2, place % 2)
             self._buttons[keep] = button
-        column = boxes.column(on=self, margins=(12, 8, 12, 8), spacing=6)
-        for widget in (self._what, self._call, self._cost):
-            column.addWidget(widget)
-        column.addLayout(buttons)
+        boxes.column(self._what, self._call, self._cost, buttons, on=self, margins=(12, 8, 12, 8), spacing=6)
         self.hide()
 
     @property

@@ -47,7 +47,7 @@ def request(kit: Kit, spec: OperationSpec, chosen: Chosen) -> None:
 
 
 def rebuild(kit: Kit, context: ContextSettings, keep: str = "nothing") -> None:
-    """Make the context anew, and show the chat meanwhile."""
+    """Rebuild the context, and show the chat meanwhile."""
     if not kit.store.dead:
         kit.store.begin_rebuild()
     kit.actions.run("chat.write")

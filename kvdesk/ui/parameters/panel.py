@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from PySide6.QtCore import QSignalBlocker, Qt, QTimer, Slot
+from PySide6.QtCore import QSignalBlocker, QTimer, Slot
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import (
     QButtonGroup,
     QFrame,
     QHBoxLayout,
-    QPlainTextEdit,
     QStackedWidget,
     QToolButton,
     QWidget,
@@ -27,8 +26,16 @@ from kvdesk.ui.parameters.thinking_row import ThinkingRow
 from kvdesk.ui.parameters.words import cost, template_prompt
 from kvdesk.ui.settings.preset_bar import PresetBar
 from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, label, push_button, set_tone
-from kvdesk.ui.widgets.input_method import composes
+from kvdesk.ui.widgets.controls import (
+    ElidedLabel,
+    IconButton,
+    label,
+    on_ground,
+    push_button,
+    set_tone,
+    tab_button,
+    text_box,
+)
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.values import replace
 
@@ -46,8 +53,7 @@ class ParametersPanel(QWidget):
         theme, settings = kit.theme, kit.store.settings
         self._kit, self._apply, self._ask_for = kit, apply, ask
         self.setAccessibleName(tr("Parameters of this chat"))
-        self.setProperty("pane", "panel")
-        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        on_ground(self, "panel")
         self._theme = theme
         self._settings = settings
         self._applied = Parameters()
@@ -57,13 +63,8 @@ class ParametersPanel(QWidget):
         self._n_asked = 0
         self._asked: Parameters | None = None  # the question that is not answered yet
         self._title = ElidedLabel(tone="secondary", scale="small")
-        self.prompt_edit = QPlainTextEdit()
-        self.prompt_edit.setProperty("boxed", True)
-        self.prompt_edit.setAccessibleName(tr("System prompt of this chat"))
-        self.prompt_edit.setPlaceholderText(_no_prompt())
-        self.prompt_edit.setTabChangesFocus(True)
+        self.prompt_edit = text_box(tr("System prompt of this chat"), _no_prompt())
         self.prompt_edit.textChanged.connect(self._on_edited)
-        composes(self.prompt_edit)
         self.sampling_page = SamplingPage(theme)
         self.sampling_page.edited.connect(self._on_edited)
         self.thinking_row = ThinkingRow()
@@ -91,8 +92,7 @@ class ParametersPanel(QWidget):
             margins=(12, 8, 12, 12),
             spacing=8,
         )
-        theme.changed.connect(self._fit)
-        self._fit()
+        theme.follow(self._fit)
 
     @Slot()
     def _fit(self) -> None:
@@ -148,7 +148,7 @@ class ParametersPanel(QWidget):
         self._on_edited()
 
     def show_settings(self) -> None:
-        """What new chats begin with, and how those without sampling of their own are sampled."""
+        """What new chats begin with, and how chats without their own sampling are sampled."""
         self.sampling_page.show_general(self._settings.current.sampling)
         self._show_state()
 
@@ -165,7 +165,7 @@ class ParametersPanel(QWidget):
             self._asking.start()
 
     def show_preview(self, preview: PromptPreview) -> None:
-        """The answer to a question; one that has another meanwhile is passed over."""
+        """The answer to a question; ignored if another one was asked since."""
         if preview.number != self._n_asked or self._asked is None:
             return
         asked, self._asked = self._asked, None
@@ -248,13 +248,11 @@ class ParametersPanel(QWidget):
         self._on_edited()
 
     def _make_head(self) -> QHBoxLayout:
-        close = IconButton(self._theme, "close", tr("Hide the parameters"), tr("Hide the parameters (Ctrl+J)"))
-        close.clicked.connect(self._kit.act("chat.parameters"))
+        hide, tip = self._kit.act("chat.parameters"), tr("Hide the parameters (Ctrl+J)")
+        close = IconButton(self._theme, "close", tr("Hide the parameters"), tip, clicked=hide)
         return boxes.row((label(tr("Parameters"), weight="strong"), 1), close, spacing=8)
 
     def _make_tabs(self) -> QHBoxLayout:
-        row = QHBoxLayout()
-        row.setSpacing(4)
         pages = (
             (tr("System prompt"), self.prompt_edit),
             (tr("Sampling"), self.sampling_page),
@@ -262,17 +260,9 @@ class ParametersPanel(QWidget):
         )
         for index, (name, page) in enumerate(pages):
             self._pages.addWidget(page)
-            tab = QToolButton()
-            tab.setText(name)
-            tab.setCheckable(True)
-            tab.setChecked(index == 0)
-            tab.setProperty("tab", True)
-            tab.setAccessibleName(name)
-            self._tabs.addButton(tab, index)
-            row.addWidget(tab)
+            self._tabs.addButton(tab_button(name, checked=index == 0), index)
         self._tabs.idClicked.connect(self._pages.setCurrentIndex)
-        row.addStretch(1)
-        return row
+        return boxes.row(*self._tabs.buttons(), boxes.Stretch(1), spacing=4)
 
     def _make_cost(self) -> QFrame:
         card = QFrame()

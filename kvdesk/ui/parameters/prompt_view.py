@@ -7,7 +7,7 @@ from typing import Final
 
 from PySide6.QtCore import QEvent, Slot
 from PySide6.QtGui import QColor, QFont, QHelpEvent, QTextCharFormat, QTextCursor
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPlainTextEdit, QToolTip, QWidget
+from PySide6.QtWidgets import QPlainTextEdit, QToolTip, QWidget
 
 from kvdesk.protocol.prompt import PromptPreview, PromptToken
 from kvdesk.translation import tr
@@ -32,18 +32,11 @@ class PromptView(QWidget):
         self.text_edit = _TokenText(self)
         theme.give_font(self.text_edit, "mono_small")
         self.text_edit.cursorPositionChanged.connect(self._on_caret_moved)
-        self._under_caret = ElidedLabel(n_lines=2, tone="secondary")
-        self._under_caret.setProperty("family", "mono")
-        self._keys = [QLabel(), QLabel(), QLabel()]
-        keys = QHBoxLayout()
-        keys.setSpacing(8)
-        for key in self._keys:
-            key.setProperty("scale", "small")
-            keys.addWidget(key)
-        keys.addStretch(1)
+        self._under_caret = ElidedLabel(n_lines=2, tone="secondary", family="mono")
+        self._keys = [label("", scale="small", rich=True) for _ in range(3)]
+        keys = boxes.row(*self._keys, boxes.Stretch(1), spacing=8)
         boxes.column(self._counts, keys, (self.text_edit, 1), self._under_caret, on=self, margins=0, spacing=4)
-        theme.changed.connect(self._on_look_changed)
-        self._on_look_changed()
+        theme.follow(self._on_look_changed)
 
     @property
     def counts(self) -> str:

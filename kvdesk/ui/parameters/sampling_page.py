@@ -1,4 +1,4 @@
-"""How the answers of one chat are sampled: as the settings say, or by values of its own."""
+"""How the answers of one chat are sampled: as the settings say, or by its own values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TABLE = "sampling"
 
 
 class SamplingPage(QWidget):
-    """The rows of the settings, which can be changed once the chat has values of its own."""
+    """The rows of the settings, which can be changed once the chat has its own values."""
 
     edited = Signal()
 
@@ -32,11 +32,8 @@ class SamplingPage(QWidget):
         self.rows.add_table(_TABLE, Sampling)
         self.rows.edited.connect(self.edited)
         content = QWidget()
-        content.setObjectName("column")
         boxes.column(self.rows, boxes.Stretch(1), on=content, margins=(0, 0, 12, 0))
-        scroll = ScrollColumn()
-        scroll.setWidget(content)
-        boxes.column(self.own_box, about, (scroll, 1), on=self, margins=0, spacing=4)
+        boxes.column(self.own_box, about, (ScrollColumn(content), 1), on=self, margins=0, spacing=4)
         self.set_sampling(None)
 
     @property

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
-from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QPlainTextEdit, QSplitter, QWidget
+from PySide6.QtWidgets import QCheckBox, QSplitter, QWidget
 
 from kvdesk.protocol.prompt import PromptPreview
 from kvdesk.translation import tr
 from kvdesk.ui.parameters.prompt_view import PromptView
 from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.controls import label
-from kvdesk.ui.widgets.input_method import composes
+from kvdesk.ui.widgets.controls import label, show_text, text_box
 from kvdesk.ui.widgets.scroll_column import ScrollColumn
 from kvdesk.ui.widgets.theme import Theme
 
@@ -29,18 +28,14 @@ class TemplatePage(QWidget):
         self.own_box.setAccessibleDescription(tr("A Jinja text in the place of the model's chat template"))
         self.own_box.toggled.connect(self._on_own_toggled)
         self._problem = label("", tone="danger", wrap=True)
-        self.edit = QPlainTextEdit()
-        self.edit.setProperty("boxed", True)
+        self.edit = text_box(placeholder=tr("The template of the model appears here once one is open."))
         theme.give_font(self.edit, "mono_small")
-        self.edit.setTabChangesFocus(True)
-        self.edit.setPlaceholderText(tr("The template of the model appears here once one is open."))
         self.edit.textChanged.connect(self._on_text_changed)
-        composes(self.edit)
         self.prompt = PromptView(theme)
-        head = QHBoxLayout()
-        head.addWidget(self.own_box, 1)
         upper, lower = QWidget(), QWidget()
-        boxes.column(self._missing, head, (self.edit, 1), self._problem, on=upper, margins=(0, 0, 0, 4), spacing=8)
+        boxes.column(
+            self._missing, self.own_box, (self.edit, 1), self._problem, on=upper, margins=(0, 0, 0, 4), spacing=8
+        )
         boxes.column(
             label(tr("The prompt of this chat"), weight="strong"),
             (self.prompt, 1),
@@ -53,10 +48,7 @@ class TemplatePage(QWidget):
         halves.addWidget(upper)
         halves.addWidget(lower)
         halves.setSizes([200, 300])
-        halves.setObjectName("column")
-        scroll = ScrollColumn()  # where the window is too low for both
-        scroll.setAccessibleName(tr("Template and prompt"))
-        scroll.setWidget(halves)
+        scroll = ScrollColumn(halves, tr("Template and prompt"))  # where the window is too low for both
         boxes.column(scroll, on=self, margins=0)
         self._show_text()
         self.show_missing("")
@@ -86,14 +78,12 @@ class TemplatePage(QWidget):
             if not self.own_box.isChecked():
                 self._show_text()
         problem = preview.problem if preview is not None and self.template else ""
-        self._problem.setText(problem)
-        self._problem.setVisible(bool(problem))
+        show_text(self._problem, problem)
         self.prompt.show_preview(preview, problem_is_told=bool(problem))
 
     def show_missing(self, sentence: str) -> None:
         """Why the engine has no template that can be seen or changed; "" where it has."""
-        self._missing.setText(sentence)
-        self._missing.setVisible(bool(sentence))
+        show_text(self._missing, sentence)
         for widget in (self.own_box, self.edit, self.prompt):
             widget.setEnabled(not sentence)
 

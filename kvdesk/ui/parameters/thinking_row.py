@@ -30,7 +30,7 @@ class ThinkingRow(QWidget):
         self.budget.setSpecialValueText(tr("no limit"))
         self.budget.setSuffix(tr(" tokens"))
         self.budget.setAccessibleName(tr("Most tokens of thinking"))
-        self.budget.setToolTip(tr("After so many tokens the reasoning is closed, and the answer begins"))
+        self.budget.setToolTip(tr("After this many tokens the reasoning is closed, and the answer begins"))
         self.keep = QCheckBox(tr("Keep earlier thinking in the prompt"))
         self.keep.setToolTip(
             tr("It takes room in the context. Else the template leaves it out, and what follows is read again")

@@ -55,10 +55,10 @@ def changes(parameters: Parameters, settings: Settings) -> str:
     """All that is changed, a line for each; one sentence where nothing is."""
     lines = []
     if parameters.system_prompt != settings.system_prompt:
-        lines.append(tr("System prompt of its own") if parameters.system_prompt else tr("No system prompt"))
+        lines.append(tr("Its own system prompt") if parameters.system_prompt else tr("No system prompt"))
     lines += [_value(parameters, name) for name in parameters.own_sampling(settings)]
     if parameters.template:
-        lines.append(tr("Chat template of its own"))
+        lines.append(tr("Its own chat template"))
     if parameters.thinking != AS_USUAL:
         lines.append(tr("Thinking: {level}").format(level=tr(LEVEL_NAMES[parameters.thinking.level])))
     return "\n".join(lines) or tr("All parameters of this chat are as in the settings")

@@ -12,7 +12,6 @@ from PySide6.QtWidgets import (
     QComboBox,
     QFormLayout,
     QLineEdit,
-    QPushButton,
     QWidget,
 )
 
@@ -22,11 +21,11 @@ from kvdesk.session import Commands
 from kvdesk.settings import KnownServer
 from kvdesk.translation import tr
 from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.controls import Choice, label, push_button, set_tone
+from kvdesk.ui.widgets.controls import Choice, label, push_button, show_text
 
 
 class ConnectSection(QWidget):
-    """Passive: shows what its methods are told."""
+    """Passive: shows what its methods get."""
 
     def __init__(self, commands: Commands) -> None:
         super().__init__()
@@ -36,14 +35,14 @@ class ConnectSection(QWidget):
         self._is_alone = False
         self._is_key_read = True  # or there is none to be read
         self._is_typed = False  # something, since a server was chosen
-        self._about = about = label(
+        self._about = label(
             tr(
                 "Chats are answered there: by llama-server, vLLM, SGLang, another kvdesk, or any server that speaks "
                 "OpenAI's protocol. Your messages are sent to it."
             ),
             tone="secondary",
+            wrap=True,
         )
-        about.setWordWrap(True)
         self.known = Choice(name=tr("Known servers"))
         self.url = QLineEdit()
         self.url.setPlaceholderText(tr("Such as {address}").format(address="192.168.1.5:8080"))
@@ -80,18 +79,13 @@ class ConnectSection(QWidget):
             field.returnPressed.connect(self._on_connect_clicked)
             field.textEdited.connect(self._on_typed)
         self._sentence = label("", wrap=True, selectable=True)
-        self.forget_button = QPushButton(tr("Remove from the list"))
-        self.test_button = QPushButton(tr("Test"))
-        self.connect_button = push_button(tr("Connect"), primary=True)
-        buttons = boxes.row(self.forget_button, boxes.Stretch(1), spacing=8)
-        for button in (self.test_button, self.connect_button):
-            buttons.addWidget(button)
-        boxes.column(about, self._form, buttons, self._sentence, on=self, margins=(0, 0, 0, 8), spacing=12)
+        self.forget_button = push_button(tr("Remove from the list"), clicked=self._on_forget_clicked)
+        self.test_button = push_button(tr("Test"), clicked=self._on_test_clicked)
+        self.connect_button = push_button(tr("Connect"), primary=True, clicked=self._on_connect_clicked)
+        buttons = boxes.row(self.forget_button, boxes.Stretch(1), self.test_button, self.connect_button, spacing=8)
+        boxes.column(self._about, self._form, buttons, self._sentence, on=self, margins=(0, 0, 0, 8), spacing=12)
         self.known.activated.connect(self._on_chosen)
         self.url.textEdited.connect(self._on_edited)
-        self.test_button.clicked.connect(self._on_test_clicked)
-        self.connect_button.clicked.connect(self._on_connect_clicked)
-        self.forget_button.clicked.connect(self._on_forget_clicked)
         self._on_edited()
 
     @property
@@ -235,8 +229,6 @@ class ConnectSection(QWidget):
         return (said,) if readable else ()
 
     def _say(self, sentence: str, tone: str = "secondary") -> None:
-        self._sentence.setText(sentence)
-        self._sentence.setVisible(bool(sentence))
+        show_text(self._sentence, sentence, tone)
         self._sentence.setAccessibleName(sentence)
         self._sentence.setToolTip("")
-        set_tone(self._sentence, tone)

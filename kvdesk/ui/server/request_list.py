@@ -12,6 +12,7 @@ from kvdesk.chat import MessageId
 from kvdesk.translation import marked, tr
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import label, plain_tip
+from kvdesk.ui.widgets.grid import make_plain
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.palette import request_index
 from kvdesk.viewmodel.requests import RequestRow
@@ -38,7 +39,7 @@ class RequestModel(QAbstractTableModel):
         self._rows: tuple[RequestRow, ...] = ()
 
     def show_rows(self, rows: Sequence[RequestRow]) -> None:
-        """The newest first. Rows are told apart by their answers, so that the one that is selected stays selected."""
+        """The newest first. Rows are identified by their answers, so that the selected one stays selected."""
         rows, before = tuple(rows), self._rows
         names = [row.answer for row in rows]
         n_new = names.index(before[0].answer) if before and before[0].answer in names else 0
@@ -112,25 +113,20 @@ class RequestList(QWidget):
         self.table.setAccessibleName(tr("Requests of other programs"))
         self.table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
-        self.table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-        self.table.setShowGrid(False)
-        self.table.setTabKeyNavigation(False)
-        self.table.setWordWrap(False)
-        self.table.verticalHeader().hide()
+        make_plain(self.table)
         header = self.table.horizontalHeader()
         header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         header.setStretchLastSection(True)
-        header.setHighlightSections(False)
         header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         theme.give_font(self.table, "small")
         theme.give_font(header, "small")
         self.table.selectionModel().currentRowChanged.connect(self._on_row)
         self.score = label("", tone="secondary", scale="small", wrap=True)
-        self.score.setAccessibleName(tr("What the cache spared all requests, and what it missed"))
+        self.score.setAccessibleName(tr("What the cache saved all requests, and what it missed"))
         self._why_title = label(tr("Why?"), weight="strong")
-        self._why = label("", tone="secondary", wrap=True)
+        self._why = label("", tone="secondary", wrap=True, selectable=True)
         self._why.setTextInteractionFlags(
-            Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard
+            self._why.textInteractionFlags() | Qt.TextInteractionFlag.TextSelectableByKeyboard
         )
         self._why.setAccessibleName(tr("Why so much of the prompt was in the cache"))
         self._why.setAlignment(Qt.AlignmentFlag.AlignTop)

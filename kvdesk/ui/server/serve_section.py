@@ -17,7 +17,7 @@ from kvdesk.session import Commands
 from kvdesk.translation import tr
 from kvdesk.ui.server.request_list import RequestList
 from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.controls import Choice, label, push_button
+from kvdesk.ui.widgets.controls import Choice, label, push_button, show_text
 from kvdesk.ui.widgets.kit import SectionWidget
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.curl import curl_line
@@ -29,7 +29,7 @@ _INDENT_PX: Final = 22  # of sentences under a check box: as far as its words
 
 
 class ServeSection(SectionWidget):
-    """Shows what it is told; what is chosen (`ServeSettings`) is between it and `below`."""
+    """Passive: shows what its methods get. What is chosen (`ServeSettings`) is between it and `below`."""
 
     def __init__(self, theme: Theme, commands: Commands, apply: Callable[[], str]) -> None:
         """`apply`: what is edited counts; which entry is invalid."""
@@ -51,7 +51,9 @@ class ServeSection(SectionWidget):
         self.key_field, self.copy_key = self._field(tr("API key"), tr("Copy the API key"))
         self.key_field.setEchoMode(QLineEdit.EchoMode.Password)
         self._new_key = push_button(
-            tr("New key"), tip=tr("Programs that have the old one are refused from then on"), clicked=self._on_new_key
+            tr("New key"),
+            tip=tr("Programs that have the old one are refused from then on"),
+            clicked=self._on_new_key,
         )
         self.curl, self.copy_curl = self._field(tr("Try it"), tr("Copy the command for a terminal"))
         self.curl.setToolTip(tr("Paste it into a terminal: it asks this model, with settings that keep the cache warm"))
@@ -151,7 +153,7 @@ class ServeSection(SectionWidget):
         self._status.setText(tr("Starting…"))
 
     def show_serving(self, address: str, n_ctx: int = 4096) -> None:
-        """Programs find it there. `n_ctx`: tokens of a conversation, which agents are told."""
+        """Programs find it there. `n_ctx`: tokens of a conversation, which agents get."""
         self._show_running(True)
         self._n_ctx = n_ctx
         self._address.setText(address)
@@ -168,8 +170,7 @@ class ServeSection(SectionWidget):
     def show_requests(self, rows: Sequence[RequestRow], kept: str = "", score: str = "") -> None:
         """The newest first. `kept`: what stays of them in the cache and in memory; `score`: of all of them."""
         self.requests.show_rows(rows, score)
-        self.kept.setText(kept)
-        self.kept.setVisible(bool(kept))
+        show_text(self.kept, kept)
 
     def _show_running(self, running: bool) -> None:
         self._starting = False

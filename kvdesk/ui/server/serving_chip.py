@@ -15,15 +15,13 @@ class ServingChip(ElidedButton):
     """Hidden while nobody is served."""
 
     def __init__(self, kit: Kit) -> None:
-        super().__init__()
+        super().__init__(tr("Serve on this computer"), scale="tiny")
         self._store = kit.store
         self.setObjectName("servingChip")
         self.setProperty("chip", True)
-        self.setProperty("scale", "tiny")
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setAccessibleDescription(tr("Opens “Serve on this computer”"))
         self.clicked.connect(kit.act("app.serve"))
-        self.setText(tr("Serve on this computer"))
         self.destroyed.connect(kit.store.listen(self._on_changed))
         self._on_changed(Changed.SERVED, None)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QFrame, QPushButton
+from PySide6.QtWidgets import QFrame
 
 from kvdesk.session.commands import Commands
 from kvdesk.settings import ContextSettings
@@ -14,7 +14,7 @@ from kvdesk.translation import tr
 from kvdesk.ui.operations.context_ledger import ContextLedger
 from kvdesk.ui.settings.rows import texts_of
 from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.controls import label
+from kvdesk.ui.widgets.controls import label, push_button
 
 
 class ContextBar(QFrame):
@@ -29,13 +29,9 @@ class ContextBar(QFrame):
         self._what = label("", weight="strong", wrap=True)
         self._problem = label("", tone="danger", scale="small", wrap=True)
         self.ledger = ContextLedger(commands)
-        self.revert, self.apply = QPushButton(tr("Revert")), QPushButton(tr("Apply and rebuild"))
-        self.apply.setProperty("primary", True)
-        self.apply.clicked.connect(self.apply_clicked)
-        self.revert.clicked.connect(self.revert_clicked)
-        buttons = boxes.row((self._problem, 1), spacing=8)
-        for button in (self.revert, self.apply):
-            buttons.addWidget(button)
+        self.revert = push_button(tr("Revert"), clicked=self.revert_clicked)
+        self.apply = push_button(tr("Apply and rebuild"), primary=True, clicked=self.apply_clicked)
+        buttons = boxes.row((self._problem, 1), self.revert, self.apply, spacing=8)
         boxes.column(self._what, self.ledger, buttons, on=self, margins=0, spacing=8)
         self.hide()
 

@@ -16,7 +16,6 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QLabel,
     QListWidget,
-    QPlainTextEdit,
     QWidget,
 )
 
@@ -44,8 +43,7 @@ from kvdesk.ui.settings.preset_bar import PresetBar
 from kvdesk.ui.settings.rows import SettingRows, texts_of
 from kvdesk.ui.tools.servers_section import ServersSection
 from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.controls import Choice, IconButton, label, push_button
-from kvdesk.ui.widgets.input_method import composes
+from kvdesk.ui.widgets.controls import Choice, IconButton, label, on_ground, push_button, show_text, text_box
 from kvdesk.ui.widgets.kit import Kit, Section, SectionWidget
 from kvdesk.ui.widgets.scroll_column import ScrollColumn
 from kvdesk.ui.widgets.search_field import SearchField
@@ -73,8 +71,7 @@ class SettingsPage(QWidget):
         super().__init__()
         theme, settings = kit.theme, kit.store.settings
         self._kit, self._state = kit, kit.store
-        self.setProperty("pane", "panel")
-        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        on_ground(self, "panel")
         self._for_rebuild = False  # opened to rebuild, even with the same settings
         self._applying = False
         self._theme = theme
@@ -91,10 +88,7 @@ class SettingsPage(QWidget):
         self._appearance = Appearance(settings)
         self._switches: dict[str, QCheckBox] = {}
         self.safe_mode, self.token_probabilities = self._switch("safe_mode"), self._switch("token_probabilities")
-        self._prompt = QPlainTextEdit()
-        self._prompt.setProperty("boxed", True)
-        self._prompt.setAccessibleName(tr("System prompt"))
-        self._prompt.setTabChangesFocus(True)
+        self._prompt = text_box(tr("System prompt"))
         self.presets = PresetBar(theme, self._as_preset)
         self.presets.chosen.connect(self._on_preset_chosen)
         self.presets.changed.connect(self._on_presets_changed)
@@ -103,7 +97,6 @@ class SettingsPage(QWidget):
         self._fill()
         self.search = SearchField(tr("Search settings"))
         self.search.textChanged.connect(self._on_search_changed)
-        composes(self._prompt)
         self._nothing = label(tr("No setting has these words."), tone="secondary")
         self._nothing.hide()
         self._defaults = push_button(tr("Restore defaults"), clicked=self._on_defaults_clicked)
@@ -115,8 +108,7 @@ class SettingsPage(QWidget):
         self._lay_out()
         self.show_settings(Settings.model_fields)
         self._show_features()
-        theme.changed.connect(self._fit)
-        self._fit()
+        theme.follow(self._fit)
         self.sections.setCurrentRow(0)
         self.destroyed.connect(settings.listen(self.show_settings))
         self.destroyed.connect(kit.store.listen(self._on_changed))
@@ -140,22 +132,17 @@ class SettingsPage(QWidget):
             margins=(0, 4, 0, 16),
         )
         content = QWidget()
-        content.setObjectName("column")
         boxes.row((self._column, 1), boxes.Stretch(), on=content, margins=(24, 0, 24, 0))
-        scroll = self._scroll = ScrollColumn()
-        scroll.setAccessibleName(tr("Settings"))
-        scroll.setWidget(content)
-        below = self._below = QHBoxLayout()
-        below.addWidget(self.bar, 1)
-        below.addStretch(0)
+        scroll = self._scroll = ScrollColumn(content, tr("Settings"))
+        below = self._below = boxes.row((self.bar, 1), boxes.Stretch())
         right = boxes.column((scroll, 1), below, spacing=0)
         side = boxes.column(self.sections, margins=(12, 0, 0, 12))
         beside = boxes.row(side, (right, 1), spacing=0)
         boxes.column(self._make_head(), (beside, 1), on=self, margins=0, spacing=0)
 
     def _make_head(self) -> QHBoxLayout:
-        back = IconButton(self._theme, "chevron-left", tr("Back to the chats"), tr("Back to the chats (Esc)"))
-        back.clicked.connect(self._kit.act("chat.write"))
+        name, tip, leave = tr("Back to the chats"), tr("Back to the chats (Esc)"), self._kit.act("chat.write")
+        back = IconButton(self._theme, "chevron-left", name, tip, clicked=leave)
         return boxes.row(
             back,
             label(tr("Settings"), scale="large"),
@@ -266,7 +253,7 @@ class SettingsPage(QWidget):
         self._scroll.setFocus()
 
     def show_part(self, table: str) -> None:
-        """The section of a slice, with this table. Raises KeyError where there is none."""
+        """The section of a slice, with this table. Raises KeyError if no slice has it."""
         self._show_section(tr(self._sections[table].title))
         self._parts[table].focus_first()
 
@@ -303,8 +290,6 @@ class SettingsPage(QWidget):
                 self._show_bar()
             case BackendReady():
                 self._show_features()
-            case _:
-                pass
 
     def _show_features(self) -> None:
         """Settings that the engine has no use for cannot be changed; why stands over them."""
@@ -313,8 +298,7 @@ class SettingsPage(QWidget):
 
     def _show_missing(self, table: str, sentence: str) -> None:
         """Why the settings of a table cannot be changed now; "" if they can."""
-        self._missing[table].setText(sentence)
-        self._missing[table].setVisible(bool(sentence))
+        show_text(self._missing[table], sentence)
         self._rows.set_enabled(table, not sentence)
         self._show_defaults()
 
@@ -482,8 +466,7 @@ class SettingsPage(QWidget):
         self._rows.add_widget(self.connecting, self.connecting.words)
 
     def _add_table(self, table: str) -> None:
-        missing = self._missing[table] = label("", tone="secondary")
-        missing.setWordWrap(True)
+        missing = self._missing[table] = label("", tone="secondary", wrap=True)
         missing.hide()
         self._rows.add_widget(missing)
         self._rows.add_table(table, self._tables[table])

@@ -15,7 +15,7 @@ from kvdesk.settings import preset as presets
 from kvdesk.translation import tr
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.choose_file import ask_for_file, ask_where_to_save
-from kvdesk.ui.widgets.controls import Choice, IconButton, label, push_button
+from kvdesk.ui.widgets.controls import Choice, IconButton, label, push_button, show_text
 from kvdesk.ui.widgets.theme import Theme
 
 
@@ -37,18 +37,13 @@ class PresetBar(QWidget):
         self.choice.setToolTip(tr("A preset sets all samplers at once, and the system prompt where it has one"))
         self.choice.activated.connect(self._on_activated)
         self.save_button = push_button(tr("Save as preset…"), clicked=self._on_save_clicked)
-        self.more_button = IconButton(theme, "more", tr("More about presets"))
-        self.more_button.clicked.connect(self._on_more_clicked)
+        self.more_button = IconButton(theme, "more", tr("More about presets"), clicked=self._on_more_clicked)
         self.menu = QMenu(self)
-        self._rename = self.menu.addAction(tr("Rename…"))
-        self._rename.triggered.connect(self._on_rename)
-        self._delete = self.menu.addAction(tr("Delete"))
-        self._delete.triggered.connect(self._on_delete)
+        self._rename = self.menu.addAction(tr("Rename…"), self._on_rename)
+        self._delete = self.menu.addAction(tr("Delete"), self._on_delete)
         self.menu.addSeparator()
-        self._import = self.menu.addAction(tr("Import…"))
-        self._import.triggered.connect(self._on_import)
-        self._export = self.menu.addAction(tr("Export…"))
-        self._export.triggered.connect(self._on_export)
+        self._import = self.menu.addAction(tr("Import…"), self._on_import)
+        self._export = self.menu.addAction(tr("Export…"), self._on_export)
         self.sentence = label("", tone="secondary", scale="small", wrap=True)
         self.sentence.hide()
         line = boxes.row((self.choice, 1), self.save_button, self.more_button, spacing=8)
@@ -169,5 +164,4 @@ class PresetBar(QWidget):
         self.changed.emit(own)
 
     def _say(self, sentence: str) -> None:
-        self.sentence.setText(sentence)
-        self.sentence.setVisible(bool(sentence))
+        show_text(self.sentence, sentence)

@@ -10,7 +10,7 @@ from typing import Any, Final
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QVBoxLayout, QWidget
 
 from kvdesk.folding import fold
 from kvdesk.settings import llama_name
@@ -19,7 +19,7 @@ from kvdesk.ui.settings.fields import bounds, control_of, is_wide, problem_of, s
 from kvdesk.ui.settings.groups import groups_of
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.collapsible import Collapsible
-from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, WrappedLabel, label
+from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, WrappedLabel, label, show_text
 from kvdesk.ui.widgets.number_fields import WholeField
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.values import dataclass, field
@@ -30,7 +30,7 @@ _FIELD_PX: Final = 176  # every choice in full
 class SettingRow(QWidget):
     """Title, llama.cpp's name beside it where there is one, and description; the control at the right, or under them.
 
-    `default`: None where there is none to go back to.
+    `default`: None without a value to go back to.
     """
 
     was_reset = Signal()
@@ -42,27 +42,19 @@ class SettingRow(QWidget):
         self._default = default
         title, about = texts_of(info)
         self._words = fold(f"{title} {llama_name(info)} {about}")
-        names = QHBoxLayout()
-        names.setSpacing(8)
         caption = WrappedLabel(title)
         caption.setBuddy(control)
-        names.addWidget(caption)
-        self.reset_button = IconButton(theme, "again", tr("Reset {name}").format(name=title))
-        self.reset_button.setToolTip(_reset_tip(default))
+        reset = tr("Reset {name}").format(name=title)
+        self.reset_button = IconButton(theme, "again", reset, _reset_tip(default), clicked=self._on_reset_clicked)
         policy = self.reset_button.sizePolicy()
         policy.setRetainSizeWhenHidden(True)
         self.reset_button.setSizePolicy(policy)
-        self.reset_button.clicked.connect(self._on_reset_clicked)
         self.reset_button.hide()
+        names = boxes.row(caption, boxes.Stretch(), self.reset_button, spacing=8)
         if theirs := llama_name(info):
-            beside = ElidedLabel(theirs)
-            for name, value in (("tone", "secondary"), ("family", "mono")):
-                beside.setProperty(name, value)
+            beside = ElidedLabel(theirs, tone="secondary", family="mono")
             beside.setAccessibleDescription(tr("llama.cpp's name: {name}").format(name=theirs))
-            names.addWidget(beside, 1)
-        else:
-            names.addStretch(1)
-        names.addWidget(self.reset_button)
+            names.insertWidget(1, beside, 1)
         described = label(_about(info, control, default), tone="secondary", scale="small", wrap=True)
         self.problem = label("", tone="danger", scale="small", wrap=True)
         self.problem.hide()
@@ -75,8 +67,7 @@ class SettingRow(QWidget):
             column.addWidget(control)
         else:
             line.addWidget(control, 0, Qt.AlignmentFlag.AlignVCenter)
-        theme.changed.connect(self._fit)
-        self._fit()
+        theme.follow(self._fit)
 
     @Slot()
     def _fit(self) -> None:
@@ -96,8 +87,7 @@ class SettingRow(QWidget):
     def show_state(self) -> None:
         """Offer the default where it is not shown, and say what is wrong with a number."""
         problem = "" if is_wide(self.control) else problem_of(self.control)  # wide ones say it themselves
-        self.problem.setText(problem)
-        self.problem.setVisible(bool(problem))
+        show_text(self.problem, problem)
         self.reset_button.setVisible((self.changed or bool(problem)) and self.control.isEnabled())
 
     @Slot()
@@ -315,7 +305,7 @@ class SettingRows(QWidget):
 
 
 def texts_of(info: FieldInfo) -> tuple[str, str]:
-    """Title and description of a setting in the person's language. They stand in `kvdesk.settings`, not in a `tr`."""
+    """Title and description of a setting in the person's language. `kvdesk.settings` has both."""
     return tr(info.title or ""), tr(info.description or "")
 
 

@@ -27,10 +27,9 @@ class SamplerOrder(QWidget):
         self.list.moved.connect(self._on_moved)
         self.list.itemChanged.connect(self.edited)
         self.list.model().rowsMoved.connect(self.edited)
-        self.up = IconButton(theme, "chevron-up", tr("Move up"), tr("Move up (Alt+Up)"))
-        self.down = IconButton(theme, "chevron-down", tr("Move down"), tr("Move down (Alt+Down)"))
-        self.up.clicked.connect(self._on_up_clicked)
-        self.down.clicked.connect(self._on_down_clicked)
+        up, down = tr("Move up (Alt+Up)"), tr("Move down (Alt+Down)")
+        self.up = IconButton(theme, "chevron-up", tr("Move up"), up, clicked=lambda: self._on_moved(-1))
+        self.down = IconButton(theme, "chevron-down", tr("Move down"), down, clicked=lambda: self._on_moved(1))
         buttons = boxes.column(self.up, self.down, boxes.Stretch(1))
         boxes.row((self.list, 1), buttons, on=self, margins=0)
         self.setFocusProxy(self.list)
@@ -90,17 +89,9 @@ class SamplerOrder(QWidget):
                 self.list.setCurrentRow(row + step)
             self.edited.emit()
 
-    @Slot()
-    def _on_up_clicked(self) -> None:
-        self._on_moved(-1)
-
-    @Slot()
-    def _on_down_clicked(self) -> None:
-        self._on_moved(1)
-
 
 class _List(QListWidget):
-    moved = Signal(int)  # the current item, by so many rows
+    moved = Signal(int)  # the current item, by this number of rows
 
     def __init__(self) -> None:
         super().__init__()

@@ -6,14 +6,13 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from PySide6.QtCore import QTimer, Signal, Slot
-from PySide6.QtWidgets import QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QWidget
 
 from kvdesk.errors import UserError
 from kvdesk.grammar.json_schema import gbnf_of
 from kvdesk.grammar.state import checked
 from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.controls import label
-from kvdesk.ui.widgets.input_method import composes
+from kvdesk.ui.widgets.controls import label, show_text, text_box
 from kvdesk.ui.widgets.theme import Theme
 
 _LOOK_MS: Final = 300
@@ -41,22 +40,16 @@ class TextField(QWidget):
         self._shown, self._parsed, self._warning = shown, parsed, warning
         self._value: Any = parsed("")
         self.problem = ""
-        self.edit = QPlainTextEdit()
-        self.edit.setProperty("boxed", True)
+        self.edit = text_box()
         self.edit.setProperty("family", "mono")
-        self.edit.setTabChangesFocus(True)
         self._sentence = label("", tone="danger", scale="small", wrap=True)
         self._sentence.hide()
         boxes.column(self.edit, self._sentence, on=self, margins=0, spacing=4)
         self.setFocusProxy(self.edit)
-        self._look = QTimer(self)
-        self._look.setSingleShot(True)
-        self._look.setInterval(_LOOK_MS)
+        self._look = QTimer(self, singleShot=True, interval=_LOOK_MS)
         self._look.timeout.connect(self._on_look)
         self.edit.textChanged.connect(self._on_text_changed)
-        composes(self.edit)
-        theme.changed.connect(self._fit)
-        self._fit()
+        theme.follow(self._fit)
 
     @property
     def sentence(self) -> str:
@@ -95,8 +88,7 @@ class TextField(QWidget):
     @Slot()
     def _on_look(self) -> None:
         sentence = self.problem or self._warning(self.edit.toPlainText())
-        self._sentence.setText(sentence)
-        self._sentence.setVisible(bool(sentence))
+        show_text(self._sentence, sentence)
         self.edit.setAccessibleDescription(sentence or self.accessibleDescription())
 
 

@@ -49,7 +49,7 @@ def window_actions(
     there, why_not = window.rooms.in_chats, Refusals(window)
 
     def in_chat(act: Callable[[], object]) -> Callable[[], None]:
-        """The same, and where the inspector stands in the chat's place, the chat."""
+        """The same, and the chat if the inspector is in its place."""
 
         def go() -> None:
             settings.show_chat()
@@ -187,7 +187,7 @@ def _escape(window: Window, helps: WindowHelp) -> None:
 
 
 def _arrangement(verbs: Verbs, there: There, why_not: Refusals) -> tuple[Action, ...]:
-    """Where the chat that is shown stands in the list."""
+    """The place of the shown chat in the list."""
     return (
         Action("chat.rename", tr("Rename the chat"), there(verbs.rename), refusal=why_not.chat),
         Action("chat.pin", tr("Pin or unpin the chat"), there(verbs.pin), "Ctrl+Shift+T", refusal=why_not.chat),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final, cast
+from typing import Final
 
 from PySide6.QtCore import Qt, QTimer, QUrl, Signal, Slot
 from PySide6.QtGui import QDesktopServices
@@ -15,7 +15,7 @@ from kvdesk.session.changed import Notice, Update
 from kvdesk.translation import tr
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.announce import announce
-from kvdesk.ui.widgets.controls import IconButton, ThinProgress, label, push_button, set_tone
+from kvdesk.ui.widgets.controls import IconButton, ThinProgress, has_focus, label, push_button, set_tone
 from kvdesk.ui.widgets.theme import Theme
 
 READ_MS: Final = 4_000
@@ -59,8 +59,7 @@ class ActivityStrip(QWidget):
     @property
     def has_keyboard(self) -> bool:
         """Whether the focus is on a notice."""
-        focused = cast("QWidget | None", self.window().focusWidget())
-        return focused is not None and self.isAncestorOf(focused)
+        return has_focus(self)
 
     @property
     def cancel_button(self) -> QPushButton:
@@ -72,8 +71,6 @@ class ActivityStrip(QWidget):
                 self.show_result(update.sentence, update.tone, update.file, update.ends)
             case Working():
                 self.show_working(update)
-            case _:
-                pass
 
     def show_working(self, event: Working) -> None:
         """How far it is; `total` 0 ends the display."""
@@ -115,9 +112,7 @@ class ActivityStrip(QWidget):
 
     def _remove(self, result: _Result) -> None:
         self._results.remove(result)
-        self._column.removeWidget(result)
-        result.hide()
-        result.deleteLater()
+        boxes.drop(self._column, result)
 
     def _arrange(self) -> None:
         for i, result in enumerate(reversed(self._results)):
@@ -191,8 +186,7 @@ class _Result(QFrame):
             clicked=lambda: QDesktopServices.openUrl(QUrl.fromLocalFile(str(Path(file).absolute().parent))),
         )
         self.show_button.setVisible(bool(file))
-        self.close_button = IconButton(theme, "close", tr("Dismiss this message"))
-        self.close_button.clicked.connect(self.dismissed)
+        self.close_button = IconButton(theme, "close", tr("Dismiss this message"), clicked=self.dismissed)
         boxes.row(
             (words, 1),
             (self.show_button, 0, Qt.AlignmentFlag.AlignTop),

@@ -32,8 +32,6 @@ class Announcer:
                 announce(self._chat, tr("The answer begins."))
             case TurnEnded() if event.conversation == self._state.selected:
                 self._end(event)
-            case _:
-                pass
 
     def _end(self, event: TurnEnded) -> None:
         widget = self._chat.view.widget_of(event.answer)

@@ -30,7 +30,8 @@ class ChatParameters(QObject):
     def __init__(self, window: Window) -> None:
         super().__init__(window)
         self._window, self._store, self._settings = window, window.store, window.store.settings
-        self._panel: ParametersPanel | None = None
+        self.panel: ParametersPanel | None = None
+        """None until it was opened."""
         self._for: ConversationId | None = None  # whose parameters are in the panel, edited or not
         self._edited: dict[ConversationId, Parameters] = {}  # of chats that are not shown
         window.panes.parameters_shown.connect(self._on_panel_shown)
@@ -38,11 +39,6 @@ class ChatParameters(QObject):
         self.destroyed.connect(window.store.listen(self._on_changed))
         self.destroyed.connect(self._settings.listen(lambda _changed: self.refresh()))
         self.refresh()
-
-    @property
-    def panel(self) -> ParametersPanel | None:
-        """None until it was opened."""
-        return self._panel
 
     @Slot()
     def toggle(self) -> None:
@@ -68,12 +64,12 @@ class ChatParameters(QObject):
         """Show the panel."""
         if self._store.selected is None:
             return
-        if self._panel is None:
+        if self.panel is None:
             from kvdesk.ui.parameters.panel import ParametersPanel
 
-            self._panel = ParametersPanel(self._window.kit, self._apply, self._ask)
-            self._panel.show_missing(self._store.missing(Feature.PROMPT_VIEW))
-        self._window.panes.show_parameters(self._panel)
+            self.panel = ParametersPanel(self._window.kit, self._apply, self._ask)
+            self.panel.show_missing(self._store.missing(Feature.PROMPT_VIEW))
+        self._window.panes.show_parameters(self.panel)
         self.refresh()
 
     @Slot()
@@ -84,45 +80,43 @@ class ChatParameters(QObject):
         parameters = Parameters.of(known) if known is not None else Parameters.default(settings)
         text, lines = button_text(parameters, settings), changes(parameters, settings)
         self._window.chat.show_parameters(text, lines, is_changed=is_changed(parameters, settings))
-        if self._panel is None or not self._window.panes.shows_parameters:
+        if self.panel is None or not self._window.panes.shows_parameters:
             return
-        self._panel.show_settings()
+        self.panel.show_settings()
         if known is None:
             self.close()
             return
         title = known.title or tr("New chat")
         if known.id == self._for:
-            self._panel.show_applied(title, parameters)
+            self.panel.show_applied(title, parameters)
             return
-        if self._for is not None and self._panel.is_edited:
-            self._edited[self._for] = self._panel.parameters
+        if self._for is not None and self.panel.is_edited:
+            self._edited[self._for] = self.panel.parameters
         self._for = known.id
-        self._panel.show_chat(title, parameters, self._edited.pop(known.id, None))
+        self.panel.show_chat(title, parameters, self._edited.pop(known.id, None))
 
     @Slot()
     def _ask_again(self) -> None:
-        if self._panel is not None:
-            self._panel.ask_again()
+        if self.panel is not None:
+            self.panel.ask_again()
 
     def _on_changed(self, changed: Changed, update: Update | None) -> None:
         if changed & (Changed.CONVERSATIONS | Changed.SELECTED):
             self.refresh()
-        if self._panel is None:
+        if self.panel is None:
             return
         match update:
             case PromptPreview() if update.conversation == self._for:
-                self._panel.show_preview(update)
+                self.panel.show_preview(update)
             case CommandFailed(command=PreviewPrompt() as asked) if asked.turn.conversation == self._for:
                 problem = PromptPreview(asked.turn.conversation, asked.number, problem=update.sentence)
-                self._panel.show_preview(problem)
+                self.panel.show_preview(problem)
             case BackendReady():
-                self._panel.show_missing(self._store.missing(Feature.PROMPT_VIEW))
+                self.panel.show_missing(self._store.missing(Feature.PROMPT_VIEW))
             case TurnEnded() | ModelLoaded() | ContextReady() | EngineRestarted() | BranchChanged():
-                self._panel.ask_again()
+                self.panel.ask_again()
             case OperationDone() if update.changes_use:
-                self._panel.ask_again()
-            case _:
-                pass
+                self.panel.ask_again()
 
     def _apply(self, parameters: Parameters) -> None:
         if self._for is not None:

@@ -71,10 +71,7 @@ class CommandPalette(QFrame):
         self._none = label("", tone="secondary")
         self._none.setContentsMargins(12, 8, 12, 8)
         self._none.hide()
-        column = boxes.column(on=self, margins=(8, 8, 8, 8), spacing=8)
-        for part in (self.edit, self._none):
-            column.addWidget(part)
-        column.addWidget(self._list, 1)
+        boxes.column(self.edit, self._none, (self._list, 1), on=self, margins=8, spacing=8)
         for watched in (window, self.edit):
             watched.installEventFilter(self)
         composes(self.edit)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, runtime_checkab
 
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QStackedWidget, QToolButton, QWidget
+from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QStackedWidget, QWidget
 
 from kvdesk.protocol.chat import LogLine, ModelLoaded
 from kvdesk.protocol.features import Feature
@@ -17,7 +17,7 @@ from kvdesk.translation import marked, tr
 from kvdesk.ui.cache.cache_page import CachePage
 from kvdesk.ui.map.cell_map import CellMapView
 from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.controls import IconButton, label
+from kvdesk.ui.widgets.controls import IconButton, label, on_ground, tab_button
 from kvdesk.ui.widgets.kit import Kit, Page, Slice
 
 if TYPE_CHECKING:
@@ -87,22 +87,20 @@ class Inspector(QWidget):
 
     def __init__(self, kit: Kit) -> None:
         super().__init__()
-        self.setProperty("pane", "panel")
-        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        on_ground(self, "panel")
         self._kit, self._theme, self._store = kit, kit.theme, kit.store
         self._pages = pages_of(kit.slices)
         self.labels = tuple(page.label for page in self._pages)
         """Of all pages, with a tab or without."""
         self._made = [None if page.late else page.make(kit) for page in self._pages]
-        self._cache = self._page(CachePage)
-        self._shows_all = False
+        self.cache = self._page(CachePage)
+        self.shows_all = False
         self._tabs = QButtonGroup(self)
         self._stack = QStackedWidget()
         for made in self._made:
             self._stack.addWidget(made or _being_made())
-        self._missing = label("", tone="secondary")  # in the place of a page that has nothing to show
+        self._missing = label("", tone="secondary", wrap=True)  # in the place of a page that has nothing to show
         self._missing.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self._missing.setWordWrap(True)
         self._missing.setContentsMargins(0, 0, 12, 0)
         self._stack.addWidget(self._missing)
         boxes.column(self._make_tabs(), (self._stack, 1), on=self, margins=(12, 8, 0, 12), spacing=8)
@@ -127,23 +125,23 @@ class Inspector(QWidget):
 
     def show_all(self, shows_all: bool) -> None:
         """Tabs and everything on them; else the cell map and four numbers."""
-        if shows_all != self._shows_all:
+        if shows_all != self.shows_all:
             self._show_all(shows_all)
-            self._cache.show_numbers()
+            self.cache.show_numbers()
 
     def _show_all(self, shows_all: bool) -> None:
-        self._shows_all = shows_all
+        self.shows_all = shows_all
         if not shows_all:
             self.show_tab(self._first)
         self._show_tabs()
         self._title.setHidden(shows_all)
         self._fit()
-        self._cache.show_all(shows_all)
+        self.cache.show_all(shows_all)
         self._share_room()
 
     def _show_tabs(self) -> None:
         for i in range(len(self._pages)):
-            self._tabs.button(i).setVisible(self._shows_all and self._has(i))
+            self._tabs.button(i).setVisible(self.shows_all and self._has(i))
 
     def _has(self, index: int) -> bool:
         """Whether the page with this number has a tab: one that replaces another where it can be shown, the other one
@@ -164,20 +162,12 @@ class Inspector(QWidget):
         return next(label for i, label in enumerate(self.labels) if self._has(i))
 
     @property
-    def shows_all(self) -> bool:
-        return self._shows_all
-
-    @property
-    def cache(self) -> CachePage:
-        return self._cache
-
-    @property
     def cell_map(self) -> CellMapView:
-        return self._cache.map
+        return self.cache.map
 
     @property
     def rulers(self) -> Rulers:
-        return self._cache.instruments.rulers
+        return self.cache.instruments.rulers
 
     @property
     def timeline(self) -> TimelinePage:
@@ -246,13 +236,9 @@ class Inspector(QWidget):
     def _make_tabs(self) -> QHBoxLayout:
         row = boxes.row(margins=(0, 0, 12, 0), spacing=4)
         for i, name in enumerate(self.labels):
-            tab = QToolButton()
-            tab.setText(shown_name(name))
-            tab.setCheckable(True)
-            tab.setChecked(i == 0)
-            tab.setProperty("tab", True)
+            show = tr("Show the page {page}").format(page=shown_name(name))
+            tab = tab_button(shown_name(name), name=show, checked=i == 0)
             tab.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # a click looks at something; one types on in the composer
-            tab.setAccessibleName(tr("Show the page {page}").format(page=shown_name(name)))
             self._tabs.addButton(tab, i)
             row.addWidget(tab)
         self._tabs.idClicked.connect(self._on_tab)
@@ -260,8 +246,8 @@ class Inspector(QWidget):
         self._title.setMinimumHeight(32)
         row.addWidget(self._title)
         row.addStretch(1)
-        close = IconButton(self._theme, "close", tr("Hide the inspector"), tr("Hide the inspector (Ctrl+I)"))
-        close.clicked.connect(self._kit.act("view.inspector"))
+        hide, tip = self._kit.act("view.inspector"), tr("Hide the inspector (Ctrl+I)")
+        close = IconButton(self._theme, "close", tr("Hide the inspector"), tip, clicked=hide)
         row.addWidget(close)
         return row
 
@@ -274,8 +260,8 @@ class Inspector(QWidget):
         """With all its pages it is as wide as they need, in any language, and no wider."""
         if (layout := self.layout()) is not None:
             layout.activate()  # a row that was changed counts what is hidden until then
-        least = self._theme.px(ALL_PX if self._shows_all else CALM_PX)
-        self.setMinimumWidth(max(least, self.minimumSizeHint().width()) if self._shows_all else least)
+        least = self._theme.px(ALL_PX if self.shows_all else CALM_PX)
+        self.setMinimumWidth(max(least, self.minimumSizeHint().width()) if self.shows_all else least)
 
     def _share_room(self) -> None:
         """Each page has a part of the height for its map."""

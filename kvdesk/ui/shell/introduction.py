@@ -1,5 +1,5 @@
 """The tour: six steps, each a card that points at a part of the window. One can do anything else
-meanwhile; Esc leaves it. (`kvdesk demo` is another thing: it drives the window by itself.)
+meanwhile; Esc leaves it. (`kvdesk demo` is different: it operates the window.)
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from kvdesk.translation import tr
 from kvdesk.ui.shell.window import Window
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.announce import announce
-from kvdesk.ui.widgets.controls import label
+from kvdesk.ui.widgets.controls import label, push_button
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.values import dataclass
 
@@ -29,7 +29,7 @@ _GAP_PX: Final = 12
 class Step:
     """A heading, one or two sentences, and the parts of the window that it may be about: the first that is seen.
     `done`: sent when a person has done what it asks for; the next step comes then. `can_show`: whether there is what
-    it is about; it is passed over else.
+    it is about; otherwise it is left out.
     """
 
     title: str
@@ -108,16 +108,9 @@ class Introduction(QFrame):
         self._title = label("", weight="strong")
         self._text = label("", wrap=True)
         self._count = label("", tone="secondary", scale="small")
-        self.leave_button, self.back_button, self.next_button = (
-            QPushButton(tr("Leave")),
-            QPushButton(tr("Back")),
-            QPushButton(),
-        )
-        self.leave_button.setToolTip(tr("Leave the tour (Esc)"))
-        self.next_button.setProperty("primary", True)
-        self.leave_button.clicked.connect(self.leave)
-        self.back_button.clicked.connect(lambda: self._go(-1))
-        self.next_button.clicked.connect(lambda: self._go(1))
+        self.leave_button = push_button(tr("Leave"), tip=tr("Leave the tour (Esc)"), clicked=self.leave)
+        self.back_button = push_button(tr("Back"), clicked=lambda: self._go(-1))
+        self.next_button = push_button("", primary=True, clicked=lambda: self._go(1))
         row = boxes.row((self._count, 1), spacing=8)
         for button in (self.leave_button, self.back_button, self.next_button):
             button.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # a click leaves the focus in the message box

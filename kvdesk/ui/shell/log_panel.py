@@ -7,16 +7,15 @@ from typing import Final
 
 from PySide6.QtCore import QTimer, Slot
 from PySide6.QtGui import QColor, QGuiApplication, QTextCharFormat, QTextCursor
-from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPlainTextEdit, QPushButton, QWidget
+from PySide6.QtWidgets import QPlainTextEdit, QWidget
 
 from kvdesk.folding import fold
 from kvdesk.protocol.chat import LogLine
 from kvdesk.translation import tr
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.choose_file import ask_where_to_save
-from kvdesk.ui.widgets.controls import Choice, label, set_tone
-from kvdesk.ui.widgets.input_method import composes
-from kvdesk.ui.widgets.search_field import clearable
+from kvdesk.ui.widgets.controls import Choice, label, push_button, set_tone
+from kvdesk.ui.widgets.search_field import SearchField
 from kvdesk.ui.widgets.theme import Theme
 
 _MAX_LINES: Final = 5000
@@ -46,30 +45,21 @@ class LogPanel(QWidget):
             self.level_choice.addItem(name, level)
         self.level_choice.setCurrentIndex(_LEVELS.index("info"))
         self.level_choice.currentIndexChanged.connect(self._on_filter_changed)
-        self.filter_field = QLineEdit()
-        self.filter_field.setAccessibleName(tr("Filter the log"))
-        self.filter_field.setPlaceholderText(tr("Filter"))
-        clearable(self.filter_field)
-        composes(self.filter_field)
+        self.filter_field = SearchField(tr("Filter the log"), tr("Filter"))
         self._filtering = QTimer(self, singleShot=True, interval=_FILTER_MS)
         self._filtering.timeout.connect(self._on_filter_changed)
         self.filter_field.textChanged.connect(lambda _text: self._filtering.start())
         self._said = label("", tone="secondary", scale="small")
-        copy, save = QPushButton(tr("Copy")), QPushButton(tr("Save…"))
-        copy.setToolTip(tr("Copies the lines that are shown"))
-        save.setToolTip(tr("Saves the lines that are shown"))
-        copy.clicked.connect(self._on_copy_clicked)
-        save.clicked.connect(self._on_save_clicked)
-        above, below = QHBoxLayout(), QHBoxLayout()
-        for layout, parts in ((above, (self.level_choice, self.filter_field)), (below, (self._said, copy, save))):
-            layout.setSpacing(8)
-            for part in parts:
-                layout.addWidget(part, 1 if part in (self.filter_field, self._said) else 0)
-        for button in (copy, save):
-            button.setProperty("scale", "small")
+        copy = push_button(
+            tr("Copy"), scale="small", tip=tr("Copies the lines that are shown"), clicked=self._on_copy_clicked
+        )
+        save = push_button(
+            tr("Save…"), scale="small", tip=tr("Saves the lines that are shown"), clicked=self._on_save_clicked
+        )
+        above = boxes.row(self.level_choice, (self.filter_field, 1), spacing=8)
+        below = boxes.row((self._said, 1), copy, save, spacing=8)
         boxes.column(above, (self._text, 1), below, on=self, margins=(0, 0, 12, 0), spacing=8)
-        self._timer = QTimer(self)
-        self._timer.setInterval(_INTERVAL_MS)
+        self._timer = QTimer(self, interval=_INTERVAL_MS)
         self._timer.timeout.connect(self._on_timer)
         self._timer.start()
         theme.changed.connect(self._on_look_changed)

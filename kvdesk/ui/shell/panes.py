@@ -23,7 +23,7 @@ CHAT_PX: Final = 408  # a model's name, how full the context is and what happens
 
 class Panes(QSplitter):
     """Three panes. The third is the inspector, or the parameters in its place while they are open. Where the window has
-    no room for three, it is shown instead of the conversations; where there is none for two, the chat alone, or all of
+    no room for three, it is shown instead of the conversations; without room for two, the chat alone, or all of
     the third.
     """
 
@@ -42,7 +42,8 @@ class Panes(QSplitter):
         self._settings = kit.store.settings
         self._fitted = 3
         self._parameters: QWidget | None = None
-        self._shows_parameters = False
+        self.shows_parameters = False
+        """Whether they are open; they may have no room now."""
         self._side = QWidget()
         self._beside = boxes.row(inspector, on=self._side, margins=0)
         self.setHandleWidth(1)
@@ -50,34 +51,28 @@ class Panes(QSplitter):
         for place, (pane, stretch) in enumerate(((sidebar, 0), (chat, 1), (self._side, 0))):
             self.addWidget(pane)
             self.setStretchFactor(place, stretch)
-        theme.changed.connect(self._on_look_changed)
-        self._on_look_changed()
+        theme.follow(self._on_look_changed)
 
     @property
     def is_narrow(self) -> bool:
         """There is no room for three: in the window, or on its screen while the window is hidden."""
         return self._n_fitting() < 3
 
-    @property
-    def shows_parameters(self) -> bool:
-        """Whether they are open; they may have no room now."""
-        return self._shows_parameters
-
     def show_parameters(self, panel: QWidget) -> None:
         """In the inspector's place."""
         if self._parameters is None:
             self._parameters = panel
             self._beside.addWidget(panel)
-        if not self._shows_parameters:
-            self._shows_parameters = True
+        if not self.shows_parameters:
+            self.shows_parameters = True
             self.fold()
             self.parameters_shown.emit(True)
 
     @Slot()
     def hide_parameters(self) -> None:
         """What was beside the chat before is shown again."""
-        if self._shows_parameters:
-            self._shows_parameters = False
+        if self.shows_parameters:
+            self.shows_parameters = False
             self.fold()
             self.parameters_shown.emit(False)
 
@@ -88,7 +83,7 @@ class Panes(QSplitter):
     @property
     def _third(self) -> QWidget:
         """What is beside the chat."""
-        is_theirs = self._shows_parameters and self._parameters is not None
+        is_theirs = self.shows_parameters and self._parameters is not None
         return self._parameters if is_theirs and self._parameters is not None else self._inspector
 
     def _n_fitting(self) -> int:
@@ -113,7 +108,7 @@ class Panes(QSplitter):
         settings = self._settings.current
         self._inspector.show_all(settings.all_instruments)
         self._fitted = n = self._n_fitting()
-        parameters = self._shows_parameters and self._parameters is not None
+        parameters = self.shows_parameters and self._parameters is not None
         alone = n == 1 and (parameters or (settings.inspector_visible and settings.all_instruments))
         third = (parameters or settings.inspector_visible) and (n > 1 or alone)
         self._sidebar.setVisible(settings.sidebar_visible and not alone and not (third and n < 3))

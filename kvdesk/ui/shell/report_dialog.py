@@ -35,7 +35,7 @@ class ReportDialog(Dialog):
         self._add(
             "logs",
             tr("Logs of kvdesk and llama.cpp"),
-            tr("Without what stands in quotation marks, and without what errors say: it could be from a chat."),
+            tr("Quoted text and error messages are removed: they could be from a chat."),
             ticked=default.logs,
         )
         self._add(

@@ -45,7 +45,7 @@ class SelectionLinks(QObject):
         self._message: MessageId | None = None  # that is looked at
         self._announces = False  # to a screen reader
         self._lighting = Throttle(self, _INTERVAL_MS, self._light_cells)
-        self._cell = -1, -1, -1  # that is pointed at: cache, stream, cell
+        self._cell = -1, -1, -1  # that is hovered: cache, stream, cell
         self._pointing = Throttle(self, _INTERVAL_MS, self._point_at_text)
         chat.looked_at.connect(self._on_looked_at)
         inspector.cell_map.view_shown.connect(self._on_view_shown)
@@ -106,7 +106,7 @@ class SelectionLinks(QObject):
             self._pointing.request()
 
     def _point_at_text(self) -> None:
-        """The word of the cell that is pointed at, where the shown conversation has it in sight."""
+        """The word of the cell that is hovered, if the shown conversation has it in sight."""
         (cache, stream, cell), view = self._cell, self._state.view
         places: dict[MessageId, tuple[int, int]] = {}
         spans = self._state.spans.get(self._state.selected) if self._state.selected else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QLabel, QSizePolicy, QToolButton, QWidget
+from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
 from kvdesk.cache.snapshot import Verification
 from kvdesk.protocol import calls
@@ -15,7 +15,7 @@ from kvdesk.session.changed import Update
 from kvdesk.translation import tr
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.choose_file import ask_where_to_save
-from kvdesk.ui.widgets.controls import ElidedLabel, NumberLabel, label, set_tone
+from kvdesk.ui.widgets.controls import ElidedLabel, NumberLabel, label, link_button, on_ground, set_tone
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.viewmodel.readout import kv_used_bytes, megabytes, totals, verification_line
 
@@ -26,8 +26,7 @@ class StatusBar(QWidget):
     def __init__(self, kit: Kit) -> None:
         super().__init__()
         self._kit, self._store = kit, kit.store
-        self.setProperty("pane", "panel")
-        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        on_ground(self, "panel")
         self._verification: Verification | None = None
         self._audited = ""
         self._threads = _field(tr("No context"), tr("Threads used to decode"))
@@ -36,20 +35,18 @@ class StatusBar(QWidget):
         self._types = _field("", tr("Data types of K and V, and flash attention"))
         self._trust = ElidedLabel(scale="small", tone="secondary")
         self._trust.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        row = boxes.row(on=self, margins=(12, 4, 12, 4), spacing=16)
-        for widget in (self._threads, self._speed, self._bytes, self._types):
-            row.addWidget(widget)
-        for i, make in enumerate(one.status for one in kit.slices if one.status is not None):
-            row.insertWidget(i, make(kit))  # where it stays, whatever the engine says
-        row.addWidget(self._trust, 1)
-        self._save = _action(tr("Save report…"), tr("Saves the differences between the map and the engine as JSON"))
-        self._save.clicked.connect(self._on_save_clicked)
+        tip = tr("Saves the differences between the map and the engine as JSON")
+        self._save = link_button(tr("Save report…"), tip=tip, clicked=self._on_save_clicked)
         self._save.hide()
-        self._audit = _action(tr("Audit"), _audit_tip())
-        self._audit.clicked.connect(lambda: kit.commands.submit(AuditCache()))
+        self._audit = link_button(tr("Audit"), tip=_audit_tip(), clicked=lambda: kit.commands.submit(AuditCache()))
         self._audit.setEnabled(False)
-        row.addWidget(self._save)
-        row.addWidget(self._audit)
+        for button in (self._save, self._audit):
+            button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        first = [one.status(kit) for one in kit.slices if one.status is not None]  # it stays, whatever the engine says
+        fields = self._threads, self._speed, self._bytes, self._types
+        boxes.row(
+            *first, *fields, (self._trust, 1), self._save, self._audit, on=self, margins=(12, 4, 12, 4), spacing=16
+        )
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         self.destroyed.connect(kit.store.listen(self._on_changed))
         self.destroyed.connect(kit.store.settings.listen(self._on_settings_changed))
@@ -92,8 +89,6 @@ class StatusBar(QWidget):
                 self._show_trust()
             case LoadSample():
                 self._show_threads(update.n_threads)
-            case _:
-                pass
 
     @Slot()
     def _on_save_clicked(self) -> None:
@@ -173,16 +168,6 @@ class StatusBar(QWidget):
 def _audit_tip() -> str:
     said = tr("Compares every cell with the engine's own state")
     return f"{said}\n{calls.state_get()}"
-
-
-def _action(text: str, tip: str) -> QToolButton:
-    button = QToolButton()
-    button.setText(text)
-    button.setToolTip(tip)
-    button.setProperty("scale", "small")
-    button.setProperty("link", "true")
-    button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-    return button
 
 
 def _number(widest: str, tip: str) -> NumberLabel:

@@ -133,7 +133,7 @@ class Verbs:
             self._commands.submit(Forget(self._store.selected))
 
     def ask_rebuild(self) -> None:
-        """Make the context anew; where cells would be lost, say first what that costs."""
+        """Rebuild the context; if cells would be lost, say first what that costs."""
         context = self._store.settings.current.context
         if not self._window.inspector.cache.answers.ask_rebuild(context):
             rebuild(self._window.kit, context)
@@ -170,6 +170,6 @@ def escape(window: Window) -> None:
 
 
 def _is_in_parameters(window: Window) -> bool:
-    """Whether the focus is in the parameters, or they stand in the chat's place."""
+    """Whether the focus is in the parameters, or they are in the chat's place."""
     focus = cast("QWidget | None", window.focusWidget())
     return window.chat.isHidden() or (focus is not None and window.panes.is_in_parameters(focus))

@@ -12,6 +12,7 @@ from kvdesk.translation import tr
 from kvdesk.ui.shell.setting_actions import setting_actions
 from kvdesk.ui.shell.window import Window
 from kvdesk.ui.widgets.actions import ActionGroup, Submenu
+from kvdesk.ui.widgets.controls import pop_up
 
 if TYPE_CHECKING:
     from kvdesk.ui.shell.about_dialog import AboutDialog, AboutFacts
@@ -84,7 +85,7 @@ class WindowHelp(QObject):
         self._window.store.settings.change(tour_seen=True)  # an empty chat offers it no more
 
     def leave_tour(self) -> bool:
-        """Esc. False where there is no tour to leave."""
+        """Esc. False without a tour to leave."""
         if self.introduction is None or not self.introduction.isVisible():
             return False
         self.introduction.leave()
@@ -118,9 +119,7 @@ class WindowHelp(QObject):
 
     @Slot(QPoint)
     def show_menu(self, at: QPoint) -> None:
-        menu = self.menu()
-        menu.aboutToHide.connect(menu.deleteLater)
-        menu.popup(at)
+        pop_up(self.menu(), at)
 
 
 def _open(dialog: Dialog) -> None:

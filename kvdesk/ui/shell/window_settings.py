@@ -65,18 +65,18 @@ class WindowSettings(QObject):
         self._store.change(all_instruments=shows_all, inspector_visible=True)
 
     def zoom(self, steps: int) -> None:
-        """The whole window larger or smaller by so many steps; 0: as the system has it."""
+        """The whole window larger or smaller by `by` steps; 0: as the system has it."""
         now = self.current.zoom
         at = min(range(len(ZOOMS)), key=lambda i: abs(ZOOMS[i] - now))
         self._store.change(zoom=ZOOMS[min(max(at + steps, 0), len(ZOOMS) - 1)] if steps else 100)
 
     def change_font(self, by: int) -> None:
-        """Text larger or smaller by so many pixels; 0: as the system has it."""
+        """Text larger or smaller by `by` pixels; 0: as the system has it."""
         px = (self.current.font_px or self._window.theme.system_px) + by
         self._store.change(font_px=min(max(px, LEAST_FONT_PX), MOST_FONT_PX) if by else 0)
 
     def show_chat(self) -> None:
-        """The chat is shown where the inspector or the parameters stand in its place."""
+        """The chat is shown if the inspector or the parameters are in its place."""
         if self._window.chat.isHidden():
             self._window.panes.hide_parameters()
         if self._window.chat.isHidden():

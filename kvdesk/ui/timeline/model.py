@@ -51,21 +51,13 @@ class TimelineModel(QAbstractListModel):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._recording: Recording | None = None
-        self._rows = TimelineRows()
-        self._shown = Shown.FOLDED
+        self.rows = TimelineRows()
+        self.shown = Shown.FOLDED
         self._n = 0  # rows that the view knows of
         self._counted = 0  # the last operation that has been counted in
         self._pages: dict[int, dict[int, Entry]] = {}
         self._timer = QTimer(self, interval=0)
         self._timer.timeout.connect(self._on_timer)
-
-    @property
-    def rows(self) -> TimelineRows:
-        return self._rows
-
-    @property
-    def shown(self) -> Shown:
-        return self._shown
 
     @property
     def is_counting(self) -> bool:
@@ -79,12 +71,12 @@ class TimelineModel(QAbstractListModel):
             recording is not None
             and old is not None
             and recording.shape == old.shape
-            and recording.first >= self._rows.first  # the oldest may have been dropped: their rows stay, empty
+            and recording.first >= self.rows.first  # the oldest may have been dropped: their rows stay, empty
             and recording.last >= self._counted
         )
         if not goes_on:
             self.beginResetModel()
-            self._rows.clear()
+            self.rows.clear()
             self._pages.clear()
             self._n = 0
             self._counted = recording.start if recording is not None else 0
@@ -97,15 +89,15 @@ class TimelineModel(QAbstractListModel):
 
     def set_shown(self, shown: Shown) -> None:
         self.beginResetModel()
-        self._shown = shown
-        self._n = self._rows.count(shown)
+        self.shown = shown
+        self._n = self.rows.count(shown)
         self.endResetModel()
 
     def toggle(self, row: int) -> bool:
         """Unfold a group, or fold it again. Whether the row is one."""
-        if self._shown is not Shown.FOLDED or not 0 <= row < self._n or not self._rows.toggle(row):
+        if self.shown is not Shown.FOLDED or not 0 <= row < self._n or not self.rows.toggle(row):
             return False
-        more = self._rows.count(self._shown) - self._n
+        more = self.rows.count(self.shown) - self._n
         if more > 0:
             self.beginInsertRows(QModelIndex(), row + 1, row + more)
             self._n += more
@@ -136,11 +128,11 @@ class TimelineModel(QAbstractListModel):
         until = time.perf_counter() + _SLICE_S
         while recording is not None and self._counted < recording.last and time.perf_counter() < until:
             end = min(self._counted + _SLICE, recording.last)
-            self._rows.add(recording.operations(self._counted + 1, end))
+            self.rows.add(recording.operations(self._counted + 1, end))
             self._counted = end
         if recording is None or self._counted >= recording.last:
             self._timer.stop()
-        n = self._rows.count(self._shown)
+        n = self.rows.count(self.shown)
         if self._n:
             self.dataChanged.emit(self.index(self._n - 1), self.index(self._n - 1))  # a fold may have grown
         if n > self._n:
@@ -154,7 +146,7 @@ class TimelineModel(QAbstractListModel):
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         if role not in _ROLES:
             return None
-        row = self._rows.row(self._shown, index.row())
+        row = self.rows.row(self.shown, index.row())
         if role == ROW_ROLE:
             return row, self.entry(row.main)
         if role == Qt.ItemDataRole.ToolTipRole:

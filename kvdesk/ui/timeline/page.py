@@ -17,7 +17,6 @@ from PySide6.QtWidgets import (
     QAbstractItemView,
     QFrame,
     QHeaderView,
-    QScrollArea,
     QSizePolicy,
     QStackedWidget,
     QTableView,
@@ -40,6 +39,8 @@ from kvdesk.ui.timeline.scrubber import Scrubber
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.choose_file import ask_where_to_save
 from kvdesk.ui.widgets.controls import Choice, ElidedLabel, label, push_button
+from kvdesk.ui.widgets.grid import make_plain
+from kvdesk.ui.widgets.scroll_column import ScrollColumn
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.ui.widgets.throttle import Throttle
 from kvdesk.ui.widgets.typing import passes_typing_on
@@ -62,12 +63,13 @@ class TimelinePage(QWidget):
         self._state, self._commands, self._live = store, commands, live
         self._recording: Recording | None = None  # that is shown
         self._newest: Recording | None = None
-        self._at: int | None = None  # None: follow what happens
+        self.at: int | None = None
+        """The operation whose state is shown; None while it follows what happens."""
         self._stale = True
         self._choosing = True  # the row becomes current by hand
-        self._model = TimelineModel(self)
-        self._map = SmallMap(theme, tr("Map of the cache after the operation that is shown"), 80)
-        self._map.show_token_texts(store.texts)
+        self.model = TimelineModel(self)
+        self.map = SmallMap(theme, tr("Map of the cache after the operation that is shown"), 80)
+        self.map.show_token_texts(store.texts)
         self._band = QFrame()
         self._band.setProperty("card", "history")
         self._band_text = label("", wrap=True)
@@ -82,17 +84,17 @@ class TimelinePage(QWidget):
         self._state_line.addWidget(self._following)
         self._state_line.addWidget(self._band)
         self._state_line.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
-        self._scrubber = Scrubber(theme)
-        self._scrubber.moved.connect(self.show_operation)
-        self._scrubber.stepped.connect(self._on_stepped)
-        self._filter = Choice(scale="small", name=tr("Operations that are listed"))
+        self.scrubber = Scrubber(theme)
+        self.scrubber.moved.connect(self.show_operation)
+        self.scrubber.stepped.connect(self._on_stepped)
+        self.filter = Choice(scale="small", name=tr("Operations that are listed"))
         for shown in Shown:
-            self._filter.addItem(tr(shown.value), shown)
-        self._filter.currentIndexChanged.connect(self._on_filter_changed)
-        self._which = Choice(scale="small", name=tr("Context whose journal is shown"))
-        self._which.addItems([tr("Journal of this context"), tr("Journal before the rebuild")])
-        self._which.currentIndexChanged.connect(self._on_which_changed)
-        self._which.hide()
+            self.filter.addItem(tr(shown.value), shown)
+        self.filter.currentIndexChanged.connect(self._on_filter_changed)
+        self.which = Choice(scale="small", name=tr("Context whose journal is shown"))
+        self.which.addItems([tr("Journal of this context"), tr("Journal before the rebuild")])
+        self.which.currentIndexChanged.connect(self._on_which_changed)
+        self.which.hide()
         self._count = ElidedLabel(tone="secondary", scale="small")
         self._export = push_button(
             tr("Export…"),
@@ -110,7 +112,7 @@ class TimelinePage(QWidget):
         self._asking = Throttle(self, ASK_MS, self._ask)
         self._drawing = Throttle(self, _DRAW_MS, self._draw)
         self._show_position()
-        self._which.setVisible(store.past is not None)
+        self.which.setVisible(store.past is not None)
         self.destroyed.connect(store.listen(self._on_changed))
 
     def _on_changed(self, _changed: Changed, update: Update | None) -> None:
@@ -120,29 +122,18 @@ class TimelinePage(QWidget):
             case ContextReady():
                 self._reset()
             case ModelLoaded():  # what the tokens of the one before were is not known any more
-                self._which.setCurrentIndex(0)
-                self._which.hide()
+                self.which.setCurrentIndex(0)
+                self.which.hide()
             case RecordingTaken():
                 if update.is_over:
-                    self._which.setVisible(self._state.past is not None)
+                    self.which.setVisible(self._state.past is not None)
                 else:
                     self.show_recording(update.recording)
-            case _:
-                pass
-
-    @property
-    def at(self) -> int | None:
-        """The operation whose state is shown; None while it follows what happens."""
-        return self._at
 
     @property
     def is_past(self) -> bool:
         """Whether the context before this one is shown."""
-        return self._state.past is not None and self._which.currentIndex() == 1
-
-    @property
-    def which(self) -> Choice:
-        return self._which
+        return self._state.past is not None and self.which.currentIndex() == 1
 
     @property
     def band_text(self) -> str:
@@ -153,25 +144,9 @@ class TimelinePage(QWidget):
         """The text about the chosen operation."""
         return "\n".join((self._what.text(), self._call.text(), self._about.text()))
 
-    @property
-    def map(self) -> SmallMap:
-        return self._map
-
-    @property
-    def model(self) -> TimelineModel:
-        return self._model
-
-    @property
-    def scrubber(self) -> Scrubber:
-        return self._scrubber
-
-    @property
-    def filter(self) -> Choice:
-        return self._filter
-
     def set_room(self, height: int) -> None:
         """Height of the whole pane: the map takes a part of it that leaves room for the list."""
-        self._map.set_room(max(80, min(round(height * 0.3), height - 460)))
+        self.map.set_room(max(80, min(round(height * 0.3), height - 460)))
 
     def note_change(self) -> None:
         """Something has happened to the cache: what is known here is old."""
@@ -180,9 +155,9 @@ class TimelinePage(QWidget):
             self._asking.request()
 
     def _reset(self) -> None:
-        """Another context: the journal begins anew."""
+        """Another context: a new journal begins."""
         self._newest = None
-        self._which.setCurrentIndex(0)
+        self.which.setCurrentIndex(0)
         self._change_recording(None)
         self.note_change()
 
@@ -194,21 +169,21 @@ class TimelinePage(QWidget):
 
     def _show_recording(self, recording: Recording) -> None:
         self._recording = recording
-        self._model.show_recording(recording)
-        if self._at is not None and not recording.start <= self._at:
-            self._at = recording.start
+        self.model.show_recording(recording)
+        if self.at is not None and not recording.start <= self.at:
+            self.at = recording.start
         self._show_position()
         self._drawing.request()
 
     @Slot(int)
     def _on_scrolled(self, value: int) -> None:
-        if most := self.view.verticalScrollBar().maximum():  # 0 while the list is filled anew
+        if most := self.view.verticalScrollBar().maximum():  # 0 while the list is filled again
             self._at_end = value >= most - 4 * self._theme.px(ROW_PX)
 
     @Slot()
     def _on_range_changed(self) -> None:
         """More operations, or a lower list: while it follows, the last one stays in sight."""
-        if self._at is None and self._at_end:
+        if self.at is None and self._at_end:
             self.view.scrollToBottom()
 
     @Slot(int)
@@ -216,9 +191,9 @@ class TimelinePage(QWidget):
         """The state after operation `number`; at the last one of a live recording it still does not follow."""
         if self._recording is None:
             return
-        self._at = min(max(number, self._recording.start), max(self._recording.last, self._recording.start))
-        row = self._model.rows.row_of(self._model.shown, self._at)
-        index = self._model.index(row)
+        self.at = min(max(number, self._recording.start), max(self._recording.last, self._recording.start))
+        row = self.model.rows.row_of(self.model.shown, self.at)
+        index = self.model.index(row)
         if index.isValid() and index != self.view.currentIndex():
             self._choosing = False
             self.view.setCurrentIndex(index)  # scrolls there
@@ -229,9 +204,9 @@ class TimelinePage(QWidget):
     @Slot()
     def follow(self) -> None:
         """Back to now."""
-        self._which.setCurrentIndex(0)
-        self._at = None
-        self._scrubber.stop()
+        self.which.setCurrentIndex(0)
+        self.at = None
+        self.scrubber.stop()
         self._choosing = False
         self.view.setCurrentIndex(QModelIndex())
         self._choosing = True
@@ -248,9 +223,9 @@ class TimelinePage(QWidget):
 
     def _change_recording(self, recording: Recording | None) -> None:
         """Another journal, at its end."""
-        self._scrubber.stop()
-        self._recording = self._at = None
-        self._model.show_recording(None)
+        self.scrubber.stop()
+        self._recording = self.at = None
+        self.model.show_recording(None)
         if recording is None:
             self._show_position()
         else:
@@ -264,25 +239,25 @@ class TimelinePage(QWidget):
     @Slot(int)
     def _on_stepped(self, by: int) -> None:
         last = self._recording.last if self._recording else 0
-        here = last if self._at is None else self._at
+        here = last if self.at is None else self.at
         start = self._recording.start if self._recording else 0
-        number = self._model.rows.step(here, by)
+        number = self.model.rows.step(here, by)
         self.show_operation(start if by < 0 and number == here else number)
 
     @Slot(QModelIndex)
     def _on_current_changed(self, index: QModelIndex) -> None:
         if index.isValid() and self._choosing:
-            self._scrubber.stop()
+            self.scrubber.stop()
             row, _ = index.data(ROW_ROLE)
             self.show_operation(row.main)
 
     @Slot()
     def _on_filter_changed(self) -> None:
-        self._model.set_shown(Shown(self._filter.currentData()))
-        if self._at is None:
+        self.model.set_shown(Shown(self.filter.currentData()))
+        if self.at is None:
             self.view.scrollToBottom()
         else:
-            self.show_operation(self._at)
+            self.show_operation(self.at)
 
     @Slot()
     def _on_export_clicked(self) -> None:
@@ -303,7 +278,7 @@ class TimelinePage(QWidget):
         recording = self._recording
         if recording is None:
             return
-        number = max(recording.last, recording.start) if self._at is None else self._at
+        number = max(recording.last, recording.start) if self.at is None else self.at
         try:
             maps = recording.state_at(number)
         except UserError as error:
@@ -313,17 +288,17 @@ class TimelinePage(QWidget):
         colours, titles = self._state.looks(leases)
         if not leases:
             colours = {seq: seq % N_COLOURS for seq in range(256)}  # without owners: by sequence
-        self._map.show_maps(maps, number, colours, titles)
+        self.map.show_maps(maps, number, colours, titles)
 
     def _show_position(self) -> None:
         recording = self._recording
         first, last = (recording.start, max(recording.last, recording.start)) if recording else (0, 0)
-        at = last if self._at is None else self._at
-        self._scrubber.show_range(first, last, at)
+        at = last if self.at is None else self.at
+        self.scrubber.show_range(first, last, at)
         self._export.setEnabled(recording is not None and len(recording) > 0)
         n = tr("{n} operations").format(n=f"{len(recording):,}") if recording else ""
         self._count.setText(n)
-        self._state_line.setCurrentIndex(1 if self._at is not None or not self._live else 0)
+        self._state_line.setCurrentIndex(1 if self.at is not None or not self._live else 0)
         self._now.setVisible(self._live)
         tail = (
             tr(", before the rebuild")
@@ -337,7 +312,7 @@ class TimelinePage(QWidget):
 
     def _show_details(self, number: int) -> None:
         """The call, its time, reason and cells. Cells placed and freed only for the chosen row: that takes time."""
-        entry = self._model.entry(number)
+        entry = self.model.entry(number)
         if entry is None:
             nothing = tr("Every operation on the cache will be listed here, with its call and duration.")
             begin = tr("The journal begins here.") if self._recording is not None and self._recording.last else nothing
@@ -369,7 +344,7 @@ class TimelinePage(QWidget):
         self._effect.show_undoable(() if self.is_past else self._state.undoable)
 
     def _difference(self, number: int) -> str:
-        if self._at is None or self._recording is None or self._scrubber.is_playing:
+        if self.at is None or self._recording is None or self.scrubber.is_playing:
             return ""
         try:
             changes = self._recording.difference(number)
@@ -393,39 +368,36 @@ class TimelinePage(QWidget):
         view.verticalHeader().setDefaultSectionSize(row)
         view.setMinimumHeight(3 * row)
         view.verticalScrollBar().setSingleStep(row)
-        self._fit_lines(view, 0, self._model.rowCount() - 1)
+        self._fit_lines(view, 0, self.model.rowCount() - 1)
 
     def _fit_lines(self, view: QTableView, first: int, last: int) -> None:
         """Rows whose text takes several lines are higher. Of a very long journal none are."""
-        if self._model.rowCount() > _MOST_FITTED:
+        if self.model.rowCount() > _MOST_FITTED:
             return
         row, line = self._theme.px(ROW_PX), QFontMetrics(self._theme.small).lineSpacing()
         for i in range(first, last + 1):
-            if (lines := self._model.rows.row(self._model.shown, i).lines) > 1:
+            if (lines := self.model.rows.row(self.model.shown, i).lines) > 1:
                 view.setRowHeight(i, row + (lines - 1) * line)
 
     def _make_list(self, theme: Theme) -> QTableView:
         """A table of one column: unlike a list view it does not ask the model about every row to lay them out."""
         view = QTableView()
         passes_typing_on(view)
-        view.setModel(self._model)
+        view.setModel(self.model)
         delegate = TimelineDelegate(theme, self._colour_of, view)
-        delegate.folded.connect(self._model.toggle)
+        delegate.folded.connect(self.model.toggle)
         view.setItemDelegate(delegate)
-        view.activated.connect(lambda index: self._model.toggle(index.row()))
-        self._model.rowsInserted.connect(lambda _parent, first, last: self._fit_lines(view, first, last))
-        self._model.modelReset.connect(lambda: self._fit_lines(view, 0, self._model.rowCount() - 1))
+        view.activated.connect(lambda index: self.model.toggle(index.row()))
+        self.model.rowsInserted.connect(lambda _parent, first, last: self._fit_lines(view, first, last))
+        self.model.modelReset.connect(lambda: self._fit_lines(view, 0, self.model.rowCount() - 1))
         view.setAccessibleName(tr("Operations"))
-        view.setShowGrid(False)
-        view.setTabKeyNavigation(False)
+        make_plain(view)
         view.setFrameShape(QFrame.Shape.NoFrame)
         view.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        view.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         view.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
         view.horizontalHeader().hide()
         view.horizontalHeader().setStretchLastSection(True)
         rows = view.verticalHeader()
-        rows.hide()
         rows.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         for corner in view.findChildren(QAbstractButton):  # Qt's own, hidden with the headers
             corner.setAccessibleName(tr("All operations"))
@@ -440,32 +412,25 @@ class TimelinePage(QWidget):
 
     def _lay_out(self) -> None:
         boxes.row((self._band_text, 1), self._now, on=self._band, margins=(12, 4, 4, 4))
-        tools = boxes.row(self._filter, (self._count, 1), self._export, spacing=8)
+        tools = boxes.row(self.filter, (self._count, 1), self._export, spacing=8)
         details = QWidget()
-        details.setObjectName("column")
-        inner = boxes.column(on=details, margins=(0, 0, 8, 0), spacing=4)
-        for widget in (self._what, self._call, self._about, self._effect):
-            inner.addWidget(widget)
-        inner.addStretch(1)
-        scroll = QScrollArea()
-        scroll.setAccessibleName(tr("What the operation did"))
-        scroll.setWidgetResizable(True)
-        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        scroll.setWidget(details)
+        parts = self._what, self._call, self._about, self._effect
+        boxes.column(*parts, boxes.Stretch(1), on=details, margins=(0, 0, 8, 0), spacing=4)
+        scroll = ScrollColumn(details, tr("What the operation did"))
         scroll.setMinimumHeight(40)
-        column = boxes.column(
+        listed = boxes.column(TimelineHead(self._theme, self.model, self.view), (self.view, 1), spacing=0)
+        boxes.column(
             self._state_line,
-            self._map,
-            self._scrubber,
-            (self._which, 0, Qt.AlignmentFlag.AlignLeft),
+            self.map,
+            self.scrubber,
+            (self.which, 0, Qt.AlignmentFlag.AlignLeft),
             tools,
+            (listed, 3),
+            (scroll, 2),
             on=self,
             margins=(0, 0, 12, 0),
             spacing=8,
         )
-        listed = boxes.column(TimelineHead(self._theme, self._model, self.view), (self.view, 1), spacing=0)
-        column.addLayout(listed, 3)
-        column.addWidget(scroll, 2)
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)

@@ -36,7 +36,7 @@ class Row:
     """Operations `first` to `last` by number, `n` of them. `ms` and `n_cells` are sums.
 
     main    the one that stands for all: the last decode, or the operation by hand among the calls that compare
-    lines   so many its text takes
+    lines   number of lines of its text
     opened  it is the first of a group that was unfolded; `inner`: it is one of the others
     """
 
@@ -104,7 +104,7 @@ class TimelineRows:
             self._previous = operation.conversation
 
     def _joins(self, index: int, *, decode: bool, probes: bool, conversation: str) -> bool:
-        """Whether an operation belongs to the group before it. Calls that compare stand before and after an operation
+        """Whether an operation belongs to the group before it. Calls that compare are before and after an operation
         by hand; those before the next one go with those after the last, where nothing else lies between.
         """
         if decode:
@@ -169,7 +169,7 @@ class TimelineRows:
         return bisect_right(self._folded if shown is Shown.FOLDED else self._others, index) - 1
 
     def step(self, number: int, by: int) -> int:
-        """The operation `by` steps after `number`, within those there are; `number` itself where there are none."""
+        """The operation `by` steps after `number`, within those there are; `number` itself without others."""
         if not self._numbers:
             return number
         here = bisect_left(self._numbers, number) if by < 0 else bisect_right(self._numbers, number) - 1

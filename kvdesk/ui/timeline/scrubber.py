@@ -20,7 +20,7 @@ class Scrubber(QWidget):
     """Shows and sets a number between `first` and `last`; says which one a person wants."""
 
     moved = Signal(int)  # to this operation
-    stepped = Signal(int)  # by so many operations
+    stepped = Signal(int)  # by this number of operations
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -28,27 +28,30 @@ class Scrubber(QWidget):
         self.slider.setAccessibleName(tr("Operation that is shown"))
         self.slider.setEnabled(False)
         self.slider.valueChanged.connect(self.moved)
-        self._first = IconButton(theme, "step-back", tr("To the first operation"))
-        self._back = IconButton(theme, "chevron-left", tr("One operation back"))
-        self._play = IconButton(theme, "play", tr("Play the operations from here on"))
-        self._forward = IconButton(theme, "chevron-right", tr("One operation forward"))
-        self._last = IconButton(theme, "step-forward", tr("To the last operation"))
-        self._first.clicked.connect(lambda: self._go(self.slider.minimum()))
-        self._last.clicked.connect(lambda: self._go(self.slider.maximum()))
-        self._back.clicked.connect(lambda: self._step(-1))
-        self._forward.clicked.connect(lambda: self._step(1))
-        self._play.clicked.connect(self.toggle_play)
+        self._first, self._back, self._play, self._forward, self._last = buttons = (
+            IconButton(
+                theme,
+                "step-back",
+                tr("To the first operation"),
+                clicked=lambda: self._go(self.slider.minimum()),
+            ),
+            IconButton(theme, "chevron-left", tr("One operation back"), clicked=lambda: self._step(-1)),
+            IconButton(theme, "play", tr("Play the operations from here on"), clicked=self.toggle_play),
+            IconButton(theme, "chevron-right", tr("One operation forward"), clicked=lambda: self._step(1)),
+            IconButton(
+                theme,
+                "step-forward",
+                tr("To the last operation"),
+                clicked=lambda: self._go(self.slider.maximum()),
+            ),
+        )
         self._speed = Choice(scale="small", name=tr("Operations a second while playing"))
         self._speed.setToolTip(tr("Operations a second while playing"))
         for speed in _SPEEDS:
             self._speed.addItem(f"{speed * 1000 // _TICK_MS:,} /s", speed)
         self._timer = QTimer(self, interval=_TICK_MS)
         self._timer.timeout.connect(self._on_timer)
-        row = boxes.row(on=self, margins=0, spacing=4)
-        for widget in (self._first, self._back, self._play, self._forward, self._last):
-            row.addWidget(widget)
-        row.addWidget(self.slider, 1)
-        row.addWidget(self._speed)
+        boxes.row(*buttons, (self.slider, 1), self._speed, on=self, margins=0, spacing=4)
 
     @property
     def is_playing(self) -> bool:

@@ -7,19 +7,20 @@ from __future__ import annotations
 from urllib.parse import urlsplit
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QCheckBox, QDialogButtonBox, QFrame, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QDialogButtonBox, QFrame, QLabel, QWidget
 
 from kvdesk.settings import ToolServer
 from kvdesk.tools.servers import visible
 from kvdesk.translation import tr
 from kvdesk.ui.tools.words import place_of
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import label
 from kvdesk.ui.widgets.dialog import Dialog, facts, sentence
 from kvdesk.ui.widgets.theme import Theme
 
 
 class _Question(Dialog):
-    """The choice stands on no."""
+    """The default is no."""
 
     def _ask(self, yes: str) -> None:
         """Below all that is in the column."""
@@ -114,7 +115,5 @@ def _card(theme: Theme, place: QLabel) -> QFrame:
     theme.give_font(place, "mono_small")
     card = QFrame()
     card.setProperty("card", "code")
-    inner = QVBoxLayout(card)
-    inner.setContentsMargins(12, 8, 12, 8)
-    inner.addWidget(place)
+    boxes.column(place, on=card, margins=(12, 8, 12, 8))
     return card

@@ -6,18 +6,13 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable
 from typing import Final
 
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import (
     QFormLayout,
     QFrame,
-    QHBoxLayout,
     QLineEdit,
-    QPlainTextEdit,
-    QPushButton,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -28,10 +23,10 @@ from kvdesk.tools.servers import bound_to, good_name
 from kvdesk.translation import marked, tr
 from kvdesk.ui.tools.tool_list import ToolList
 from kvdesk.ui.tools.words import is_large, place_of, price_text, state_text
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.choose_file import ask_for_file
 from kvdesk.ui.widgets.collapsible import Collapsible
-from kvdesk.ui.widgets.controls import ElidedLabel, label, set_tone
-from kvdesk.ui.widgets.input_method import composes
+from kvdesk.ui.widgets.controls import ElidedLabel, label, push_button, set_tone, show_text, text_box
 from kvdesk.ui.widgets.kit import Kit
 
 EXAMPLE: Final = "uvx mcp-server-git"
@@ -56,25 +51,27 @@ class ServersSection(QWidget):
                 "nothing is started or called without a question, unless you allowed it for good."
             ),
             tone="secondary",
+            wrap=True,
         )
-        self._about.setWordWrap(True)
-        self._list, self._grants = QVBoxLayout(), QVBoxLayout()
-        self._list.setSpacing(8)
-        self._grants.setSpacing(4)
-        self.importing = QPushButton(tr("Import a list of servers…"))
-        self.importing.setToolTip(tr("mcp.json of Cursor or VS Code, or Claude's configuration; nothing is started"))
-        self.importing.clicked.connect(self._on_import)
+        self._list, self._grants = boxes.column(spacing=8), boxes.column(spacing=4)
+        self.importing = push_button(
+            tr("Import a list of servers…"),
+            tip=tr("mcp.json of Cursor or VS Code, or Claude's configuration; nothing is started"),
+            clicked=self._on_import,
+        )
         self._allowed = label(tr("Always allowed"), weight="strong")
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 8)
-        column.setSpacing(12)
-        column.addWidget(self._about)
-        column.addLayout(self._list)
         self.form = Collapsible(kit.theme, tr("Add a server"), self._make_form())
-        column.addWidget(self.form)
-        column.addWidget(self.importing, 0, Qt.AlignmentFlag.AlignLeft)
-        column.addWidget(self._allowed)
-        column.addLayout(self._grants)
+        boxes.column(
+            self._about,
+            self._list,
+            self.form,
+            (self.importing, 0, Qt.AlignmentFlag.AlignLeft),
+            self._allowed,
+            self._grants,
+            on=self,
+            margins=(0, 0, 0, 8),
+            spacing=12,
+        )
         self.destroyed.connect(kit.store.listen(self._on_changed))
         self.destroyed.connect(kit.store.settings.listen(self._on_settings_changed))
         self._show_servers()
@@ -89,11 +86,7 @@ class ServersSection(QWidget):
         self.name, self.place = QLineEdit(), QLineEdit()
         self.name.setMaxLength(60)
         self.place.setPlaceholderText(tr("Such as {command}").format(command=EXAMPLE))
-        self.values = QPlainTextEdit()
-        self.values.setProperty("boxed", True)
-        self.values.setTabChangesFocus(True)
-        self.values.setPlaceholderText(tr("NAME=value, one per line"))
-        composes(self.values)
+        self.values = text_box(placeholder=tr("NAME=value, one per line"))
         self.values.setFixedHeight(self._kit.theme.text.pixelSize() * 4)
         box = QWidget()
         form = QFormLayout(box)
@@ -110,11 +103,9 @@ class ServersSection(QWidget):
             caption.setBuddy(field)
             field.setAccessibleName(text)
             form.addRow(caption, field)
-        self.problem = label("", tone="danger", scale="small")
-        self.problem.setWordWrap(True)
+        self.problem = label("", tone="danger", scale="small", wrap=True)
         self.problem.hide()
-        self.adding = QPushButton(tr("Add"))
-        self.adding.clicked.connect(self._on_add)
+        self.adding = push_button(tr("Add"), clicked=self._on_add)
         form.addRow(self.problem)
         form.addRow("", self.adding)
         return box
@@ -135,20 +126,14 @@ class ServersSection(QWidget):
     def _show_servers(self) -> None:
         servers = {server.name: server for server in self._store.settings.current.tool_servers}
         for name in [name for name, row in self.rows.items() if servers.get(name) != row.server]:
-            row = self.rows.pop(name)
-            self._list.removeWidget(row)
-            row.hide()
-            row.deleteLater()
+            boxes.drop(self._list, self.rows.pop(name))
         for i, (name, server) in enumerate(servers.items()):
             if name not in self.rows:
                 self.rows[name] = ServerRow(self._kit, server)
                 self._list.insertWidget(i, self.rows[name])
 
     def _show_grants(self) -> None:
-        while (item := self._grants.takeAt(0)) is not None:
-            if (widget := item.widget()) is not None:
-                widget.hide()
-                widget.deleteLater()
+        boxes.clear(self._grants)
         now = self._store.settings.current
         names = {bound_to(server): server.name for server in now.tool_servers}
         for grant in now.tool_grants:
@@ -190,8 +175,7 @@ class ServersSection(QWidget):
         self.values.clear()
 
     def _complain(self, sentence: str) -> None:
-        self.problem.setText(sentence)
-        self.problem.setVisible(bool(sentence))
+        show_text(self.problem, sentence)
 
 
 class ServerRow(QFrame):
@@ -201,35 +185,33 @@ class ServerRow(QFrame):
         super().__init__()
         self._kit, self._store, self.server = kit, kit.store, server
         self.setProperty("card", "ask")
-        self._state = label("", tone="secondary", scale="small")
-        self._price = label("", tone="secondary", scale="small")
-        self._detail = label("", tone="secondary", scale="small")
-        for one in (self._state, self._price, self._detail):
-            one.setWordWrap(True)
-        place = ElidedLabel(place_of(server))
-        place.setProperty("tone", "secondary")
+        self._state, self._price, self._detail = (
+            label("", tone="secondary", scale="small", wrap=True) for _ in range(3)
+        )
+        place = ElidedLabel(place_of(server), tone="secondary")
         place.setToolTip(place_of(server))
         kit.theme.give_font(place, "mono_small")
         commands = kit.commands.tools
-        self.start = self._button(tr("Start") if server.command else tr("Connect"), lambda: commands.start(server.name))
-        self.stop = self._button(tr("Stop"), lambda: commands.stop(server.name))
-        self.remove = self._button(tr("Remove"), lambda: commands.forget(server.name))
-        self.tools = ToolList(kit, server)
-        self.fold = Collapsible(kit.theme, tr("Tools"), self.tools)
-        head = QHBoxLayout()
-        head.setSpacing(8)
-        name = ElidedLabel(server.name)
-        name.setProperty("weight", "strong")
-        head.addWidget(name, 1)
+        starts = tr("Start") if server.command else tr("Connect")
+        self.start = push_button(starts, scale="small", clicked=lambda: commands.start(server.name))
+        self.stop = push_button(tr("Stop"), scale="small", clicked=lambda: commands.stop(server.name))
+        self.remove = push_button(tr("Remove"), scale="small", clicked=lambda: commands.forget(server.name))
         for button in (self.start, self.stop, self.remove):
             button.setAccessibleName(f"{button.text()}: {server.name}")
-            head.addWidget(button)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(12, 8, 12, 8)
-        column.setSpacing(4)
-        column.addLayout(head)
-        for widget in (self._state, place, self._detail, self._price, self.fold):
-            column.addWidget(widget)
+        self.tools = ToolList(kit, server)
+        self.fold = Collapsible(kit.theme, tr("Tools"), self.tools)
+        name = ElidedLabel(server.name, weight="strong")
+        boxes.column(
+            boxes.row((name, 1), self.start, self.stop, self.remove, spacing=8),
+            self._state,
+            place,
+            self._detail,
+            self._price,
+            self.fold,
+            on=self,
+            margins=(12, 8, 12, 8),
+            spacing=4,
+        )
         self.show_state()
 
     @property
@@ -257,8 +239,7 @@ class ServerRow(QFrame):
         self._state.setToolTip(tr("Protocol {version}").format(version=version) if version else "")
         self.start.setVisible(kind in ("off", "failed"))
         self.stop.setVisible(kind in ("starting", "on"))
-        self._detail.setText(state.detail.strip() if state is not None else "")
-        self._detail.setVisible(bool(self._detail.text()))
+        show_text(self._detail, state.detail.strip() if state is not None else "")
         price = store.tool_prices.get(name)
         text = ""
         if tools is not None:
@@ -266,30 +247,22 @@ class ServerRow(QFrame):
         if price is not None and store.context is not None and is_large(price.n_tokens, store.context.n_ctx_seq):
             share = f"{price.n_tokens / store.context.n_ctx_seq:.0%}"
             text += "  ·  " + tr("{share} of the context: leave out tools that you do not need").format(share=share)
-        self._price.setText(text)
-        self._price.setVisible(bool(text))
+        show_text(self._price, text)
         self.fold.setVisible(bool(tools))
         self.tools.show_tools(tools or ())
-
-    def _button(self, text: str, act: Callable[[], None]) -> QPushButton:
-        button = QPushButton(text)
-        button.setProperty("scale", "small")
-        button.clicked.connect(lambda _checked=False: act())
-        return button
 
 
 class _GrantRow(QWidget):
     def __init__(self, kit: Kit, grant: ToolGrant, server: str) -> None:
         super().__init__()
         said = tr(_GRANTED[grant.what]).format(server=server, tool=grant.tool)
-        revoke = QPushButton(tr("Revoke"))
-        revoke.setProperty("scale", "small")
-        revoke.setAccessibleName(tr("Revoke: {what}").format(what=said))
-        revoke.clicked.connect(lambda _checked=False: kit.commands.tools.revoke(grant))
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.addWidget(ElidedLabel(said), 1)
-        row.addWidget(revoke)
+        revoke = push_button(
+            tr("Revoke"),
+            scale="small",
+            name=tr("Revoke: {what}").format(what=said),
+            clicked=lambda: kit.commands.tools.revoke(grant),
+        )
+        boxes.row((ElidedLabel(said), 1), revoke, on=self, margins=0)
 
 
 def _values(text: str) -> dict[str, str] | None:

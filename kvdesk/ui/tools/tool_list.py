@@ -1,4 +1,4 @@
-"""The tools of a server, each with what it says of itself; those without a tick are offered to no chat."""
+"""The tools of a server, each with its description; those without a tick are offered to no chat."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QCheckBox, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QWidget
 
 from kvdesk.settings import ToolServer
 from kvdesk.tools.servers import Tool
+from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import ElidedLabel, plain_tip
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.ui.widgets.sizes import BOX_PX
@@ -27,19 +28,14 @@ class ToolList(QWidget):
         self.boxes: dict[str, QCheckBox] = {}
         self._abouts: list[ElidedLabel] = []
         kit.theme.changed.connect(self._fit)
-        self._column = QVBoxLayout(self)
-        self._column.setContentsMargins(20, 0, 0, 4)
-        self._column.setSpacing(2)
+        self._column = boxes.column(on=self, margins=(20, 0, 0, 4), spacing=2)
 
     def show_tools(self, tools: Sequence[Tool]) -> None:
         """These and no others."""
         if tuple(tools) == self._shown:
             return
         self._shown = tuple(tools)
-        while (item := self._column.takeAt(0)) is not None:
-            if (widget := item.widget()) is not None:
-                widget.hide()
-                widget.deleteLater()
+        boxes.clear(self._column)
         self.boxes, self._abouts = {}, []
         for tool in sorted(tools, key=lambda one: one.name):
             box = self.boxes[tool.name] = QCheckBox(tool.name)

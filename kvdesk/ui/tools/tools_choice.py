@@ -9,14 +9,15 @@ from typing import Final
 
 from PySide6.QtCore import QPoint, Qt, Slot
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QCheckBox, QFrame, QLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QFrame, QWidget
 
 from kvdesk.protocol.features import Feature
 from kvdesk.session import Changed
 from kvdesk.session.changed import Update
 from kvdesk.translation import tr
 from kvdesk.ui.tools.words import again_text, is_large, place_of, price_text, state_text
-from kvdesk.ui.widgets.controls import label, plain_tip
+from kvdesk.ui.widgets import boxes
+from kvdesk.ui.widgets.controls import label, plain_tip, push_button
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.ui.widgets.sizes import BOX_PX
 
@@ -34,9 +35,7 @@ class ToolsChoice(QFrame):
         self.setAccessibleName(tr("Tools of this chat"))
         self.boxes: dict[str, QCheckBox] = {}
         self.warning = ""
-        self._column = QVBoxLayout(self)
-        self._column.setContentsMargins(12, 12, 12, 12)
-        self._column.setSpacing(4)
+        self._column = boxes.column(on=self, margins=12, spacing=4)
         self.destroyed.connect(kit.store.listen(self._on_changed))
 
     @Slot()
@@ -64,7 +63,7 @@ class ToolsChoice(QFrame):
 
     def show_servers(self) -> None:
         """Everything as the store has it."""
-        _clear(self._column)
+        boxes.clear(self._column)
         self.boxes = {}
         store = self._store
         self._column.addWidget(label(tr("Tools of this chat"), weight="strong"))
@@ -90,9 +89,7 @@ class ToolsChoice(QFrame):
         self.warning = self._warning(n_tokens)
         if self.warning:
             self._add_sentence(self.warning, tone="warning")
-        setup = QPushButton(tr("Set up servers…"))
-        setup.setProperty("quiet", True)
-        setup.clicked.connect(self._on_setup_clicked)
+        setup = push_button(tr("Set up servers…"), quiet=True, clicked=self._on_setup_clicked)
         self._column.addWidget(setup, 0, Qt.AlignmentFlag.AlignLeft)
         self.adjustSize()
 
@@ -119,8 +116,7 @@ class ToolsChoice(QFrame):
         )
 
     def _add_sentence(self, text: str, *, indent: bool = False, tone: str = "secondary") -> None:
-        shown = label(text, tone=tone, scale="small")
-        shown.setWordWrap(True)
+        shown = label(text, tone=tone, scale="small", wrap=True)
         shown.setContentsMargins(self._kit.theme.px(BOX_PX) if indent else 0, 0, 0, 4)
         self._column.addWidget(shown)
 
@@ -132,10 +128,3 @@ class ToolsChoice(QFrame):
     def _on_setup_clicked(self) -> None:
         self.close()
         self._kit.actions.run("app.tools")
-
-
-def _clear(layout: QLayout) -> None:
-    while (item := layout.takeAt(0)) is not None:
-        if (widget := item.widget()) is not None:
-            widget.hide()
-            widget.deleteLater()

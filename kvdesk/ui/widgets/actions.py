@@ -67,14 +67,14 @@ class ActionGroup:
 
 @dataclass(frozen=True, slots=True)
 class Submenu:
-    """Ids of actions in a menu of their own, under one line of another."""
+    """Ids of actions in a submenu."""
 
     label: str
     names: tuple[str, ...]
 
 
 class ActionSet(QObject):
-    """The actions of one window. `refused` is told why an action that was asked for cannot be done."""
+    """The actions of one window. `refused` gets the reason why an action cannot be done."""
 
     def __init__(self, window: QWidget, refused: Callable[[str], object]) -> None:
         super().__init__(window)
@@ -104,7 +104,7 @@ class ActionSet(QObject):
         return name in self._by_id
 
     def run(self, name: str) -> None:
-        """Do it, or say why not. Raises KeyError where there is no action with this id."""
+        """Do it, or say why not. Raises KeyError without an action of this id."""
         self._run(self._by_id[name])
 
     def fill_menu(self, menu: QMenu, *names: str | Submenu) -> None:

@@ -11,7 +11,7 @@ Margins = tuple[int, int, int, int]
 
 
 class Gap(NamedTuple):
-    """So many pixels between two items."""
+    """Pixels between two items."""
 
     px: int
 
@@ -60,6 +60,20 @@ def _filled(box: BoxT, items: tuple[Item, ...], margins: Margins | int | None, s
             case _:
                 _add(box, item)
     return box
+
+
+def drop(layout: QLayout, *widgets: QWidget) -> None:
+    """Take widgets out of a layout for good. They are deleted by the event loop: one of them may be at work."""
+    for widget in widgets:
+        layout.removeWidget(widget)
+        widget.hide()
+        widget.deleteLater()
+
+
+def clear(layout: QLayout) -> None:
+    """Take all widgets out of a layout for good."""
+    items = (layout.itemAt(i) for i in range(layout.count()))
+    drop(layout, *[widget for item in items if item is not None and (widget := item.widget()) is not None])
 
 
 def _add(box: QBoxLayout, thing: Thing, stretch: int = 0, alignment: Qt.AlignmentFlag | None = None) -> None:

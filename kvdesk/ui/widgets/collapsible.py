@@ -33,8 +33,7 @@ class Collapsible(QWidget):
         column.addLayout(line)
         column.addWidget(content)
         content.setVisible(opened)
-        theme.changed.connect(self._on_look_changed)
-        self._on_look_changed()
+        theme.follow(self._on_look_changed)
 
     @property
     def is_open(self) -> bool:

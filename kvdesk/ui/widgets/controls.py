@@ -7,14 +7,28 @@ from html import escape
 from math import ceil
 from typing import Final
 
-from PySide6.QtCore import QEvent, QMargins, QObject, QSize, Qt, QTextBoundaryFinder, Signal, SignalInstance, Slot
+from PySide6.QtCore import (
+    QEvent,
+    QMargins,
+    QObject,
+    QPoint,
+    QSize,
+    Qt,
+    QTextBoundaryFinder,
+    Signal,
+    SignalInstance,
+    Slot,
+)
 from PySide6.QtGui import QFontMetrics, QFontMetricsF, QHelpEvent, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractSpinBox,
+    QApplication,
     QComboBox,
     QFrame,
     QLabel,
     QLineEdit,
+    QMenu,
+    QPlainTextEdit,
     QProgressBar,
     QPushButton,
     QSizePolicy,
@@ -29,9 +43,12 @@ from kvdesk.translation import tr
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.announce import announce
 from kvdesk.ui.widgets.direction import drawing_flags
+from kvdesk.ui.widgets.input_method import composes
 from kvdesk.ui.widgets.theme import Theme
 
 _STEPS: Final = 1_000  # of a line of progress
+Clicked = Callable[..., object] | SignalInstance
+"""What a click does."""
 FRAME: Final = QMargins(4, 32, 4, 4)
 """The frame of a window manager in px, assumed as long as it is not known."""
 
@@ -39,15 +56,25 @@ FRAME: Final = QMargins(4, 32, 4, 4)
 class IconButton(QToolButton):
     """A flat button with a line icon. `name` is what it does, for tooltip and screen reader."""
 
-    def __init__(self, theme: Theme, icon: str, name: str, tip: str = "", ink: str = "secondary") -> None:
+    def __init__(
+        self,
+        theme: Theme,
+        icon: str,
+        name: str,
+        tip: str = "",
+        ink: str = "secondary",
+        *,
+        clicked: Clicked | None = None,
+    ) -> None:
         super().__init__()
         self._theme, self._icon, self._ink = theme, icon, ink
         self.setAccessibleName(name)
         self.setToolTip(tip or name)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # after a click one goes on where one was
-        theme.changed.connect(self._on_look_changed)
-        self._on_look_changed()
+        if clicked is not None:
+            self.clicked.connect(clicked)
+        theme.follow(self._on_look_changed)
 
     def set_icon_name(self, icon: str) -> None:
         if icon != self._icon:
@@ -67,43 +94,47 @@ class IconButton(QToolButton):
 
 
 class ElidedLabel(QLabel):
-    """A label of one line, or at most two, that ends in … where there is no room; its tooltip begins with it then.
+    """A label of one line, or at most two, that ends in … if there is no room; its tooltip then begins with the text.
     `from_end`: of one line its end is shown, after a … .
 
-    It draws its text itself: a QLabel with another text has all layouts around it made anew, up to the window.
+    It draws its text itself: a new text of a QLabel lays out everything around it again, up to the window.
     """
 
     def __init__(
-        self, text: str = "", n_lines: int = 1, *, tone: str = "", scale: str = "", from_end: bool = False
+        self,
+        text: str = "",
+        n_lines: int = 1,
+        *,
+        tone: str = "",
+        scale: str = "",
+        weight: str = "",
+        family: str = "",
+        from_end: bool = False,
     ) -> None:
         super().__init__("\n".join(" " * n_lines))
-        _dress(self, tone=tone, scale=scale)
+        _dress(self, tone=tone, scale=scale, weight=weight, family=family)
         self._mode = Qt.TextElideMode.ElideLeft if from_end else Qt.TextElideMode.ElideRight
-        self._full, self._shown, self._n_lines = "", "", n_lines
+        self.full_text, self._shown, self._n_lines = "", "", n_lines
         self._tip = ""
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.setText(text)
 
     @property
-    def full_text(self) -> str:
-        return self._full
-
-    @property
     def is_elided(self) -> bool:
-        return self._shown.count("…") > self._full.count("…")
+        return self._shown.count("…") > self.full_text.count("…")
 
     def setText(self, text: str) -> None:
-        if text != self._full:
-            self._full = text
+        if text != self.full_text:
+            self.full_text = text
             self.setAccessibleName(text)
             self._elide()
 
     def _elide(self) -> None:
         metrics, room = self.fontMetrics(), max(self.contentsRect().width(), 0)
         if self._n_lines == 1:
-            self._shown = metrics.elidedText(self._full, self._mode, room)
+            self._shown = metrics.elidedText(self.full_text, self._mode, room)
         else:
-            self._shown = "\n".join(two_lines(self._full, metrics, room))
+            self._shown = "\n".join(two_lines(self.full_text, metrics, room))
         self._show_tip()
         self.update()
 
@@ -114,7 +145,7 @@ class ElidedLabel(QLabel):
         self._show_tip()
 
     def _show_tip(self) -> None:
-        whole = self._full if self.is_elided else ""
+        whole = self.full_text if self.is_elided else ""
         super().setToolTip(plain_tip(f"{whole}\n{self._tip}".strip()))
 
     def paintEvent(self, _event: QPaintEvent) -> None:
@@ -152,7 +183,7 @@ class WrappedLabel(QLabel):
 
 class NumberLabel(QLabel):
     """A label whose text changes many times a second. It is as wide as its widest text so far, `widest` at least, so
-    that nothing around it moves, and no layout is made anew.
+    that nothing around it moves, and nothing is laid out again.
     """
 
     def __init__(self, text: str = "", *, widest: str = "", tone: str = "", scale: str = "") -> None:
@@ -188,31 +219,27 @@ class NumberLabel(QLabel):
 
 
 class ElidedButton(QPushButton):
-    """A push button whose text ends in … where there is no room."""
+    """A push button whose text ends in … if there is no room."""
 
     def __init__(self, text: str = "", *, scale: str = "", quiet: bool = False) -> None:
         super().__init__(text)
-        self._full = text
+        self.full_text = text
         _dress(self, scale=scale, quiet=quiet)
         self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
 
-    @property
-    def full_text(self) -> str:
-        return self._full
-
     def setText(self, text: str) -> None:
-        if text == self._full:
+        if text == self.full_text:
             return
-        self._full = text
+        self.full_text = text
         self.setAccessibleName(text)
         self.updateGeometry()
         self._elide()
 
     def sizeHint(self) -> QSize:
-        return self._hint(self._full)
+        return self._hint(self.full_text)
 
     def minimumSizeHint(self) -> QSize:
-        return self._hint(self._full[:4] + "…" if len(self._full) > 5 else self._full)
+        return self._hint(self.full_text[:4] + "…" if len(self.full_text) > 5 else self.full_text)
 
     def _hint(self, text: str) -> QSize:
         """The style's own hint, were the button to show `text`."""
@@ -227,16 +254,16 @@ class ElidedButton(QPushButton):
             self._elide()
 
     def _elide(self) -> None:
-        room = self.width() - (self.sizeHint().width() - self.fontMetrics().horizontalAdvance(self._full))
+        room = self.width() - (self.sizeHint().width() - self.fontMetrics().horizontalAdvance(self.full_text))
         room += 2  # the style's hint of another text may be a pixel less, and so is a width that is no whole number
-        super().setText(self.fontMetrics().elidedText(self._full, Qt.TextElideMode.ElideRight, max(room, 0)))
+        super().setText(self.fontMetrics().elidedText(self.full_text, Qt.TextElideMode.ElideRight, max(room, 0)))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._elide()
 
     def event(self, event: QEvent) -> bool:
-        return (self.text() != self._full and whole_tip(self, event, self._full)) or super().event(event)
+        return (self.text() != self.full_text and whole_tip(self, event, self.full_text)) or super().event(event)
 
 
 class ThinProgress(QProgressBar):
@@ -294,6 +321,29 @@ class Choice(QComboBox):
         option.currentText = self.fontMetrics().elidedText(self.currentText(), elided, field.width())
 
 
+def on_ground(widget: QWidget, pane: str) -> None:
+    """Give a widget the ground of a "panel", or of the "window"."""
+    widget.setProperty("pane", pane)
+    widget.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+
+
+def has_focus(widget: QWidget) -> bool:
+    """Whether the keyboard is in a widget, or in what is inside of it."""
+    focus: QWidget | None = QApplication.focusWidget()  # the stubs do not know that there may be none
+    return focus is not None and (focus is widget or widget.isAncestorOf(focus))
+
+
+def text_box(name: str = "", placeholder: str = "") -> QPlainTextEdit:
+    """A box for several lines, which Tab leaves."""
+    box = QPlainTextEdit()
+    box.setProperty("boxed", True)
+    box.setAccessibleName(name)
+    box.setPlaceholderText(placeholder)
+    box.setTabChangesFocus(True)
+    composes(box)
+    return box
+
+
 class Rule(QFrame):
     """A line of one pixel between panes."""
 
@@ -314,17 +364,12 @@ class Banner(QFrame):
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self.setProperty("card", "banner")
-        self._sentence = label("", tone="danger", wrap=True)
-        self._sentence.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self._detail = label("", tone="secondary", scale="small", family="mono", wrap=True)
-        self._detail.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self._more = QPushButton(tr("Details"))
+        self._sentence = label("", tone="danger", wrap=True, selectable=True)
+        self._detail = label("", tone="secondary", scale="small", family="mono", wrap=True, selectable=True)
+        self._more = push_button(tr("Details"), scale="small", quiet=True)
         self._more.setCheckable(True)
-        self._more.setProperty("quiet", True)
-        self._more.setProperty("scale", "small")
-        self._more.toggled.connect(self._on_more_toggled)
-        close = IconButton(theme, "close", tr("Dismiss this message"))
-        close.clicked.connect(self._on_close_clicked)
+        self._more.toggled.connect(self._detail.setVisible)
+        close = IconButton(theme, "close", tr("Dismiss this message"), clicked=self._on_close_clicked)
         top = boxes.row(
             (self._sentence, 1),
             (self._more, 0, Qt.AlignmentFlag.AlignTop),
@@ -365,9 +410,7 @@ class Banner(QFrame):
             self.hide()
 
     def _forget_helps(self) -> None:
-        for button in self._buttons:
-            button.hide()
-            button.deleteLater()
+        boxes.drop(self._doors, *self._buttons)
         self._buttons.clear()
 
     def show_error(self, sentence: str, detail: str = "") -> None:
@@ -386,10 +429,6 @@ class Banner(QFrame):
         self.hide()
         self.dismissed.emit()
 
-    @Slot(bool)
-    def _on_more_toggled(self, shown: bool) -> None:
-        self._detail.setVisible(shown)
-
 
 def _dress(widget: QWidget, **properties: str | bool) -> None:
     """Properties that the style sheet knows; none that is empty."""
@@ -404,7 +443,7 @@ def push_button(
     tip: str = "",
     name: str = "",
     scale: str = "",
-    clicked: Callable[..., object] | SignalInstance | None = None,
+    clicked: Clicked | None = None,
     primary: bool = False,
     quiet: bool = False,
 ) -> QPushButton:
@@ -417,6 +456,38 @@ def push_button(
     if clicked is not None:
         result.clicked.connect(clicked)
     return result
+
+
+def link_button(text: str, *, tip: str = "", name: str = "", clicked: Clicked | None = None) -> QToolButton:
+    """A button that looks like a link in small words."""
+    result = QToolButton()
+    result.setText(text)
+    result.setToolTip(tip)
+    if name:
+        result.setAccessibleName(name)
+    _dress(result, link="true", scale="small")
+    if clicked is not None:
+        result.clicked.connect(clicked)
+    return result
+
+
+def tab_button(text: str, *, tip: str = "", name: str = "", checked: bool = False) -> QToolButton:
+    """A button that shows a part of a page while it is pressed."""
+    result = QToolButton()
+    result.setText(text)
+    result.setToolTip(tip)
+    result.setAccessibleName(name or text)
+    result.setCheckable(True)
+    result.setChecked(checked)
+    result.setProperty("tab", True)
+    return result
+
+
+def pop_up(menu: QMenu | None, at: QPoint) -> None:
+    """Open a menu there on the screen, and delete it when it closes. None: there is nothing to choose."""
+    if menu is not None:
+        menu.aboutToHide.connect(menu.deleteLater)
+        menu.popup(at)
 
 
 def label(
@@ -479,12 +550,25 @@ def whole_tip(widget: QWidget, event: QEvent, text: str) -> bool:
     return True
 
 
-def set_tone(widget: QWidget, tone: str) -> None:
-    """Change a label's tone; the style sheet is asked again only when it differs."""
-    if widget.property("tone") != tone:
-        widget.setProperty("tone", tone)
+def restyle(widget: QWidget, name: str, value: str | bool) -> None:
+    """Change a property that the style sheet knows; it is asked again only if the value differs."""
+    if widget.property(name) != value:
+        widget.setProperty(name, value)
         widget.style().unpolish(widget)
         widget.style().polish(widget)
+
+
+def show_text(words: QLabel, text: str, tone: str | None = None) -> None:
+    """Show a text, or no label without one. `tone`: None leaves it as it is."""
+    words.setText(text)
+    words.setVisible(bool(text))
+    if tone is not None:
+        set_tone(words, tone)
+
+
+def set_tone(widget: QWidget, tone: str) -> None:
+    """Change a label's tone."""
+    restyle(widget, "tone", tone)
 
 
 def fit_to_screen(window: QWidget) -> None:

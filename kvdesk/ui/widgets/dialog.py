@@ -26,13 +26,10 @@ class Dialog(QDialog):
         self._size = theme.px(_WIDTH_PX), theme.px(_HIGHEST_PX)
         self.setWindowTitle(title)
         inside = QWidget()
-        inside.setObjectName("column")
         self.column = boxes.column(
             on=inside, margins=(DIALOG_MARGIN_PX, DIALOG_MARGIN_PX, DIALOG_MARGIN_PX, 8), spacing=8
         )
-        scroll = ScrollColumn()
-        scroll.setAccessibleName(title)
-        scroll.setWidget(inside)
+        scroll = ScrollColumn(inside, title)
         self.buttons = QDialogButtonBox()
         self.buttons.setContentsMargins(DIALOG_MARGIN_PX, 8, DIALOG_MARGIN_PX, DIALOG_MARGIN_PX)
         self.buttons.rejected.connect(self.reject)

@@ -34,7 +34,7 @@ def align_by_text(field: QPlainTextEdit) -> None:
 
 
 def keep_left_to_right(field: QPlainTextEdit) -> None:
-    """Of code, whatever stands in it."""
+    """For code, whatever it contains."""
     option = field.document().defaultTextOption()
     option.setTextDirection(Qt.LayoutDirection.LeftToRight)
     field.document().setDefaultTextOption(option)

@@ -16,6 +16,7 @@ from PySide6.QtWidgets import (
     QToolButton,
 )
 
+from kvdesk.ui.widgets.controls import restyle
 from kvdesk.ui.widgets.icons import line_icon
 from kvdesk.ui.widgets.sizes import DIALOG_MARGIN_PX
 
@@ -77,9 +78,7 @@ def dress(dialog: QFileDialog) -> None:
     for choice in box.buttons() if box is not None else ():
         choice.setIcon(QIcon())
         if box is not None and isinstance(choice, QPushButton):
-            choice.setProperty("primary", box.buttonRole(choice) == QDialogButtonBox.ButtonRole.AcceptRole)
-            choice.style().unpolish(choice)
-            choice.style().polish(choice)
+            restyle(choice, "primary", box.buttonRole(choice) == QDialogButtonBox.ButtonRole.AcceptRole)
 
 
 def _icon(name: str) -> QIcon:

@@ -42,7 +42,7 @@ class Floating(QObject):
         if self._widget.isHidden():
             return
         over = self._over()
-        if over is not self._around and not self._around.isAncestorOf(over):  # while parts are made anew
+        if over is not self._around and not self._around.isAncestorOf(over):  # while parts are replaced
             return
         area = QRect(over.mapTo(self._around, QPoint()), over.size())
         width = max(min(area.width() - 2 * MARGIN_PX, WIDEST_PX), 0)

@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QKeySequence, QResizeEvent, QShortcut, QWheelEvent
-from PySide6.QtWidgets import QAbstractItemView, QApplication, QTableWidget, QTableWidgetItem
+from PySide6.QtWidgets import QAbstractItemView, QApplication, QTableView, QTableWidget, QTableWidgetItem
 
 from kvdesk.ui.widgets.controls import plain_tip
 from kvdesk.ui.widgets.theme import Theme
+
+
+def make_plain(view: QTableView) -> None:
+    """A table of lines without a grid and without heads of rows, which is not edited; Tab leaves it."""
+    view.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+    view.setShowGrid(False)
+    view.setWordWrap(False)
+    view.setTabKeyNavigation(False)
+    view.verticalHeader().hide()
+    view.horizontalHeader().setHighlightSections(False)
 
 
 class Grid(QTableWidget):
@@ -18,21 +28,16 @@ class Grid(QTableWidget):
         self._theme, self._row_px = theme, row_px
         self.setObjectName("grid")
         theme.give_font(self, "small")
-        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-        self.setShowGrid(False)
-        self.setWordWrap(False)
+        make_plain(self)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        self.setTabKeyNavigation(False)
-        self.verticalHeader().hide()
-        self.horizontalHeader().setHighlightSections(False)
         copy = QShortcut(QKeySequence(QKeySequence.StandardKey.Copy), self)
         copy.setContext(Qt.ShortcutContext.WidgetShortcut)
         copy.activated.connect(self._copy)
         theme.changed.connect(self.fit_height)
 
     def text(self, row: int, column: int) -> str:
-        """Of a cell; "" where there is none."""
+        """Of a cell; "" without one."""
         item = self.item(row, column)
         return item.text() if item is not None else ""
 

@@ -44,7 +44,7 @@ def ink(colour: str) -> str:
 
 
 def swatch(image: QImage, width: int, height: int) -> str:
-    """A picture in so many pixels of the text."""
+    """A picture of `width` by `height` pixels of the text."""
     data = QBuffer()
     data.open(QIODevice.OpenModeFlag.WriteOnly)
     QImageWriter(data, b"PNG").write(image)

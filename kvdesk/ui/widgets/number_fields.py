@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QAbstractSpinBox, QDoubleSpinBox, QSpinBox, QToolT
 from kvdesk.numerals import read_real, read_whole
 from kvdesk.translation import tr
 from kvdesk.ui.widgets.announce import announce
-from kvdesk.ui.widgets.controls import roomy
+from kvdesk.ui.widgets.controls import restyle, roomy
 
 DECIMALS: Final = 4
 _LEAST_DECIMALS: Final = 2  # that are shown
@@ -78,10 +78,7 @@ class NumberField(_Box):
         self._refused = text if self.problem else None
         if before == self.problem:
             return
-        if bool(before) != bool(self.problem):
-            self.setProperty("refused", bool(self.problem))
-            self.style().unpolish(self)
-            self.style().polish(self)
+        restyle(self, "refused", bool(self.problem))
         self.problem_changed.emit(self.problem)
 
     @Slot(str)

@@ -7,7 +7,7 @@ class Pace:
     """Work of c ms is followed by c / `share` ms without it, so that it takes at most `share` of one core.
 
     Never more often than every `fastest_ms`, and always every `slowest_ms`. Where the machine is busy it takes longer,
-    and the rate gives way by itself: on two cores every millisecond of drawing is one that two decoding threads lose.
+    and the rate falls automatically: on two cores every millisecond of drawing is one that two decoding threads lose.
     """
 
     def __init__(self, share: float, fastest_ms: int, slowest_ms: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
@@ -26,8 +27,8 @@ class Theme(QObject):
     unstyled  the style sheet waits for `style`: with it Qt styles a widget and all in it again each time that it is put
               into another, which takes three quarters of the time of a window
 
-    Fonts: `text` is what one reads; `mono` is for code, and every number that stands in a column. `set_size` makes them
-    anew; `px` gives lengths that grow with them.
+    Fonts: `text` is what one reads; `mono` is for code, and every number in a column. `set_size` makes new ones; `px`
+    gives lengths that grow with them.
     """
 
     changed = Signal()
@@ -47,14 +48,15 @@ class Theme(QObject):
         self._icons: dict[tuple[str, str], QIcon] = {}
         if app.style().objectName() not in ("fusion", ""):  # setting it takes 0.2 s; "": a sheet lies over it already
             app.setStyle("Fusion")
-        self._system_px = text_font().pixelSize()
-        self._make_fonts(self._system_px)
-        app.styleHints().colorSchemeChanged.connect(self._on_color_scheme_changed)
+        self.system_px = text_font().pixelSize()
+        """The size of text that the system asks for, within bounds."""
+        self._make_fonts(self.system_px)
+        app.styleHints().colorSchemeChanged.connect(self._apply)
         self.set_theme(theme)
 
     def _make_fonts(self, base_px: int) -> None:
         self._base_px = base_px
-        self.scale = base_px / self._system_px
+        self.scale = base_px / self.system_px
         """How much larger than the system asks for."""
         text, mono = text_font(), mono_font()
         self.text = _made(text, base_px)
@@ -64,14 +66,14 @@ class Theme(QObject):
         self.small = _made(text, base_px - self.px(2))
         self.mono, self.mono_small = _made(mono, base_px - self.px(1)), _made(mono, base_px - self.px(2))
 
-    @property
-    def system_px(self) -> int:
-        """The size of text that the system asks for, within bounds."""
-        return self._system_px
-
     def px(self, length: int) -> int:
-        """A length that stands in the source, in pixels of a window that is not zoomed, at the size in force."""
+        """A length in pixels of a window without zoom, at the size in force."""
         return round(length * self.scale)
+
+    def follow(self, adapt: Callable[[], object]) -> None:
+        """Call this now, and whenever the look changes: a method of a widget, which ends that with itself."""
+        self.changed.connect(adapt)
+        adapt()
 
     def give_font(self, widget: QWidget, name: str) -> None:
         """Give a widget one of the fonts ("mono_small"), now and at every other size."""
@@ -79,7 +81,7 @@ class Theme(QObject):
 
     def set_size(self, zoom: int, font_px: int = 0) -> None:
         """The size of text and all that holds it: `zoom` percent of `font_px`, 0 being what the system asks for."""
-        base_px = max(SMALLEST, round((font_px or self._system_px) * zoom / 100))
+        base_px = max(SMALLEST, round((font_px or self.system_px) * zoom / 100))
         if base_px != self._base_px:
             self._make_fonts(base_px)
             self._apply()
@@ -127,10 +129,6 @@ class Theme(QObject):
             hints.setColorScheme(scheme)
         self._apply()
 
-    @Slot()
-    def _on_color_scheme_changed(self) -> None:
-        self._apply()
-
     def _apply(self) -> None:
         if self._theme is ThemeChoice.SYSTEM:
             dark = self._app.styleHints().colorScheme() is Qt.ColorScheme.Dark
@@ -142,7 +140,7 @@ class Theme(QObject):
             self.colours = colours
             self._icons.clear()
         sheet = style_sheet(colours, self.text.pixelSize(), self.small.pixelSize(), self.mono.families(), self.scale)
-        if self._app.styleSheet() != sheet:  # setting it styles every widget there is anew
+        if self._app.styleSheet() != sheet:  # setting it styles every widget again
             self._app.setFont(self.text)
             self._app.setPalette(_qt_palette(colours))
             if not self._is_unstyled:
@@ -157,8 +155,7 @@ class _FontGiver(QObject):
     def __init__(self, theme: Theme, widget: QWidget, name: str) -> None:
         super().__init__(widget)
         self._theme, self._widget, self._name = theme, widget, name
-        theme.changed.connect(self._give)
-        self._give()
+        theme.follow(self._give)
 
     @Slot()
     def _give(self) -> None:

@@ -1,4 +1,4 @@
-"""Keys where there is no field: what is typed is for the message field, and the menu is that of what has the focus."""
+"""Keys outside of fields: what is typed is for the message field, and the menu is that of what has the focus."""
 
 from __future__ import annotations
 

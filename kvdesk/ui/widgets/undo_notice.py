@@ -33,9 +33,7 @@ class UndoNotice(QFrame):
         self._leaving = QTimer(self, singleShot=True, interval=shown_ms)
         self._leaving.timeout.connect(self._on_leaving)
         if shown_ms:
-            close = IconButton(theme, "close", tr("Dismiss this message"))
-            close.clicked.connect(self.hide)
-            row.addWidget(close)
+            row.addWidget(IconButton(theme, "close", tr("Dismiss this message"), clicked=self.hide))
         self.hide()
 
     @property

@@ -92,7 +92,7 @@ def test_continue_is_offered_where_an_answer_ended_early(window: MainWindow, qtb
     assert button(ended, "Continue the answer").isHidden()
     why = action(window, ANSWER.id, "Continue the answer")
     assert not why.isEnabled()
-    assert why.toolTip() == "The model has ended this answer by itself."
+    assert why.toolTip() == "This answer is already complete."
     earlier = shown(window, QUESTION, ANSWER, message("q2", "user", "And?"))
     assert earlier is not None
     first = window.chat.view.widget_of(ANSWER.id)

@@ -23,7 +23,7 @@ def test_the_header_says_what_is_changed() -> None:
     assert changes(changed, SETTINGS).split("\n") == [
         "No system prompt",
         "Temperature 1.25",
-        "Chat template of its own",
+        "Its own chat template",
     ]
     many = replace(DEFAULT, sampling=Sampling(temperature=0.1, top_k=1, seed=7))
     assert button_text(many, SETTINGS) == "Parameters: 3 values of sampling"
