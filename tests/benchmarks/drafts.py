@@ -20,6 +20,8 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import httpx2
+import numpy as np
+from numpy.typing import NDArray
 
 from kvdesk import paths
 from kvdesk.backends.local.llama.binding import lib
@@ -94,6 +96,24 @@ def texts() -> dict[str, Text]:
     }
 
 
+class Parting(NamedTuple):
+    """Where the answers with and without drafts go apart, token number `n`. The bare context computes its logits again:
+    alone as without, and in the batch that it was in. apart_*: those of the token of the answer without, over those of
+    the one with; moved: the largest difference of a logit between both.
+    """
+
+    n: int
+    apart_alone: float
+    apart_in_batch: float
+    moved: float
+
+    def __str__(self) -> str:
+        return (
+            f"From token {self.n} on they differ: the logits of both are {self.apart_alone:+.4f} apart alone and "
+            f"{self.apart_in_batch:+.4f} in the batch, which moves logits by up to {self.moved:.4f}."
+        )
+
+
 @dataclass(slots=True)
 class Told:
     """tok/s of the answers in each round, by who wrote them; of the last one with drafts what became of them."""
@@ -101,6 +121,7 @@ class Told:
     tok_s: dict[str, list[float]] = field(default_factory=dict)
     same: list[bool] = field(default_factory=list)
     last: TurnStats | None = None
+    parting: Parting | None = None
 
     def ratio(self, over: str, under: str) -> tuple[float, float, float]:
         """With its 95 % interval, of the rounds that have both."""
@@ -145,14 +166,8 @@ class Writer:
         """The batches of the last answer with drafts again, each row sampled up to the first that is another, what is
         wrong removed; tok/s.
         """
-        bare, (start, _), memory = self._bare, self._batches[0], lib.llama_get_memory(self._bare.ctx)
-        prompt, vocab = self.tokens[WITH][:start], session_of(self._headless).loaded.model.vocab
-        if self._n_read != start:
-            bare.clear()
-            for at in range(0, start, bare.n_batch):
-                self._decode(at, prompt[at : at + bare.n_batch], logits=False)
-            self._n_read = start
-        lib.llama_memory_seq_rm(memory, 0, start, -1)
+        bare, memory = self._bare, lib.llama_get_memory(self._bare.ctx)
+        prompt, vocab = self._prompt_read(), session_of(self._headless).loaded.model.vocab
         sampler = sampler_of(plan_sampling(self._sampling, vocab), vocab, prompt, self._batches[0][1][:1])
         n_tokens, began = 0, time.perf_counter()
         for at, tokens in self._batches:
@@ -166,6 +181,44 @@ class Writer:
         seconds = time.perf_counter() - began
         sampler.close()
         return n_tokens / seconds
+
+    def parting(self) -> Parting | None:
+        """None where the last answers with and without are the same, as far as both go."""
+        with_, without = self.tokens[WITH], self.tokens[WITHOUT]
+        end = next((i for i, (a, b) in enumerate(zip(with_, without, strict=False)) if a != b), None)
+        if end is None:
+            return None
+        start = len(self._prompt_read())
+        for at in range(start, end):
+            self._decode(at, with_[at : at + 1], logits=True)
+        alone = self._logits(0)
+        lib.llama_memory_seq_rm(lib.llama_get_memory(self._bare.ctx), 0, start, -1)
+        for at, tokens in self._batches:
+            self._decode(at, tokens, logits=True)
+            if at + len(tokens) >= end:
+                break
+            n_right = next((i for i, token in enumerate(tokens) if token != with_[at + i]), len(tokens))
+            lib.llama_memory_seq_rm(lib.llama_get_memory(self._bare.ctx), 0, at + n_right, -1)
+        in_batch = self._logits(end - 1 - at)
+        apart = [float(row[without[end]] - row[with_[end]]) for row in (alone, in_batch)]
+        return Parting(end - start + 1, *apart, float(np.abs(alone - in_batch).max()))
+
+    def _prompt_read(self) -> tuple[int, ...]:
+        """The prompt, of which the bare context has the cells and no others."""
+        bare, (start, _) = self._bare, self._batches[0]
+        prompt = self.tokens[WITH][:start]
+        if self._n_read != start:
+            bare.clear()
+            for at in range(0, start, bare.n_batch):
+                self._decode(at, prompt[at : at + bare.n_batch], logits=False)
+            self._n_read = start
+        lib.llama_memory_seq_rm(lib.llama_get_memory(bare.ctx), 0, start, -1)
+        return prompt
+
+    def _logits(self, row: int) -> NDArray[np.float32]:
+        """Of this token of the last batch, shape (n_vocab,)."""
+        n_vocab = session_of(self._headless).loaded.model.vocab.n_tokens
+        return np.ctypeslib.as_array(lib.llama_get_logits_ith(self._bare.ctx, row), shape=(n_vocab,)).copy()
 
     def _decode(self, at: int, tokens: Sequence[int], *, logits: bool) -> None:
         for i, token in enumerate(tokens):
@@ -233,7 +286,7 @@ def measure(
         for name, way in [*ways[turn:], *ways[:turn]]:
             told.tok_s.setdefault(name, []).append(way())
         told.same.append(writer.tokens[WITH] == writer.tokens[WITHOUT])
-    told.last = writer.stats
+    told.last, told.parting = writer.stats, writer.parting()
     return told
 
 
@@ -246,6 +299,8 @@ def lines(name: str, told: Told) -> Iterator[str]:
         yield f"{name:<6} {who:<14} {statistics.median(values):8.2f} tok/s{against}"
     assert told.last is not None
     yield f"{name:<6} {told.last.draft_why} Same tokens in {sum(told.same)} of {len(told.same)} rounds."
+    if told.parting is not None:
+        yield f"{name:<6} {told.parting}"
 
 
 def main(argv: Sequence[str] | None = None) -> int:

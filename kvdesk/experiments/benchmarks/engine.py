@@ -142,7 +142,7 @@ def _prefill_speeds(headless: HeadlessEngine, bench: Bench) -> dict[int, tuple[l
     """
     settings, rounds = bench.settings, bench.whole("rounds")
     wide = settings.model_copy(update={"n_ctx": settings.n_ctx and max(settings.n_ctx, max(READ) + 256)})
-    requests = {n: _text_of(headless, n) for n in READ}
+    requests = {n: prompt_of_size(headless, n) for n in READ}
     speeds: dict[int, tuple[list[float], list[float]]] = {n: ([], []) for n in READ}
     contexts = _contexts(rounds)
     for number in range(most_rounds(rounds)):
@@ -174,7 +174,7 @@ def _prefill_in_one_context(
     shared = settings.graph_tokens == defaults.graph_tokens
     bare = BareLoop(session.loaded.model, defaults, ctx=session.runtime.context.memory.ctx if shared else None)
     prompts = {n: _prompt(headless, text) for n, text in requests.items()}
-    runs = (lambda n: _first_token_s(headless, requests[n]), lambda n: bare.seconds(prompts[n], 1))
+    runs = (lambda n: first_token_s(headless, requests[n]), lambda n: bare.seconds(prompts[n], 1))
     speeds: dict[int, tuple[list[float], list[float]]] = {n: ([], []) for n in requests}
     lengths = [n for n in sorted(READ) for _ in range(READ[n])]
     first = int(bare_first)
@@ -191,7 +191,7 @@ def _prefill_in_one_context(
     return speeds
 
 
-def _text_of(headless: HeadlessEngine, n_tokens: int) -> str:
+def prompt_of_size(headless: HeadlessEngine, n_tokens: int) -> str:
     """The longest beginning of an endless text whose prompt has at most `n_tokens` tokens."""
     words = (REQUEST * (n_tokens // 20)).split()
 
@@ -209,7 +209,7 @@ def _prompt(headless: HeadlessEngine, text: str) -> list[int]:
     return prompts.tokens(asked(text, FIRST).messages)
 
 
-def _first_token_s(headless: HeadlessEngine, request: str) -> float:
+def first_token_s(headless: HeadlessEngine, request: str) -> float:
     """Seconds to the first token of an answer, with nothing of its prompt in the cache."""
     chat = HeadlessChat(headless)
     stats = chat.answer(request, FIRST).stats
@@ -228,7 +228,7 @@ def _decode_speeds(headless: HeadlessEngine, bench: Bench) -> dict[str, list[flo
     """
     path, settings, rounds, n = bench.path, bench.settings, bench.whole("rounds"), SHORT.max_tokens
     most = MOST_TURNS if rounds > 1 else LEAST_TURNS
-    turns = max(LEAST_TURNS, min(most, round(TURNS_S * _engine_tok_s(headless, watched=False) / n)))
+    turns = max(LEAST_TURNS, min(most, round(TURNS_S * wrote_tok_s(headless, watched=False) / n)))
     prompt = _prompt(headless, QUESTION)
     names = ["engine", "bare", "llama", "watched", "safe", "probabilities"]
     safe = HeadlessEngine(make_backend=ProcessBackend)
@@ -241,12 +241,12 @@ def _decode_speeds(headless: HeadlessEngine, bench: Bench) -> dict[str, list[flo
         safe.do(LoadModel(LocalFile(path), settings))
         bare, llama = BareLoop(session_of(headless).loaded.model, settings), LlamaClass(path, settings)
         runs: dict[str, Callable[[], float]] = {
-            "engine": lambda: _engine_tok_s(headless, watched=False),
+            "engine": lambda: wrote_tok_s(headless, watched=False),
             "bare": lambda bare=bare: bare.decode_tok_s(prompt, n),  # type: ignore[misc]
             "llama": lambda llama=llama: llama.decode_tok_s(prompt, n),  # type: ignore[misc]
-            "watched": lambda: _engine_tok_s(headless, watched=True),
-            "safe": lambda: _engine_tok_s(safe, watched=False),
-            "probabilities": lambda: _engine_tok_s(headless, watched=False, probabilities=True),
+            "watched": lambda: wrote_tok_s(headless, watched=True),
+            "safe": lambda: wrote_tok_s(safe, watched=False),
+            "probabilities": lambda: wrote_tok_s(headless, watched=False, probabilities=True),
         }
         found: dict[str, list[float]] = {name: [] for name in names}
         try:
@@ -267,7 +267,7 @@ def _decode_speeds(headless: HeadlessEngine, bench: Bench) -> dict[str, list[flo
     return speeds
 
 
-def _engine_tok_s(headless: HeadlessEngine, *, watched: bool, probabilities: bool = False) -> float:
+def wrote_tok_s(headless: HeadlessEngine, *, watched: bool = False, probabilities: bool = False) -> float:
     """Decode speed of one answer in an empty cache, as the other contenders have it."""
     headless.do(Watch(snapshots=watched))
     chat = HeadlessChat(headless, probabilities=probabilities)

@@ -1,0 +1,57 @@
+"""With *Exact answers* guessed tokens change nothing: greedy answers with drafts and without are the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
+from kvdesk.policies.drafting import Chance, Draft, DraftSize
+from kvdesk.protocol.cache import AuditCache, Audited, UsePolicy
+from kvdesk.protocol.chat import CloseConversation, LoadModel
+from kvdesk.protocol.model import LocalFile
+from kvdesk.settings import CachePolicy, ContextSettings, Sampling
+from tests.stress.conftest import Row, forms
+
+SETTINGS: Final = ContextSettings(n_ctx=1024, n_seq_max=2, n_threads_batch=1, exact=True)
+GREEDY: Final = Sampling(temperature=0.0, max_tokens=24)
+THINGS: Final = ("tea", "birds", "salt", "sleep", "music", "gravity", "maps", "glass", "iron", "rivers")
+ASKED: Final = ("Say it again: {0} and {0} and {1}, {0} and {0} and {1}.", "What have {0} and {1} in common?")
+
+
+def always(_self: DraftSize, chances: Sequence[Chance], _most: int, _usual: object) -> Draft:
+    """Eight tokens in every batch for which there are guesses, whatever that costs."""
+    return Draft(tuple(min(chance.most, 8) for chance in chances), 2.0)
+
+
+@forms(short=10, long=200)
+def test_exact_answers_with_drafts_are_those_without(
+    n: int, model_file: Path, row: Row, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(DraftSize, "choose", always)
+    monkeypatch.setattr(DraftSize, "step_ms", lambda *_: None)  # no rest
+    drafted = accepted = 0
+    headless = HeadlessEngine()
+    try:
+        headless.do(LoadModel(LocalFile(model_file), SETTINGS))
+        session_of(headless).loaded.model.vocab.ignore_eog()
+        for name, rng in row.rounds("answers", n):
+            asked = f"{rng.choice(ASKED).format(*rng.sample(THINGS, 2))} {name}"
+            told = []
+            for drafts in (False, True):
+                headless.do(UsePolicy(CachePolicy(drafts=drafts)))
+                chat = HeadlessChat(headless)
+                stats = chat.answer(asked, GREEDY).stats
+                told.append(chat.messages[-1].tokens)
+                headless.do(CloseConversation(chat.id))
+            assert told[0] == told[1], asked
+            drafted, accepted = drafted + stats.drafted_tokens, accepted + stats.accepted_tokens
+        (audited,) = (event for event in headless.do(AuditCache()) if isinstance(event, Audited))
+        assert audited.state == "verified", audited.sentence
+        row.say(f"{accepted:,} of {drafted:,} guessed tokens were right")
+    finally:
+        headless.close()
+    assert 0 < accepted < drafted
