@@ -73,9 +73,12 @@ class QueuedMessage:
 
 @dataclass(frozen=True, slots=True)
 class EvictedMessages:
-    """What was evicted from a conversation's context: whole messages, and with "sinks" the beginning of one answer.
+    """What was evicted from a conversation's context: whole messages, and with "sinks" the beginning of one answer, or
+    single tokens.
 
     partial  that answer, and how many tokens after the beginning of its text the rest begins
+    cuts     messages of which single tokens were evicted: the ranges [start, end) of those, ascending and apart,
+             counted from the beginning of the message's text
     policy   under which they were evicted (`kvdesk.settings.Overflow`): each keeps another beginning. "" if nothing
              was, or in homes of kvdesk 0.1.0, which did not write it down
     """
@@ -83,6 +86,7 @@ class EvictedMessages:
     messages: frozenset[MessageId] = frozenset()
     partial: tuple[MessageId, int] | None = None
     policy: str = ""
+    cuts: tuple[tuple[MessageId, tuple[tuple[int, int], ...]], ...] = ()
 
 
 NONE_EVICTED = EvictedMessages()

@@ -106,4 +106,5 @@ class Removals:
 def _without(evicted: EvictedMessages, names: set[MessageId]) -> EvictedMessages:
     """What was evicted, without these."""
     partial = None if evicted.partial is not None and evicted.partial[0] in names else evicted.partial
-    return replace(evicted, messages=evicted.messages - names, partial=partial)
+    cuts = tuple(cut for cut in evicted.cuts if cut[0] not in names)
+    return replace(evicted, messages=evicted.messages - names, partial=partial, cuts=cuts)

@@ -149,7 +149,7 @@ class Window:
             plan = plan_overflow(OWN[self._policy], now, Abilities())
             if plan.stops:
                 return False
-            removed = plan.removed
+            (removed,) = plan.removed
         self._evict(*removed)
         return True
 

@@ -203,6 +203,8 @@ class Overflow(StrEnum):
     SLIDE = "slide"
     RECOMPUTE = "recompute"
     SINKS = "sinks"
+    LEAST_ATTENDED = "least_attended"
+    LOW_NORM_KEYS = "low_norm_keys"
 
 
 class CachePolicy(Table):

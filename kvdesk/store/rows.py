@@ -204,7 +204,11 @@ def pack_evicted(evicted: EvictedMessages) -> str:
     """JSON; empty if nothing was."""
     if evicted == NONE_EVICTED:
         return ""
-    found = {"messages": sorted(evicted.messages), "parted": evicted.partial, "policy": evicted.policy}
+    found: dict[str, object] = {
+        "messages": sorted(evicted.messages), "parted": evicted.partial, "policy": evicted.policy,
+    }  # fmt: skip
+    if evicted.cuts:
+        found["cuts"] = evicted.cuts
     return json.dumps(found, separators=(",", ":"))
 
 
@@ -218,14 +222,25 @@ def unpack_evicted(text: str) -> EvictedMessages:
         known = frozenset(MessageId(name) for name in messages if isinstance(name, str))
         if len(known) != len(messages):
             return NONE_EVICTED
+        cuts = tuple((MessageId(name), tuple(map(_range, ranges))) for name, ranges in found.get("cuts", ()))
+        if not all(isinstance(name, str) for name, _ in cuts):
+            return NONE_EVICTED
         if partial is None:
-            return EvictedMessages(known, policy=policy)
+            return EvictedMessages(known, policy=policy, cuts=cuts)
         answer, n_tokens = partial
         if not isinstance(answer, str) or type(n_tokens) is not int:
             return NONE_EVICTED
-        return EvictedMessages(known, (MessageId(answer), n_tokens), policy)
+        return EvictedMessages(known, (MessageId(answer), n_tokens), policy, cuts)
     except (ValueError, KeyError, TypeError, RecursionError):
         return NONE_EVICTED
+
+
+def _range(found: Sequence[object]) -> tuple[int, int]:
+    """Raises ValueError, TypeError where it is none."""
+    start, end = found
+    if type(start) is not int or type(end) is not int:
+        raise TypeError("a range of tokens has two numbers")
+    return start, end
 
 
 def pack_tools(tools: Sequence[str]) -> str:

@@ -13,6 +13,7 @@ from kvdesk.policies.overflow import (
     OverflowPlan,
     Situation,
     Span,
+    Worth,
     moved_sentence,
     plan_overflow,
     policy_of,
@@ -20,11 +21,13 @@ from kvdesk.policies.overflow import (
     retention,
 )
 from kvdesk.policies.overflow.oldest import stop
-from kvdesk.policies.tuned import N_SINKS
+from kvdesk.policies.tuned import N_SINKS, RESERVE
 from kvdesk.settings import Overflow
+from kvdesk.values import replace
 
 ANY = Abilities()
 STOP, SLIDE, RECOMPUTE, SINKS = Overflow.STOP, Overflow.SLIDE, Overflow.RECOMPUTE, Overflow.SINKS
+LEAST, LOW_NORM = Overflow.LEAST_ATTENDED, Overflow.LOW_NORM_KEYS
 
 
 def situation(lengths: list[int], n_ctx: int, n_room: int = 1, n_keep: int = 0, *, system: bool = True) -> Situation:
@@ -37,7 +40,7 @@ def situation(lengths: list[int], n_ctx: int, n_room: int = 1, n_keep: int = 0, 
 
 def kept_by(plan: OverflowPlan, now: Situation) -> list[int]:
     """The tokens that stay, in order."""
-    return [i for i in range(now.n_held) if not plan.removed[0] <= i < plan.removed[1]]
+    return [i for i in range(now.n_held) if not any(p0 <= i < p1 for p0, p1 in plan.removed)]
 
 
 @given(
@@ -57,15 +60,20 @@ def test_every_plan_holds_what_it_says(
     plan = plan_overflow(policy, now, can)
     kept = set(kept_by(plan, now))
     assert plan.sentence.endswith(".")
-    if plan.stops or not plan.evicted:
-        assert plan.removed == (0, 0)
+    if plan.stops or not plan.removed:
+        assert plan.removed == ()
         return
-    assert plan.policy == policy
+    if policy_of(policy).measures:
+        assert plan.policy in (policy, SLIDE)
+    else:
+        assert plan.policy == policy
     assert len(kept) + room <= now.n_ctx_seq
     assert len(lengths) - 1 not in plan.evicted
     for index, message in enumerate(now.messages):
         tokens = set(range(message.start, message.end))
-        if index in plan.evicted:
+        if policy_of(plan.policy).measures:
+            assert tokens <= kept or not message.is_system
+        elif index in plan.evicted:
             assert policy is SINKS or not (message.is_system or message.start < keep)
             assert not kept & {t for t in tokens if policy is not SINKS or t >= max(N_SINKS, keep)}
         else:
@@ -76,14 +84,14 @@ def test_no_message_is_evicted_while_there_is_room() -> None:
     for policy in Overflow:
         plan = plan_overflow(policy, situation([10, 20, 30], 100, 40), ANY)
         assert not plan.evicted
-        assert plan.removed == (0, 0)
+        assert plan.removed == ()
 
 
 def test_slide_keeps_the_system_prompt_and_moves_the_rest() -> None:
     now = situation([10, 20, 30, 40], 100, 10)
     plan = plan_overflow(SLIDE, now, ANY)
     assert plan.evicted == (1,)
-    assert plan.removed == (10, 30)
+    assert plan.removed == ((10, 30),)
     assert "oldest message" in plan.sentence
     assert "not exact" in plan.sentence
 
@@ -113,7 +121,7 @@ def test_sinks_part_the_answer_when_nothing_else_is_left() -> None:
     now = Situation((Span(0, 10), Span(10, 200, follows=True)), 200, 1, 200, answering=True)
     plan = plan_overflow(SINKS, now, ANY)
     assert plan.cuts_answer
-    assert plan.removed == (N_SINKS, N_SINKS + 25)
+    assert plan.removed == ((N_SINKS, N_SINKS + 25),)
     assert plan.evicted == (0,)
     assert "the beginning of this answer" in plan.sentence
     assert not plan_overflow(SINKS, Situation(now.messages, 200, 1, 200), ANY).cuts_answer
@@ -137,6 +145,73 @@ def test_the_impossible_stops_and_says_why(policy: Overflow) -> None:
 
 def test_a_message_longer_than_the_context_stops() -> None:
     assert plan_overflow(RECOMPUTE, situation([10, 200], 128), ANY).stops
+
+
+# --- single tokens ----------------------------------------------------------------------------------------------------
+
+LONG = Situation(
+    (Span(0, 10, is_system=True), Span(10, 100, first=13), Span(100, 200, follows=True, first=105)), 200, 6, 200
+)
+
+
+def worth(**of: float) -> Worth:
+    """Tokens are worth 1 each, but for some."""
+    values = [1.0] * LONG.n_held
+    for token, value in of.items():
+        values[int(token[1:])] = value
+    return Worth(values)
+
+
+@pytest.mark.parametrize("policy", [LEAST, LOW_NORM])
+def test_the_tokens_worth_least_leave_wherever_they_are(policy: Overflow) -> None:
+    """Not the system prompt, the template's marks and the last tokens, however little they are worth."""
+    cheap = worth(t3=0, t11=0, t101=0, t199=0, t20=0.1, t21=0.1, t50=0.2, t120=0.3)
+    plan = plan_overflow(policy, replace(LONG, worth=cheap), ANY)
+    assert plan.policy is policy
+    removed = {i for p0, p1 in plan.removed for i in range(p0, p1)}
+    assert removed >= {20, 21, 50, 120}
+    assert len(removed) == 200 // RESERVE
+    assert not {3, 11, 101, 199} & removed
+    assert plan.evicted == ()
+    assert "the 25 tokens" in plan.sentence
+    assert "not exact" in plan.sentence
+
+
+def test_what_was_lost_is_said() -> None:
+    cheap = Worth([0.001] * LONG.n_held, ms=12)
+    said = plan_overflow(LEAST, replace(LONG, worth=cheap), ANY).sentence
+    assert "looked at least (2.5% of their attention)" in said
+    assert "found in 12 ms" in said
+
+
+def test_first_tokens_and_those_to_keep_stay() -> None:
+    now = replace(LONG, messages=(Span(0, 200),), n_keep=30, worth=Worth([float(i) for i in range(200)]))
+    assert plan_overflow(LEAST, now, ANY).removed == ((30, 55),)
+    assert plan_overflow(LEAST, replace(now, n_keep=0), ANY).removed == ((N_SINKS, N_SINKS + 25),)
+
+
+def test_the_answer_in_the_making_stays() -> None:
+    now = replace(LONG, answering=True, worth=Worth([1.0] * 100 + [0.0] * 100))
+    removed = plan_overflow(LEAST, now, ANY).removed
+    assert removed[-1][1] <= 100
+
+
+def test_what_is_not_known_slides_and_says_why() -> None:
+    messages = (Span(0, 10, is_system=True), Span(10, 60), Span(60, 100, follows=True), Span(100, 200))
+    for unknown in (Worth(why="It is recurrent."), Worth([1.0] * 70)):
+        plan = plan_overflow(LEAST, replace(LONG, messages=messages, worth=unknown), ANY)
+        assert (plan.policy, plan.removed) == (SLIDE, ((10, 100),))
+        assert unknown.why in plan.why
+        assert plan.why.startswith("Which tokens matter least is not known: ")
+    stuck = plan_overflow(LEAST, replace(LONG, messages=messages[:1], worth=Worth(why="It is recurrent.")), ANY)
+    assert stuck.stops
+    assert "It is recurrent." in stuck.sentence
+
+
+def test_before_it_is_measured_only_the_number_is_known() -> None:
+    plan = plan_overflow(LEAST, LONG, ANY)
+    assert sum(p1 - p0 for p0, p1 in plan.removed) == 25
+    assert set(retention(LEAST, LONG, ANY)) == {"in the cache"}
 
 
 def test_retention() -> None:

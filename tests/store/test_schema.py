@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
@@ -412,12 +413,16 @@ DEEP = "[" * 100_000
                 '{"messages": [], "parted": [1, 2]}',
                 '{"messages": [], "parted": ["a", "b"]}',
                 '{"messages": [], "parted": "abc"}',
+                '{"messages": [], "parted": null, "cuts": 3}',
+                '{"messages": [], "parted": null, "cuts": [["a", [[1, "2"]]]]}',
+                '{"messages": [], "parted": null, "cuts": [[3, [[1, 2]]]]}',
+                '{"messages": [], "parted": null, "cuts": [["a", [[2]]]]}',
             )
         ),
     ],
 )
 def test_a_damaged_column_of_a_chat_costs_nothing_but_itself(
-    open_store: Open, column: str, damage: str, without: dict[str, object]
+    open_store: Open, column: str, damage: str, without: dict[str, Any]
 ) -> None:
     """Its sampling is that of the settings then, and all its messages are in the context."""
     store = open_store()

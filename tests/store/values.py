@@ -47,7 +47,9 @@ def conversation(name: str = "c", title: str = "A title", leaf: str | None = Non
         created_ms=1,
         updated_ms=updated_ms,
         overflow="slide",
-        evicted=EvictedMessages(frozenset({MessageId("x")}), (MessageId("y"), 3), "sinks"),
+        evicted=EvictedMessages(
+            frozenset({MessageId("x")}), (MessageId("y"), 3), "sinks", ((MessageId("z"), ((1, 3), (5, 6))),)
+        ),
         draft="half a thought",
         queued=(QueuedMessage("next"), QueuedMessage("and \u2028then", (PAPER,))),
         sampling=Sampling(temperature=0.2, seed=7),

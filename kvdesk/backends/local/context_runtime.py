@@ -10,6 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from kvdesk.backends.local.attention.worth import TokenWorth
 from kvdesk.backends.local.cache_manager.cache import Cache
 from kvdesk.backends.local.cache_manager.client_share import client_shares
 from kvdesk.backends.local.cache_manager.operation_journal import Emit, OperationJournal
@@ -85,7 +86,8 @@ class ContextRuntime:
         self.cache_manager = Cache(context, self.operation_journal, swapper, self.speed_model.costs, eviction_reasons)
         self.overflow_manager = None
         if loaded.prompts is not None:
-            self.overflow_manager = OverflowManager(loaded.prompts, context.n_ctx_seq, abilities(context))
+            worth = TokenWorth(context, self.cache_manager, loaded.header)
+            self.overflow_manager = OverflowManager(loaded.prompts, context.n_ctx_seq, abilities(context), worth)
         self.threads = Threads(context, context.settings, emit)
         self.idle_requests = IdleRequests(context, self.cache_manager)
         self.spans = MessageSpanReporter(self.cache_manager, self.overflow_manager, emit)

@@ -1,8 +1,8 @@
-"""What is evicted when a context is full: a plan made of whole messages, announced in a sentence. Pure.
+"""What is evicted when a context is full: a plan, announced in a sentence. Pure.
 
 `kvdesk.settings.Overflow` lists the names of the policies; the module of the same name here declares its `POLICY`.
-Messages are evicted whole, an answer together with its question, and never silently. If the model cannot do what was
-chosen, the plan says so and stops.
+Messages are evicted whole, an answer together with its question; two policies evict single tokens (`least_worth`).
+Never silently. If the model cannot do what was chosen, the plan says so and stops.
 """
 
 from __future__ import annotations
@@ -10,25 +10,34 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Final, Literal
 
+from kvdesk.policies.overflow.least_worth import N_RECENT, joined
 from kvdesk.policies.overflow.oldest import moved_sentence, recomputed_sentence
 from kvdesk.policies.overflow.plan import (
     Abilities,
+    Measure,
     OverflowPlan,
     OverflowPolicy,
     Situation,
     Span,
+    Tokens,
+    Worth,
 )
 from kvdesk.settings import Overflow
 from kvdesk.translation import tr
 
 __all__ = [
+    "N_RECENT",
     "POLICIES",
     "Abilities",
+    "Measure",
     "OverflowPlan",
     "OverflowPolicy",
     "Retention",
     "Situation",
     "Span",
+    "Tokens",
+    "Worth",
+    "joined",
     "moved_sentence",
     "plan_overflow",
     "policy_of",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Literal
 
 from kvdesk.policies.tuned import N_SINKS, RESERVE
 from kvdesk.protocol.operations import OperationName
@@ -10,17 +11,33 @@ from kvdesk.settings import Overflow
 from kvdesk.translation import marked, tr
 from kvdesk.values import dataclass
 
+Tokens = tuple[int, int]
+"""[start, end)."""
+Measure = Literal["attention", "norms of K"]
+
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A message's tokens `[start, end)` in the prompt, the template's marks included. An answer `follows` its question:
-    it stays or is evicted with it, since many templates refuse an answer to nothing.
+    """A message's tokens `[start, end)` in the prompt, the template's marks included: its own text begins at `first`.
+    An answer `follows` its question: it stays or is evicted with it, since many templates refuse an answer to nothing.
     """
 
     start: int
     end: int
     is_system: bool = False
     follows: bool = False
+    first: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Worth:
+    """What the first tokens of a full context are worth: those worth least leave first. why: a sentence where that
+    could not be measured, "" where it was; then there are `values`. ms: that it took.
+    """
+
+    values: Sequence[float] = ()
+    ms: float = 0.0
+    why: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +58,7 @@ class Situation:
     n_keep     leading tokens that stay whatever they are (rounded up to whole messages, except for "sinks")
     answering  the last message is an answer in the making; the one before it, its question, stays (not for "sinks")
     shared     the context has room, but other answers have the rest of the cache: `n_ctx_seq` is what is left for this
+    worth      of its tokens, for a policy that measures it; None: not yet, since nothing is to be carried out
     """
 
     messages: tuple[Span, ...]
@@ -50,6 +68,7 @@ class Situation:
     n_keep: int = 0
     answering: bool = False
     shared: bool = False
+    worth: Worth | None = None
 
     @property
     def full(self) -> str:
@@ -76,19 +95,20 @@ class Situation:
 
 @dataclass(frozen=True, slots=True)
 class OverflowPlan:
-    """What is evicted: the tokens `removed` of the prompt, [start, end); (0, 0) for none.
+    """What is evicted: the tokens `removed` of the prompt, ascending and apart from each other; () for none.
 
     policy       that is carried out; STOP if nothing can be evicted
     sentence     reports it to the user
-    evicted      indices of the messages: neighbours, in order
+    evicted      indices of the messages: neighbours, in order; () where tokens leave and their messages stay
     cuts_answer  the beginning of the answer in the making is evicted too
-    why          of a stop: the sentence that says why nothing can be evicted, "" if nothing was to be
+    why          sentences that say why nothing can be evicted, or why another policy than the chosen one is carried
+                 out; "" if neither
     """
 
     policy: Overflow
     sentence: str
     evicted: tuple[int, ...] = ()
-    removed: tuple[int, int] = (0, 0)
+    removed: tuple[Tokens, ...] = ()
     cuts_answer: bool = False
     why: str = ""
 
@@ -107,6 +127,7 @@ class OverflowPolicy:
     evicts              False: the answer ends instead
     exact               what stays is computed again, so that K and V are those of a prefill; else it moves as it is
     keeps_first_tokens  the first tokens stay, whichever message they are of; else the system prompt does
+    measures            single tokens are evicted, those worth least by this `Worth`; None: whole messages
     """
 
     name: Overflow
@@ -117,3 +138,4 @@ class OverflowPolicy:
     evicts: bool = True
     exact: bool = False
     keeps_first_tokens: bool = False
+    measures: Measure | None = None

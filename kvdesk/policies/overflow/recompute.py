@@ -15,7 +15,7 @@ def _plan(now: Situation, can: Abilities) -> OverflowPlan:
     p0, p1 = tokens_of(now, oldest)
     n_read = now.n_held - (p1 - p0) - (p0 if can.can_remove_part else 0)
     sentence = recomputed_sentence(now.full, len(oldest), p1 - p0, n_read)
-    return OverflowPlan(Overflow.RECOMPUTE, sentence, oldest, (p0, p1))
+    return OverflowPlan(Overflow.RECOMPUTE, sentence, oldest, ((p0, p1),))
 
 
 POLICY = OverflowPolicy(

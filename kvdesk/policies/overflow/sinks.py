@@ -37,7 +37,7 @@ def _moved(
 ) -> OverflowPlan:
     p0, p1 = removed
     sentence = moved_sentence(now.full, len(evicted), p1 - p0, p0, cuts_answer=cuts_answer)
-    return OverflowPlan(Overflow.SINKS, sentence, evicted, removed, cuts_answer)
+    return OverflowPlan(Overflow.SINKS, sentence, evicted, (removed,), cuts_answer)
 
 
 def _after_the_sinks(now: Situation, missing: int) -> tuple[int, ...]:

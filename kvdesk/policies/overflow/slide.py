@@ -22,7 +22,7 @@ def _plan(now: Situation, can: Abilities) -> OverflowPlan:
     if not oldest:
         return stop_unremovable(now)
     p0, p1 = tokens_of(now, oldest)
-    return OverflowPlan(Overflow.SLIDE, moved_sentence(now.full, len(oldest), p1 - p0, p0), oldest, (p0, p1))
+    return OverflowPlan(Overflow.SLIDE, moved_sentence(now.full, len(oldest), p1 - p0, p0), oldest, ((p0, p1),))
 
 
 POLICY = OverflowPolicy(

@@ -441,7 +441,7 @@ def test_a_shift_of_quantized_k_leaves_nothing_exact(talking_file: Path) -> None
         for branch in cache_manager.shared_cells.sharing(sequence, 4):
             cache_manager.evict(branch, "the test moves its cells")
         other.answer("Name a town.", SHORT)
-        assert cache_manager.slide(sequence, len(sequence.tokens), 4, 8, "the test moves its cells")
+        assert cache_manager.slide(sequence, len(sequence.tokens), [(4, 8)], "the test moves its cells")
         assert (sequence.exact, pool.get(other.id).exact) == (0, 0)
 
 

@@ -93,7 +93,10 @@ def conversations(draw: st.DrawFn, number: int = 0) -> Conversation:
     evicted = EvictedMessages()
     if ids:
         partial = draw(st.none() | st.tuples(st.sampled_from(ids), st.integers(0, 9)))
-        evicted = EvictedMessages(draw(st.frozensets(st.sampled_from(ids))), partial, draw(st.text(max_size=5)))
+        ranges = st.tuples(st.tuples(st.integers(0, 4), st.integers(5, 9)))
+        cuts = draw(st.lists(st.tuples(st.sampled_from(ids), ranges), max_size=2, unique_by=lambda cut: cut[0]))
+        named = draw(st.frozensets(st.sampled_from(ids)))
+        evicted = EvictedMessages(named, partial, draw(st.text(max_size=5)), tuple(cuts))
     conversation = draw(of_dataclass(Conversation))
     assert isinstance(conversation, Conversation)
     return replace(

@@ -59,6 +59,7 @@ def test_new_ids_are_everywhere_and_nothing_else_changes(there: Conversation) ->
     assert {news[name] for name in new.evicted.messages} == {places[name] for name in there.evicted.messages}
     if there.evicted.partial is not None and new.evicted.partial is not None:
         assert news[new.evicted.partial[0]] == places[there.evicted.partial[0]]
+    assert [(news[name], cut) for name, cut in new.evicted.cuts] == [(places[n], cut) for n, cut in there.evicted.cuts]
     assert (new.title, new.draft, new.sampling) == (there.title, there.draft, there.sampling)
     assert [(m.text, m.tokens, m.stats) for m in new.messages] == [(m.text, m.tokens, m.stats) for m in there.messages]
     assert isinstance(new.evicted, EvictedMessages)

@@ -266,24 +266,29 @@ class Leases:
             self._eviction_reasons[sequence.conversation] = reason
         return True
 
-    def slide(self, sequence: CacheSequence, held: int, p0: int, p1: int, reason: str) -> bool:
-        """Remove `[p0, p1)` of its first `held` tokens and move the later ones down to p0. Changes the cache.
+    def slide(self, sequence: CacheSequence, held: int, removed: Sequence[tuple[int, int]], reason: str) -> bool:
+        """Of its first `held` tokens remove the ranges `[p0, p1)`, which ascend, and move what is behind each down to
+        its p0. Changes the cache.
 
         Shared cells would also move for other sequences, so idle ones that share moved cells are evicted. False if one
         of those sequences is busy; then nothing has changed.
         """
-        if not self.shared_cells.can_slide(sequence, p1):
+        first, end = removed[0]
+        if not self.shared_cells.can_slide(sequence, end):
             return False
         sequence = own(sequence)
-        for other in self.shared_cells.sharing(sequence, p1):
+        for other in self.shared_cells.sharing(sequence, end):
             self.evict(other, tr("cells that it shared are moved"))
         self.truncate(sequence, held, reason)
+        tokens = list(sequence.tokens)
         with self._operation_journal.operation("slide", sequence.conversation, reason):
-            self._memory.seq_rm(sequence.seq_id, p0, p1)
-            self._memory.seq_add(sequence.seq_id, p1, -1, p0 - p1)
+            for p0, p1 in reversed(removed):
+                self._memory.seq_rm(sequence.seq_id, p0, p1)
+                self._memory.seq_add(sequence.seq_id, p1, -1, p0 - p1)
+                del tokens[p0:p1]
         if self._context.traits.quantized_k:
             self.round_again()
-        self.adopt(sequence, sequence.tokens[:p0] + sequence.tokens[p1:], min(sequence.exact, p0))
+        self.adopt(sequence, tokens, min(sequence.exact, first))
         return True
 
     def make_room(self, sequence: CacheSequence, n_tokens: int) -> bool:

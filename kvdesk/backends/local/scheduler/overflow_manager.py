@@ -1,9 +1,9 @@
 """Which messages of each conversation were evicted from the context, and the prompts without them.
 
 Plans (`kvdesk.policies.overflow`) and renders; `overflow_move` carries a plan out in the cache. A conversation is
-rendered without its evicted messages from then on, so that its next prompt begins with what the cache holds. With a
-policy that keeps the first tokens, the prompt consists of those of the whole prompt and everything from a cut on. Runs
-on the engine's thread.
+rendered without its evicted messages and tokens from then on, so that its next prompt begins with what the cache holds.
+Under a policy that keeps the first tokens, the prompt is those of the whole prompt and all from a cut on. Single tokens
+are only left out where the cache still has what was computed with them. Runs on the engine's thread.
 """
 
 from __future__ import annotations
@@ -11,17 +11,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from kvdesk.backends.local.cache_manager.sequences import CacheSequence
 from kvdesk.backends.local.prompt.prompt import Place, Prompt, PromptBuilder
 from kvdesk.backends.local.scheduler.request import Request
 from kvdesk.chat import NONE_EVICTED, ConversationId, EvictedMessages, Message, MessageId
 from kvdesk.errors import PromptError, TemplateError
 from kvdesk.policies.overflow import (
     Abilities,
+    Measure,
     OverflowPlan,
     OverflowPolicy,
     Retention,
     Situation,
     Span,
+    Tokens,
+    Worth,
+    joined,
     plan_overflow,
     policy_of,
     retention,
@@ -58,9 +63,10 @@ class Step:
     full           what is full, in words
     evicted        all messages that are no longer in the prompt; `newly_evicted`: those of this step, in order
     whole          the prompt without them
-    before, after  tokens of prompt and answer before, and without what is evicted; the last one has no K and V yet
-    removed        the tokens [start, end) of `before` that are not in `after`, if all later ones move down unchanged;
-                   None if it is computed again: because of the policy, or because the template now renders it otherwise
+    before, after  tokens of prompt and answer as they were, and without what is evicted; of the last one there are no K
+                   and V yet
+    removed        the tokens of `before` that are not in `after`, where all behind them moves down as it is; () where
+                   it is computed again: by the policy, or since the template renders it otherwise now
     skipped        tokens at the beginning of the answer that are not in `after`
     """
 
@@ -71,7 +77,7 @@ class Step:
     whole: Prompt
     before: list[int]
     after: list[int]
-    removed: tuple[int, int] | None = None
+    removed: tuple[Tokens, ...] = ()
     skipped: int = 0
 
 
@@ -109,6 +115,15 @@ class Answering(Protocol):
     def skipped(self) -> int: ...
 
 
+class HeldTokens(Protocol):
+    """What the cache knows of the tokens it holds; see `kvdesk.backends.local.attention.worth.TokenWorth`."""
+
+    def n_held(self, conversation: ConversationId, tokens: list[int], *, here: bool) -> int: ...
+    def of(
+        self, measure: Measure, conversation: ConversationId, tokens: Sequence[int], running: CacheSequence | None
+    ) -> Worth: ...
+
+
 @dataclass(frozen=True, slots=True)
 class _Continued:
     """An answer to be continued, of which everything was generated already."""
@@ -123,8 +138,9 @@ class _Continued:
 class OverflowManager:
     """For the conversations of one context with `n_ctx_seq` positions each."""
 
-    def __init__(self, prompts: PromptBuilder, n_ctx_seq: int, can: Abilities) -> None:
+    def __init__(self, prompts: PromptBuilder, n_ctx_seq: int, can: Abilities, cells: HeldTokens) -> None:
         self._prompts = prompts
+        self._cells = cells
         self._n_ctx = n_ctx_seq
         self._can = can
         self._evicted: dict[ConversationId, EvictedMessages] = {}
@@ -140,21 +156,23 @@ class OverflowManager:
         """The conversation's next prompt contains all messages again."""
         self._evicted.pop(conversation, None)
 
-    def now(self, asked: Asked) -> tuple[Prompt, EvictedMessages]:
-        """The prompt without evicted messages, whether it fits or not, and those messages. Read-only.
+    def now(self, asked: Asked, *, here: bool = False) -> tuple[Prompt, EvictedMessages]:
+        """The prompt without what was evicted, whether it fits or not, and what that is. Read-only, unless `here`: as
+        in `_held`.
 
         Raises PromptError, TemplateError.
         """
         evicted = self._remembered(asked)
         try:
-            return self._prompt(asked, evicted), evicted
+            return self._held(asked, evicted, here=here)
         except TemplateError:
             if evicted == NONE_EVICTED:
                 raise
             return self._prompt(asked, NONE_EVICTED), NONE_EVICTED  # the remaining messages are no conversation
 
-    def fit(self, asked: Asked) -> Fit:
-        """The prompt without evicted messages, and without the oldest ones if it does not fit otherwise. Read-only.
+    def fit(self, asked: Asked, *, previewed: bool = False) -> Fit:
+        """The prompt without what was evicted, and without what the policy evicts where it does not fit otherwise.
+        `previewed`: it will not be carried out, so nothing is measured or restored for it. Read-only but for that.
 
         Raises ContextFull: nothing may be evicted, or not enough; PromptError, TemplateError.
         """
@@ -173,13 +191,16 @@ class OverflowManager:
                 return Fit(whole, NONE_EVICTED)
             raise ContextFull(self._too_long(whole), whole)
         if isinstance(asked, Generate) and asked.continued is not None:
-            return self._fit_continued(asked, asked.continued)
+            return self._fit_continued(asked, asked.continued, previewed=previewed)
+        measured = isinstance(asked, Generate) and not previewed
         whole, evicted = self.now(asked)
+        if measured and evicted.cuts and len(whole.tokens) >= self._n_ctx:
+            whole, evicted = self.now(asked, here=True)
         before, plans = whole, list[OverflowPlan]()
         newly: tuple[MessageId, ...] = ()
         while len(whole.tokens) >= self._n_ctx:
             now = self._situation(asked, whole, len(whole.tokens), answering=False)
-            plan = plan_overflow(asked.overflow, now, self._can)
+            plan = self._plan(asked, now, whole.tokens, measured=measured)
             if plan.stops:
                 raise ContextFull(self._too_long(whole, plan.why), whole)
             evicted, more = _evict(asked.messages, whole, evicted, plan)
@@ -188,21 +209,25 @@ class OverflowManager:
             whole = self._prompt(asked, evicted)
         if not plans:
             return Fit(whole, evicted)
-        removed = _removed(plans[0], policy_of(asked.overflow), before.tokens, whole.tokens)
+        removed = _removed(plans, policy_of(asked.overflow), before.tokens, whole.tokens)
         step = Step(plans[-1], now.full, evicted, newly, whole, before.tokens, whole.tokens, removed)
         return Fit(whole, evicted, step)
 
-    def _fit_continued(self, asked: Generate, answer: Message) -> Fit:
-        """The same with the answer so far after the prompt, as if it had never ended."""
+    def _fit_continued(self, asked: Generate, answer: Message, *, previewed: bool) -> Fit:
+        """The same with the answer so far behind the prompt, as if it had never ended. All of its tokens are there
+        again.
+        """
         generated = tuple(self._prompts.answer_tokens(answer, asked.template))
         evicted = self._remembered(asked, len(generated))
-        whole, skipped = self._prompt(asked, evicted), 0
+        evicted = replace(evicted, cuts=tuple(cut for cut in evicted.cuts if cut[0] != answer.id))
+        whole, evicted = self._held(asked, evicted, here=not previewed)
+        skipped = 0
         if evicted.partial is not None and evicted.partial[0] == asked.answer:
             whole, skipped = self._without_beginning(asked, evicted.partial[1])
         fit = Fit(whole, evicted, None, generated, skipped)
         if len(fit.tokens) <= self._n_ctx:
             return fit
-        step = self.go_on(_Continued(asked, whole, evicted, generated, skipped))
+        step = self.go_on(_Continued(asked, whole, evicted, generated, skipped), previewed=previewed)
         if step.plan.stops:
             raise ContextFull(step.plan.sentence + " " + tr("Nothing can be added to the answer."), whole)
         return Fit(step.whole, step.evicted, step, generated, step.skipped)
@@ -217,10 +242,18 @@ class OverflowManager:
         places = tuple(place for place in whole.places if place.end <= first)
         return replace(whole, tokens=whole.tokens[:first] + whole.tokens[end:], places=places), max(0, n)
 
-    def go_on(self, request: Answering, n_cells: int | None = None) -> Step:
-        """The context is full while the request runs. Returns what is evicted so that it can continue. Read-only.
+    def go_on(
+        self,
+        request: Answering,
+        n_cells: int | None = None,
+        sequence: CacheSequence | None = None,
+        *,
+        previewed: bool = False,
+    ) -> Step:
+        """The context is full while the request runs: what is evicted, so that it can go on. Read-only.
 
-        n_cells: if the cache is full instead, how many cells the request can have beside the others.
+        n_cells   where it is the cache that is full, so many cells the request can have beside the others that run
+        sequence  in which it runs; None: it has not begun. previewed: as in `fit`
         """
         command, prompt = request.command, request.whole.tokens
         known = [*prompt, *request.generated[request.skipped :]]
@@ -229,13 +262,13 @@ class OverflowManager:
         now = self._situation(command, request.whole, n_held, answering=answering)
         if n_cells is not None:
             now = replace(now, n_ctx_seq=n_cells, shared=True)
-        plan = plan_overflow(command.overflow, now, self._can)
+        plan = self._plan(command, now, known, sequence, measured=not previewed)
         stop = Step(plan, now.full, request.evicted, (), request.whole, known, known, skipped=request.skipped)
         if plan.stops:
             return stop
         evicted, newly = _evict(command.messages, request.whole, request.evicted, plan)
         if plan.cuts_answer:
-            first, end = plan.removed
+            ((first, end),) = plan.removed
             offset = request.skipped + end - len(prompt)
             places = tuple(p for p in request.whole.places if p.end <= first)
             head = replace(request.whole, tokens=known[:first] + prompt[end:], places=places)
@@ -249,12 +282,12 @@ class OverflowManager:
             why = f"{plan.sentence} {refused}"
             return replace(stop, plan=OverflowPlan(Overflow.STOP, why))
         after = [*whole.tokens, *request.generated[request.skipped :]]
-        if len(after) > now.n_ctx_seq or not newly:
+        if len(after) > now.n_ctx_seq or len(after) == len(known):
             return replace(
                 stop,
                 plan=OverflowPlan(Overflow.STOP, tr("{what} is full. The answer ends here.").format(what=now.full)),
             )
-        removed = _removed(plan, policy_of(command.overflow), known, after)
+        removed = _removed([plan], policy_of(command.overflow), known, after)
         return Step(plan, now.full, evicted, newly, whole, known, after, removed, request.skipped)
 
     def retention(self, request: Request) -> tuple[tuple[MessageId, Retention], ...]:
@@ -271,6 +304,21 @@ class OverflowManager:
         return tuple((name, known.get(name, "in the cache")) for name in names)
 
     # --- private ------------------------------------------------------------------------------------------------------
+
+    def _plan(
+        self,
+        asked: Asked,
+        now: Situation,
+        tokens: Sequence[int],
+        sequence: CacheSequence | None = None,
+        *,
+        measured: bool,
+    ) -> OverflowPlan:
+        """What the policy evicts of these tokens. `measured`: it is carried out, so what it asks for is measured."""
+        measure = policy_of(asked.overflow).measures
+        if measured and measure is not None and self._can.can_remove_part and self._can.can_shift:
+            now = replace(now, worth=self._cells.of(measure, asked.conversation, tokens, sequence))
+        return plan_overflow(asked.overflow, now, self._can)
 
     def _too_long(self, whole: Prompt, why: str = "") -> str:
         needs = tr("The conversation needs {n_tokens:,} tokens, but the context holds {n_ctx:,}.")
@@ -293,20 +341,37 @@ class OverflowManager:
         if _kept_first_tokens(evicted, asked.messages) != policy.keeps_first_tokens:
             return NONE_EVICTED
         whole = self._rendered(asked, asked.messages)
-        return NONE_EVICTED if len(whole.tokens) + n_answer + self._n_ctx // RESERVE <= self._n_ctx else evicted
+        if len(whole.tokens) + n_answer + self._n_ctx // RESERVE <= self._n_ctx:
+            return NONE_EVICTED
+        return replace(evicted, cuts=()) if policy.exact else evicted
 
     def _prompt(self, asked: Asked, evicted: EvictedMessages) -> Prompt:
         if evicted == NONE_EVICTED:
             return self._rendered(asked, asked.messages)
         if not policy_of(asked.overflow).keeps_first_tokens:
             left = [m for m in asked.messages if m.id not in evicted.messages]
-            return self._rendered(asked, left)
+            return _with_cuts(self._rendered(asked, left), evicted)
         whole = self._rendered(asked, asked.messages)
         ends = [place.end for place in whole.places if place.message in evicted.messages]
         if evicted.partial is not None:
             answer, n = evicted.partial
             ends += [min(p.first + n, p.end) for p in whole.places if p.message == answer]
         return _without(whole, Situation((), 0, 0, 0, asked.n_keep).n_sinks, max(ends, default=0))
+
+    def _held(self, asked: Asked, evicted: EvictedMessages, *, here: bool) -> tuple[Prompt, EvictedMessages]:
+        """The prompt, and what is evicted from it. Single tokens stay evicted only where the cache or a saved state has
+        the rest of their message, which was computed with them: what is read again, is read whole. `here`: where the
+        cache has it, once a saved state was restored.
+        """
+        prompt = self._prompt(asked, evicted)
+        if not evicted.cuts:
+            return prompt, evicted
+        n_held = self._cells.n_held(asked.conversation, prompt.tokens, here=here)
+        lost = {place.message for place in prompt.places if place.end > n_held}
+        if not lost:
+            return prompt, evicted
+        evicted = replace(evicted, cuts=tuple(cut for cut in evicted.cuts if cut[0] not in lost))
+        return self._prompt(asked, evicted), evicted
 
     def _rendered(self, asked: Asked, messages: Sequence[Message]) -> Prompt:
         return self._prompts.prompt(messages, asked.template, asked.tools, asked.variables)
@@ -322,10 +387,10 @@ class OverflowManager:
             role = roles[place.message]
             if not spans and role != "system" and not policy_of(asked.overflow).keeps_first_tokens:
                 start = place.first
-            spans.append(Span(start, place.end, is_system=role == "system", follows=role == "assistant"))
+            spans.append(Span(start, place.end, role == "system", role == "assistant", place.first))
             start = place.end
         if answering:
-            spans.append(Span(start, n_held, follows=True))
+            spans.append(Span(start, n_held, follows=True, first=start))
         return Situation(tuple(spans), n_held, 1, self._n_ctx, asked.n_keep, answering)
 
 
@@ -356,24 +421,71 @@ def _n_said(message: Message) -> int:
     return len(message.text) - max(ends, default=0)
 
 
-def _removed(plan: OverflowPlan, policy: OverflowPolicy, before: list[int], after: list[int]) -> tuple[int, int] | None:
-    """See `Step.removed`. Successive plans all removed tokens at the same place."""
-    p0 = plan.removed[0]
-    p1 = p0 + len(before) - len(after)
-    moves = not policy.exact and p1 > p0 and before[:p0] + before[p1:] == after
-    return (p0, p1) if moves else None
+def _removed(
+    plans: Sequence[OverflowPlan], policy: OverflowPolicy, before: list[int], after: list[int]
+) -> tuple[Tokens, ...]:
+    """See `Step.removed`. Where several plans followed each other, all removed whole messages at the same place."""
+    removed = plans[0].removed
+    if len(removed) == 1:
+        p0, _ = removed[0]
+        removed = ((p0, p0 + len(before) - len(after)),)
+    left = before.copy()
+    for p0, p1 in reversed(removed):
+        del left[p0:p1]
+    return removed if not policy.exact and len(after) < len(before) and left == after else ()
 
 
 def _evict(
     messages: Sequence[Message], whole: Prompt, evicted: EvictedMessages, plan: OverflowPlan
 ) -> tuple[EvictedMessages, tuple[MessageId, ...]]:
-    """What is evicted after the plan, and which messages were since; including those between them without a place."""
+    """What is evicted after the plan, and which messages are since it; also those between them without a place."""
+    if policy_of(plan.policy).measures:
+        return replace(evicted, policy=plan.policy.value, cuts=_cut(whole, evicted, plan.removed)), ()
     if not plan.evicted:
         return evicted, ()
     names = [message.id for message in messages]
     first, last = (names.index(whole.places[i].message) for i in (plan.evicted[0], plan.evicted[-1]))
     newly = tuple(name for name in names[first : last + 1] if name not in evicted.messages)
     return replace(evicted, messages=evicted.messages | set(newly), policy=plan.policy.value), newly
+
+
+def _cut(
+    whole: Prompt, evicted: EvictedMessages, removed: Sequence[Tokens]
+) -> tuple[tuple[MessageId, tuple[Tokens, ...]], ...]:
+    """The cuts after these tokens of a prompt, which is without those before, are evicted too."""
+    found = dict(evicted.cuts)
+    for place in whole.places:
+        leaving = {i - place.first for p0, p1 in removed for i in range(max(p0, place.first), min(p1, place.end))}
+        if leaving:
+            before = found.get(place.message, ())
+            stayed = _staying(before, place.end - place.first)
+            found[place.message] = joined((*before, *((stayed[i], stayed[i] + 1) for i in leaving)))
+    return tuple(found.items())
+
+
+def _staying(cuts: Sequence[Tokens], n: int) -> list[int]:
+    """The first `n` tokens of a message's text that are in no cut, by their numbers in all of it."""
+    found, start = list[int](), 0
+    for p0, p1 in cuts:
+        found += range(start, min(p0, start + n - len(found)))
+        start = max(start, p1)
+    return [*found, *range(start, start + n - len(found))]
+
+
+def _with_cuts(whole: Prompt, evicted: EvictedMessages) -> Prompt:
+    """The prompt without the tokens that were evicted from its messages."""
+    cuts, tokens, places = dict(evicted.cuts), list[int](), list[Place]()
+    if not cuts:
+        return whole
+    end = 0
+    for place in whole.places:
+        n = place.end - place.first
+        kept = [i for i in _staying(cuts.get(place.message, ()), n) if max(0, end - place.first) <= i < n]
+        tokens += whole.tokens[end : place.first]
+        first, end = len(tokens), place.end
+        tokens += [whole.tokens[place.first + i] for i in kept]
+        places.append(Place(place.message, first, len(tokens), tuple(place.char_ends[i] for i in kept)))
+    return replace(whole, tokens=tokens + whole.tokens[end:], places=tuple(places))
 
 
 def _kept_first_tokens(evicted: EvictedMessages, messages: Sequence[Message]) -> bool:

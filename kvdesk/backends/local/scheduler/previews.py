@@ -183,7 +183,7 @@ class Previews:
         )  # fmt: skip
         shown = replace(_NOTHING, conversation=asked.conversation, replaced=asked.replaced)
         try:
-            fit = self._chats().fit(command)
+            fit = self._chats().fit(command, previewed=True)
         except ContextFull as full:
             return replace(shown, refused=str(full))
         found = self._forecast(asked, fit.tokens, fit.step)

@@ -48,7 +48,8 @@ class RequestOverflow:
         Returns why the answer ends, "" if it continues.
         """
         command = request.command
-        step = self._overflow_manager.go_on(request, None if n_free is None else request.position + n_free)
+        n_cells = None if n_free is None else request.position + n_free
+        step = self._overflow_manager.go_on(request, n_cells, request.sequence)
         why = step.plan.sentence if step.plan.stops else ""
         shared = not why and n_free is not None
         if shared and not frees_enough(self._cache_manager, request.sequence, step, command.overflow, n_free or 0):

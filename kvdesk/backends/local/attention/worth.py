@@ -1,0 +1,116 @@
+"""What the tokens of a sequence are worth to those behind them, measured when a context is full.
+
+By their attention: what the last tokens look at, in a second context (`job`). By the norms of their keys: from the
+saved state, nothing is computed. Runs on the engine's thread.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvdesk.backends.local.attention.job import attend
+from kvdesk.backends.local.cache_manager.cache import Cache
+from kvdesk.backends.local.cache_manager.sequences import CacheSequence
+from kvdesk.backends.local.llama.context import Context
+from kvdesk.cache.attention_weights import combined
+from kvdesk.cache.blob import parse_seq_state
+from kvdesk.cache.reuse.prefix import common_prefix
+from kvdesk.chat import ConversationId
+from kvdesk.errors import KvdeskError, UserError
+from kvdesk.library.gguf_header import GgufHeader
+from kvdesk.library.hyper import read_hyper
+from kvdesk.library.key_norms import key_norms
+from kvdesk.policies.overflow import N_RECENT, Measure, Worth
+from kvdesk.protocol.attention import Attend, Attended, Queries
+from kvdesk.protocol.messages import Event
+from kvdesk.translation import tr
+
+
+class TokenWorth:
+    """Of the sequences of one context. The last answer is kept until the cells change: a request that waits asks
+    again.
+    """
+
+    def __init__(self, context: Context, cache: Cache, header: GgufHeader) -> None:
+        self._context = context
+        self._cache = cache
+        self._header = header
+        self._last: tuple[object, ...] = ()
+        self._known = Worth()
+
+    def n_held(self, conversation: ConversationId, tokens: list[int], *, here: bool) -> int:
+        """So many tokens of the conversation's prompt are in the cache or saved. `here`: in its sequence, to which a
+        saved state is restored first.
+        """
+        if not here:
+            return self._cache.estimate_reuse(conversation, tokens, moved=True)[0]
+        sequence = self._restored(conversation)
+        return common_prefix(sequence.tokens, tokens) if sequence is not None else 0
+
+    def of(
+        self, measure: Measure, conversation: ConversationId, tokens: Sequence[int], running: CacheSequence | None
+    ) -> Worth:
+        """Of these tokens' beginning, as far as the conversation has it in the cache, in `running` if it is being
+        answered there; a saved state is restored first. `Worth.why` where its cells cannot leave one by one, or nothing
+        can be measured.
+        """
+        sequence = running or self._restored(conversation)
+        n = common_prefix(sequence.tokens, tokens) if sequence is not None else 0
+        if sequence is None or not n:
+            return Worth(why=tr("the conversation is not in the cache."))
+        if (sequence.busy and running is None) or not self._cache.shared_cells.can_slide(sequence, 0):
+            return Worth(why=tr("another answer that is being written shares its cells."))
+        asked = measure, sequence.seq_id, n, self._cache.operation
+        if asked != self._last:
+            start = time.perf_counter()
+            try:
+                with self._cache.purpose(conversation, tr("to see which tokens matter least")):
+                    values = self._attention(sequence, n) if measure == "attention" else self._norms(sequence)[:n]
+                known = Worth(values.tolist(), (time.perf_counter() - start) * 1e3)
+            except KvdeskError as error:
+                known = Worth(why=str(error))
+            self._last, self._known = (*asked[:3], self._cache.operation), known
+        return self._known
+
+    def _restored(self, conversation: ConversationId) -> CacheSequence | None:
+        """Its sequence, with its saved state where it was empty and there is room for that."""
+        sequence = self._cache.pool.get(conversation)
+        if sequence is None or not sequence.tokens:
+            with suppress(KvdeskError):
+                self._cache.swap_in(conversation)
+        return self._cache.pool.get(conversation)
+
+    def _attention(self, sequence: CacheSequence, n: int) -> NDArray[np.float32]:
+        """The share that each of the first `n` tokens gets of the attention of the last ones of them, the mean of all
+        heads. Raises KvdeskError.
+        """
+        told: list[Event] = []
+        first = max(0, n - N_RECENT)
+        for _ in attend(
+            self._context, self._cache, self._header, Attend(Queries(sequence.seq_id, first, n)), told.append
+        ):
+            pass
+        (found,) = (event for event in told if isinstance(event, Attended))
+        values = np.zeros(n, np.float32)
+        np.add.at(values, found.columns.pos, combined(found.layers)[0] / len(found.pos))
+        return values
+
+    def _norms(self, sequence: CacheSequence) -> NDArray[np.float32]:
+        """Minus the norm of each token's keys: long ones are worth least. Raises KvdeskError."""
+        possible, geometry = self._context.capabilities["swap"], self._context.traits.geometry
+        if not possible.allowed or not geometry.has_attention:
+            raise UserError(possible.why)
+        blob = self._cache.copy_state(sequence.seq_id)
+        base = parse_seq_state(blob, geometry).caches[0]
+        stored = base[sequence.seq_id if geometry.n_stream > 1 else 0]
+        layers = [layer for layer in read_hyper(self._header).layers if layer.k_width]
+        if len(geometry.cache_sizes) > 1:  # the second cache has the layers with a window, and only what that sees
+            layers = [layer for layer in layers if not layer.has_window]
+        values = np.zeros(max(len(sequence.tokens), int(stored.pos.max(initial=-1)) + 1), np.float32)
+        values[stored.pos] = -key_norms(blob, stored, [layer.n_head_kv for layer in layers])
+        return values

@@ -1,0 +1,231 @@
+"""Overflow policies that evict single tokens, in a context of 256: what leaves, what stays, and what is read again."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kvdesk.backends.local.attention.worth import TokenWorth
+from kvdesk.backends.local.context_runtime import abilities
+from kvdesk.backends.local.llama.context import Context
+from kvdesk.backends.local.llama.model import Model
+from kvdesk.chat import MessageId
+from kvdesk.headless import HeadlessEngine
+from kvdesk.policies.overflow import N_RECENT, Situation, Span, plan_overflow
+from kvdesk.policies.tuned import RESERVE
+from kvdesk.protocol.attention import Attend, Attended, Queries
+from kvdesk.protocol.cache import OperationDone
+from kvdesk.protocol.chat import MessageRetention
+from kvdesk.protocol.operations import Operate, ShiftPositions
+from kvdesk.settings import CacheType, Overflow, Sampling
+from tests.backends.local.conftest import NARROW, opened_with
+from tests.backends.local.test_overflow import (
+    LONG,
+    QUESTION,
+    SHORT,
+    SYSTEM,
+    TOLD,
+    audited,
+    filled,
+    foretold,
+    long_answer,
+    overflowed,
+    restarted,
+)
+from tests.backends.local.test_turns import held, of
+from tests.backends.local.tiny_models import written
+
+POLICIES = (Overflow.LEAST_ATTENDED, Overflow.LOW_NORM_KEYS)
+
+
+def worth_of(headless: HeadlessEngine) -> TokenWorth:
+    session = headless.engine.session
+    return TokenWorth(session.runtime.context, session.runtime.cache_manager, session.loaded.header)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_it_goes_on_and_finds_its_cache_again(narrow: HeadlessEngine, policy: Overflow) -> None:
+    chat = filled(narrow, policy)
+    ended = long_answer(chat)
+    assert (ended.state, ended.stats.generated_tokens) == ("complete", 150)
+    (event,) = overflowed(narrow)
+    assert event.evicted == (), "no message leaves"
+    assert f"the {256 // RESERVE} tokens" in event.sentence
+    assert event.sentence in ended.note
+    (operation,) = [e for e in of(narrow.events, OperationDone) if e.name == "slide"]
+    assert operation.reason == event.sentence
+    holds = audited(narrow, chat)
+    system = narrow.engine.session.loaded.prompts.tokens(chat.messages[:1])
+    assert holds[: len(system) - 5] == system[:-5], "the system prompt stays, without what opens the answer"
+    cuts = dict(chat.evicted.cuts)
+    assert sum(p1 - p0 for ranges in cuts.values() for p0, p1 in ranges) == 256 // RESERVE
+    assert chat.messages[0].id not in cuts
+    assert {how for _, how in of(narrow.events, MessageRetention)[-1].retention} == {"in the cache"}
+    stats = chat.answer("And?", Sampling(temperature=0.0, max_tokens=2)).stats
+    (event,) = overflowed(narrow)
+    assert "were removed, and the later tokens moved" in event.sentence
+    n_removed = sum(p1 - p0 for _, ranges in chat.evicted.cuts for p0, p1 in ranges) - 256 // RESERVE
+    assert stats.reused_tokens == len(holds) - n_removed, "nothing is read again"
+    audited(narrow, chat)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_before_an_answer_begins_it_is_foretold(narrow: HeadlessEngine, policy: Overflow) -> None:
+    """And the second time tokens leave of messages that have lost some."""
+    chat = filled(narrow, policy)
+    for _ in range(3):
+        while not (found := foretold(narrow, chat, TOLD)).n_evicted_tokens:
+            chat.answer("And then?", SHORT)
+        assert found.n_evicted_messages == 0
+        ended = chat.answer(TOLD, SHORT)
+        assert overflowed(narrow)
+        assert (found.n_reused, found.n_prefill) == (ended.stats.reused_tokens, ended.stats.prefilled_tokens)
+        audited(narrow, chat)
+    for _, ranges in chat.evicted.cuts:
+        assert list(ranges) == sorted(ranges)
+        assert all(a[1] < b[0] for a, b in pairwise(ranges))
+
+
+def test_a_preview_measures_nothing(narrow: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    chat = filled(narrow, Overflow.LEAST_ATTENDED)
+    monkeypatch.setattr(TokenWorth, "of", lambda *_: pytest.fail("it was measured"))
+    foretold(narrow, chat, TOLD * 4)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_what_left_is_gone_after_a_restart_too(talking_file: Path, tmp_path: Path, policy: Overflow) -> None:
+    first = restarted(talking_file, tmp_path)
+    try:
+        chat = filled(first, policy)
+        long_answer(chat)
+        tokens = audited(first, chat)
+    finally:
+        first.close()
+    second = chat.headless = restarted(talking_file, tmp_path)
+    try:
+        cut = sum(p1 - p0 for _, ranges in chat.evicted.cuts for p0, p1 in ranges)
+        stats = chat.answer("And?", Sampling(temperature=0.0, max_tokens=2)).stats
+        more = sum(p1 - p0 for _, ranges in chat.evicted.cuts for p0, p1 in ranges) - cut
+        assert more > 0, "it is full again"
+        assert stats.reused_tokens == len(tokens) - more
+        audited(second, chat)
+    finally:
+        second.close()
+
+
+def test_what_the_cache_has_lost_is_read_whole(narrow: HeadlessEngine) -> None:
+    """Tokens between which others are missing mean nothing by themselves: then the oldest messages leave."""
+    chat = filled(narrow, Overflow.LEAST_ATTENDED)
+    long_answer(chat)
+    assert chat.evicted.cuts
+    session = narrow.engine.session
+    cache_manager = session.runtime.cache_manager
+    cache_manager.forget(chat.id, "the test takes its cells")
+    chat.answer("And?", SHORT)
+    (event,) = overflowed(narrow)
+    assert event.sentence.startswith("Which tokens matter least is not known: the conversation is not in the cache.")
+    assert event.evicted
+    assert chat.evicted.cuts == ()
+    assert chat.evicted.policy == Overflow.SLIDE
+    holds = audited(narrow, chat)
+    left = [m for m in chat.messages if m.id not in chat.evicted.messages]
+    assert holds == session.loaded.prompts.tokens(left)[: len(holds)]
+
+
+def test_exact_answers_read_whole_messages(narrow: HeadlessEngine) -> None:
+    chat = filled(narrow, Overflow.LOW_NORM_KEYS)
+    long_answer(chat)
+    chat.overflow = Overflow.RECOMPUTE
+    chat.answer("And?", SHORT)
+    holds = audited(narrow, chat)
+    left = [m for m in chat.messages if m.id not in chat.evicted.messages]
+    assert holds == narrow.engine.session.loaded.prompts.tokens(left)[: len(holds)]
+
+
+def test_cells_that_a_running_answer_shares_do_not_move(narrow: HeadlessEngine) -> None:
+    chat = filled(narrow, Overflow.LOW_NORM_KEYS)
+    tokens = held(narrow, chat)
+    cache_manager = narrow.engine.session.runtime.cache_manager
+    sequence = cache_manager.pool.get(chat.id)
+    cache_manager.mark_busy(sequence)
+    found = worth_of(narrow).of("norms of K", chat.id, tokens, None)
+    assert found.why == "another answer that is being written shares its cells."
+    assert not worth_of(narrow).of("norms of K", chat.id, tokens, sequence).why
+    cache_manager.mark_idle(sequence)
+
+
+def test_attention_is_that_of_the_last_tokens(narrow: HeadlessEngine) -> None:
+    chat = filled(narrow, Overflow.STOP)
+    tokens = held(narrow, chat)
+    found = worth_of(narrow).of("attention", chat.id, tokens, None)
+    assert len(found.values) == len(tokens)
+    assert sum(found.values) == pytest.approx(1, abs=1e-4)
+    assert found.ms > 0
+    seq_id = narrow.engine.session.runtime.cache_manager.pool.get(chat.id).seq_id
+    rows = Queries(seq_id, len(tokens) - N_RECENT, len(tokens), each=True)
+    (told,) = of(narrow.do(Attend(rows)), Attended)
+    heads = np.concatenate([layer.weights for layer in told.layers])
+    assert np.allclose(found.values, heads.mean(axis=(0, 1)), atol=1e-6)
+
+
+def test_norms_are_those_of_k_wherever_a_cell_is_moved_to(narrow: HeadlessEngine) -> None:
+    chat = filled(narrow, Overflow.STOP)
+    tokens = held(narrow, chat)
+    found = np.array(worth_of(narrow).of("norms of K", chat.id, tokens, None).values)
+    assert (found < 0).all()
+    assert found.mean() == pytest.approx(-1, abs=1e-4)
+    seq_id = narrow.engine.session.runtime.cache_manager.pool.get(chat.id).seq_id
+    narrow.do(Operate(ShiftPositions(seq_id, len(tokens) - 1, -1, 7), measured=False))
+    moved = worth_of(narrow)._norms(narrow.engine.session.runtime.cache_manager.pool.get(chat.id))
+    assert np.allclose(moved[: len(tokens) - 1], found[:-1], atol=1e-3)
+    assert moved[len(tokens) + 6] == pytest.approx(found[-1], abs=1e-3)
+
+
+@pytest.mark.parametrize("kind", [CacheType.Q8_0, pytest.param(CacheType.Q4_0, marks=pytest.mark.matrix)])
+def test_quantized_k_has_the_norms_of_f16(talking_file: Path, kind: CacheType) -> None:
+    norms = {}
+    for name in (CacheType.F16, kind):
+        for headless in opened_with(talking_file, NARROW.model_copy(update={"type_k": name, "type_v": name})):
+            chat = filled(headless, Overflow.STOP)
+            tokens = held(headless, chat)
+            norms[name] = tokens, worth_of(headless).of("norms of K", chat.id, tokens, None).values
+    n = len(TOLD.split())  # the answers may differ by rounding, the first question does not
+    assert norms[kind][0][:n] == norms[CacheType.F16][0][:n]
+    assert np.allclose(norms[kind][1][:n], norms[CacheType.F16][1][:n], atol=0.1)
+
+
+def test_another_message_keeps_what_it_has(narrow: HeadlessEngine) -> None:
+    """Of a branch that goes on from an earlier message, only what it shares has lost tokens."""
+    chat = filled(narrow, Overflow.LOW_NORM_KEYS)
+    long_answer(chat)
+    chat.evicted = type(chat.evicted)(policy=chat.evicted.policy, cuts=((MessageId("nobody"), ((0, 1 << 40),)),))
+    chat.answer(QUESTION, LONG)
+    audited(narrow, chat)
+
+
+def test_a_recurrent_model_says_why_it_cannot(tiny_folder: Path) -> None:
+    model = Model(written(tiny_folder, "mamba2"))
+    context = Context(model, NARROW)
+    full = Situation((Span(0, 100), Span(100, 200), Span(200, 256)), 256, 1, 256)
+    for policy in POLICIES:
+        plan = plan_overflow(policy, full, abilities(context))
+        assert plan.stops
+        assert "No part of a state can be removed" in plan.sentence
+    context.close()
+    model.close()
+
+
+def test_a_memory_without_room_for_a_second_context_slides(
+    narrow: HeadlessEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kvdesk.library.estimate.available_bytes", lambda: 0)
+    chat = filled(narrow, Overflow.LEAST_ATTENDED, SYSTEM)
+    long_answer(chat)
+    (event,) = overflowed(narrow)
+    assert event.sentence.startswith("Which tokens matter least is not known: ")
+    assert "oldest message" in event.sentence
+    assert event.evicted
+    audited(narrow, chat)
