@@ -27,7 +27,7 @@ UNSTYLED = frozenset(
     {"cache", "chat", "chat_list", "composer", "lab", "messages", "models", "parameters", "server", "settings", "shell"}
     | {"attention", "test_branches_shown", "test_chat", "test_input_methods", "test_operations", "test_timeline"}
     | {"test_accessibility", "test_focus", "test_graphs", "test_honesty", "test_numbers", "test_pseudo_language"}
-    | {"test_right_to_left", "test_room", "test_tips"}
+    | {"test_leaving_row", "test_right_to_left", "test_room", "test_tips"}
 )
 """Folders and modules whose tests look at no size and no colour, but for those that use `styled`."""
 SHARING = frozenset(

@@ -28,6 +28,7 @@ from kvdesk.session.operation_specs import (
 )
 from kvdesk.session.state import Target
 from kvdesk.translation import tr
+from kvdesk.ui.operations.leaving_row import LeavingRow
 from kvdesk.ui.operations.request import request
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.collapsible import Collapsible
@@ -79,6 +80,8 @@ class OperationsPanel(QWidget):
             box.problem_changed.connect(self._show)
         self._call = label("", family="mono", wrap=True, selectable=True)
         self._remark = label("", tone="secondary", scale="small", wrap=True)
+        self.leaving = LeavingRow(kit)
+        self.leaving.range_wanted.connect(self._on_range_wanted)
         self._collapsible = Collapsible(theme, tr("Operations"), self._make_body(), *beside)
         self._collapsible.button.setToolTip(tr("Change the cache by hand: remove, fork, shift, swap, compact"))
         self._collapsible.toggled.connect(self._on_toggled)
@@ -209,6 +212,11 @@ class OperationsPanel(QWidget):
         if target := self.chosen.target:
             self.range_chosen.emit(target.seq_id, self._p0.value(), self._p1.value())
 
+    @Slot(int, int, int)
+    def _on_range_wanted(self, seq_id: int, p0: int, p1: int) -> None:
+        self.set_range(seq_id, p0, p1)
+        self.range_chosen.emit(seq_id, p0, p1)
+
     def _press(self, spec: OperationSpec) -> None:
         chosen = self.chosen
         spec = alternative(spec, chosen.target)
@@ -225,6 +233,7 @@ class OperationsPanel(QWidget):
     @Slot()
     def _show(self) -> None:
         chosen, state = self.chosen, self._state
+        self.leaving.show_chosen(chosen)
         for spec, button in self._buttons.items():
             shown = alternative(spec, chosen.target)
             why = self._refusal(shown, chosen)
@@ -266,7 +275,7 @@ class OperationsPanel(QWidget):
         undo = self._make_button(UNDO)
         call = boxes.row((self._call, 1), (undo, 0, Qt.AlignmentFlag.AlignTop), spacing=8)
         body = QWidget()
-        boxes.column(grid, call, self._remark, on=body, margins=(0, 4, 0, 0), spacing=8)
+        boxes.column(grid, self.leaving, call, self._remark, on=body, margins=(0, 4, 0, 0), spacing=8)
         for widget in (self._target, self._p0, self._p1, self._shift, self._pos):
             widget.setProperty("scale", "small")
         return body
