@@ -44,15 +44,16 @@ def test_another_model_answers_and_only_the_wanted_tours_run(monkeypatch: pytest
     def demo(out: Path, options: list[str]) -> bool:
         ran.append(options)
         out.mkdir()
-        (out / "07-second-turn.png").write_bytes(b"picture")
+        for theme in ("dark", "light"):
+            (out / f"07-second-turn-{theme}.png").write_bytes(theme.encode())
         return True
 
     (tmp_path / "docs/images").mkdir(parents=True)
     monkeypatch.setattr(screenshots, "ROOT", tmp_path)
     monkeypatch.setattr(screenshots, "_demo", demo)
     assert screenshots.make({"second-turn"}, tmp_path / "some.gguf") == 0
-    assert ran == [["--theme", "light", "--model", str(tmp_path / "some.gguf")]]
-    assert (tmp_path / "docs/images/second-turn.png").read_bytes() == b"picture"
+    assert ran == [["--theme", "both", "--model", str(tmp_path / "some.gguf")]]
+    assert (tmp_path / "docs/images/second-turn.png").read_bytes() == b"light"
 
 
 def test_frames_are_joined_in_their_order_and_shown_as_long_as_they_were(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from kvdesk.translation import tr
 PAUSE_S = 2.5
 FILM_N_CTX = 1024
 """Few cells, so that a person sees the map fill."""
-FILM_TOKENS = 200
+FILM_TOKENS, ANSWER_TOKENS = 200, 80
 BOTH = "both"
 
 
@@ -80,7 +80,7 @@ def _run(args: Namespace, size: tuple[int, int], pause_s: float) -> int:
     if not has_display():
         print(tr("There is no display; `kvdesk demo --offscreen` needs none."), file=sys.stderr)
         return 2
-    sampling = Sampling(temperature=0.0, max_tokens=FILM_TOKENS if args.film else 64)
+    sampling = Sampling(temperature=0.0, max_tokens=FILM_TOKENS if args.film else ANSWER_TOKENS)
     themes = (ThemeChoice.DARK, ThemeChoice.LIGHT) if args.theme == BOTH else ()
     look = Settings(
         theme=themes[0] if themes else args.theme, language=args.language, zoom=args.zoom, sampling=sampling

@@ -151,9 +151,10 @@ class Tour(QObject):
             yield from self._picture(tab.lower(), 1.2)
         inspector.show_tab("Cache")
         self._say("The same cells, coloured by their position")
-        inspector.cell_map.set_colour_by(ColourBy.POSITION)
+        colour = inspector.cache.instruments.bar.mode
+        colour.setCurrentIndex(colour.findData(ColourBy.POSITION))
         yield from self._picture("by-position")
-        inspector.cell_map.set_colour_by(ColourBy.CONVERSATION)
+        colour.setCurrentIndex(colour.findData(ColourBy.CONVERSATION))
 
         self._say("Other programs ask over HTTP, on the same cache; another kvdesk can look at it")
         yield from serving(self._window, self._picture_of)
@@ -308,7 +309,7 @@ class Tour(QObject):
         yield page.compute.isEnabled
         page.compute.click()
         yield lambda: store.attention.shown is not None
-        page.table.selectRow(1)
+        page.table.selectRow(2)  # behind the sink, and often the word itself
         yield from self._picture("attention")
         window.inspector.show_tab("Cache")
         window.inspector.cell_map.show_selection(())
