@@ -63,6 +63,8 @@ class ProseView(QTextBrowser):
         self._linked: list[QTextEdit.ExtraSelection] = []  # marked by `highlight`
         self._pointed: list[QTextEdit.ExtraSelection] = []  # marked by `point_at`
         self._found: list[QTextEdit.ExtraSelection] = []  # marked by `mark`
+        self._linked_range = self._pointed_range = 0, 0
+        self._found_words: tuple[Sequence[str], int] = (), -1
         self._tokens = TokenMarks(self, self._offsets, self._show_marks)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setOpenLinks(False)
@@ -161,11 +163,13 @@ class ProseView(QTextBrowser):
 
     def highlight(self, first: int, last: int) -> None:
         """Mark characters `[first, last)` of the source; none where the range is empty."""
+        self._linked_range = first, last
         self._linked = self._marks(first, last)
         self._show_marks()
 
     def point_at(self, first: int, last: int) -> None:
         """The same, beside what is highlighted, for as long as a cell of them is hovered."""
+        self._pointed_range = first, last
         self._pointed = self._marks(first, last)
         self._show_marks()
 
@@ -190,6 +194,7 @@ class ProseView(QTextBrowser):
 
     def mark(self, words: Sequence[str], at: int = -1) -> list[QPoint]:
         """Mark every place where one of the words stands, number `at` as where one is. Where all of them are."""
+        self._found_words = words, at
         self._found = word_marks(self.document(), words, self._theme.colours, at)
         self._show_marks()
         return [self.cursorRect(found.cursor).topLeft() for found in self._found]
@@ -210,6 +215,9 @@ class ProseView(QTextBrowser):
             self.show_formula(source)
         else:
             self.show_plain(source)
+        self.highlight(*self._linked_range)
+        self.point_at(*self._pointed_range)
+        self.mark(*self._found_words)
         self._tokens.refresh()
 
     def _wait(self, waits: bool) -> None:

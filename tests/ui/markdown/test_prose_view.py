@@ -276,3 +276,16 @@ def test_bullets_do_not_touch_their_text(theme: Theme, view: ProseView, source: 
     inked = [x for x in range(picture.width()) if any(picture.pixel(x, y) != ground for y in row)]
     bullet_end = next(x for x, after in pairwise(inked) if after - x > 1)
     assert next(x for x in inked if x > bullet_end) - bullet_end > theme.px(5)
+
+
+def test_what_is_marked_is_marked_in_another_theme_too(theme: Theme, qtbot: QtBot) -> None:
+    view = ProseView(theme)
+    qtbot.addWidget(view)
+    view.show_markdown("a **lighthouse** by the sea")
+    view.highlight(4, 14)
+    view.mark(["sea"])
+    before = [(one.cursor.selectedText(), one.format.background().color().name()) for one in view.extraSelections()]
+    theme.set_theme(ThemeChoice.LIGHT)
+    after = [(one.cursor.selectedText(), one.format.background().color().name()) for one in view.extraSelections()]
+    assert [words for words, _ in after] == [words for words, _ in before] == ["sea", "lighthouse"]
+    assert all(dark != light for (_, dark), (_, light) in zip(before, after, strict=True))
