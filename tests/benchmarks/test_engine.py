@@ -52,7 +52,7 @@ def test_a_noisy_machine_is_measured_longer(
 
 def test_prompts_are_as_long_as_is_said(headless: HeadlessEngine) -> None:
     for n in (64, 512):
-        prompt = engine._prompt(headless, engine._text_of(headless, n))
+        prompt = engine._prompt(headless, engine.prompt_of_size(headless, n))
         assert n - 4 <= len(prompt) <= n
 
 
@@ -71,7 +71,7 @@ def test_prefill_is_measured_beside_llama_cpp_s_defaults(
 
 @pytest.mark.usefixtures("models_are_tried")
 def test_a_context_that_both_use_is_as_new_when_the_engine_comes_second(headless: HeadlessEngine) -> None:
-    requests = {48: engine._text_of(headless, 48)}
+    requests = {48: engine.prompt_of_size(headless, 48)}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(engine, "READ", {48: 1})
         engine._prefill_in_one_context(headless, SETTINGS, requests, bare_first=True)
@@ -93,7 +93,7 @@ def test_other_batches_than_llama_cpp_s_are_compared_with_its_own(
 
     monkeypatch.setattr(engine, "BareLoop", bare_loop)
     monkeypatch.setattr(engine, "READ", {48: 1})
-    requests = {48: engine._text_of(headless, 48)}
+    requests = {48: engine.prompt_of_size(headless, 48)}
     for settings in (SETTINGS, SETTINGS.model_copy(update={"n_ubatch": 32})):
         engine._prefill_in_one_context(headless, settings, requests, bare_first=False)
     headless.do(RebuildContext(SETTINGS))
