@@ -45,8 +45,11 @@ from kvdesk.tools.servers import (
     is_granted,
     secret_of,
     tokens_of,
+    visible,
 )
 from kvdesk.translation import tr
+from kvdesk.ui.tools.words import changed_text, read_again_text
+from kvdesk.values import replace
 
 if TYPE_CHECKING:
     from kvdesk.tools.client import ToolClients
@@ -79,6 +82,8 @@ class Tools(QObject, ToolCommands):
         self._waiting: dict[str, list[MessageId]] = {}  # calls whose server may not start yet
         self._running: dict[int, MessageId] = {}
         self._numbers = itertools.count(1)
+        self._changes: dict[int, str] = {}  # sentences about changed tools that wait for their price
+        self._leaving: set[str] = set()  # servers that are signed out of once they have ended
         self._pricing = QTimer(self, singleShot=True, interval=PRICE_MS)
         self._pricing.timeout.connect(self._price)
         self._told.connect(self._on_told, Qt.ConnectionType.QueuedConnection)
@@ -155,6 +160,14 @@ class Tools(QObject, ToolCommands):
         if self._clients is not None:
             self._clients.stop(name)
 
+    def sign_out(self, name: str) -> None:
+        """A server that runs could keep another token meanwhile: it is ended first."""
+        self._leaving.add(name)
+        if self._clients is not None and self._state(name) in ("starting", "on"):
+            self._clients.stop(name)
+        else:
+            self._sign_out(name)
+
     def add(self, server: ToolServer, values: Mapping[str, str]) -> None:
         others = tuple(one for one in self._settings.current.tool_servers if one.name != server.name)
         self._settings.change(tool_servers=(*others, server)[-MOST_SERVERS:])
@@ -193,11 +206,7 @@ class Tools(QObject, ToolCommands):
         self._session.notify(said if n else tr("All servers in this file already exist."), "good" if n else "")
 
     def leave_out(self, name: str, tools: tuple[str, ...]) -> None:
-        servers = self._settings.current.tool_servers
-        changed = (
-            one.model_copy(update={"left_out": tuple(sorted(tools))}) if one.name == name else one for one in servers
-        )
-        self._settings.change(tool_servers=tuple(changed))
+        self._change_server(name, left_out=tuple(sorted(tools)))
 
     def revoke(self, grant: ToolGrant) -> None:
         self._settings.change(tool_grants=tuple(g for g in self._settings.current.tool_grants if g != grant))
@@ -246,6 +255,10 @@ class Tools(QObject, ToolCommands):
         match event:
             case ServerState():
                 self._session.show_tools(states={**self._session.tool_states, event.name: event})
+                if event.signed_in:
+                    self._remember_sign_in(event.name, signed_in=True)
+                if event.state in ("off", "failed") and event.name in self._leaving:
+                    self._sign_out(event.name)
             case ToolsListed():
                 self._take_list(event)
             case SignInAsked():
@@ -257,12 +270,27 @@ class Tools(QObject, ToolCommands):
 
     def _take_list(self, listed: ToolsListed) -> None:
         server = self._server(listed.server)
-        if server is None or self._lists.get(bound_to(server)) == listed.tools:
+        before = self._lists.get(bound_to(server)) if server is not None else None
+        if server is None or before == listed.tools:
             return
+        known = self._session.shown
+        offered = self._offer(known).text if known is not None else ""
         self._lists = {**self._lists, bound_to(server): listed.tools}
         self._background.run(partial(tool_lists.write, self._file, self._lists))
         self._show_lists()
         self._measure()
+        if before is not None and known is not None and (now := self._offer(known).text) != offered:
+            self._report_change(known, (offered, now), changed_text(server.name, before, listed.tools))
+
+    def _report_change(self, known: Conversation, offers: tuple[str, str], sentence: str) -> None:
+        """Say that the tools of the shown chat changed, once it is known what is read again for it."""
+        turn, (before, now) = self.service.turns.priced(known), offers
+        if turn is None or self._session.model is None or self._session.missing(Feature.TOOLS):
+            self._session.notify(sentence)
+            return
+        number = next(self._numbers)
+        self._changes[number] = sentence
+        self._submit(PriceTools(replace(turn, tools=before), (("", now),), number))
 
     def _on_settings_changed(self, changed: frozenset[str]) -> None:
         if "tool_servers" in changed:
@@ -306,6 +334,29 @@ class Tools(QObject, ToolCommands):
 
     def _server(self, name: str) -> ToolServer | None:
         return next((one for one in self._settings.current.tool_servers if one.name == name), None)
+
+    def _change_server(self, name: str, **what: object) -> None:
+        servers = self._settings.current.tool_servers
+        changed = (one.model_copy(update=what) if one.name == name else one for one in servers)
+        self._settings.change(tool_servers=tuple(changed))
+
+    def _remember_sign_in(self, name: str, *, signed_in: bool) -> None:
+        server = self._server(name)
+        if server is not None and server.signed_in != signed_in:
+            self._change_server(name, signed_in=signed_in)
+
+    def _sign_out(self, name: str) -> None:
+        self._leaving.discard(name)
+        server = self._server(name)
+        if server is not None and server.url:
+            self._background.run(
+                partial(self._keys.keep, tokens_of(server.url), ""), partial(self._on_signed_out, server.name)
+            )
+
+    def _on_signed_out(self, name: str, problem: str) -> None:
+        self._remember_sign_in(name, signed_in=False)
+        said = tr("You are signed out of {name}: its token was deleted from the keyring.").format(name=visible(name))
+        self._session.notify(problem or said, "warning" if problem else "good")
 
     def _state(self, name: str) -> str:
         known = self._session.tool_states.get(name)
@@ -420,7 +471,11 @@ class Tools(QObject, ToolCommands):
 
     def _show_prices(self, priced: ToolsPriced) -> None:
         prices = {price.server: price for price in priced.prices}
-        if priced.conversation == _SAMPLE:
+        if (sentence := self._changes.pop(priced.number, None)) is not None:
+            for price in priced.prices:
+                sentence += " " + read_again_text(price)
+            self._session.notify(sentence)
+        elif priced.conversation == _SAMPLE:
             self._session.show_tools(prices={**self._session.tool_prices, **prices})
         elif priced.conversation == self._session.selected:
             self._session.show_tools(chat_prices=prices)

@@ -113,6 +113,9 @@ class ToolCommands:
     def stop(self, name: str) -> None:
         """End it."""
 
+    def sign_out(self, name: str) -> None:
+        """End it, and delete the token of its address from the keyring."""
+
     def add(self, server: ToolServer, values: Mapping[str, str]) -> None:
         """Add a server, or replace that of its name. values: of its variables or headers; they are kept as keys."""
 

@@ -351,6 +351,7 @@ class ToolServer(Table):
 
     env, headers  names of what it gets beside; their values are kept as keys are
     left_out      names of its tools that no chat is offered
+    signed_in     the keyring has a token for its address
     """
 
     name: str = Field("", max_length=60)
@@ -361,6 +362,7 @@ class ToolServer(Table):
     url: str = Field("", max_length=2000)
     headers: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
+    signed_in: bool = False
 
 
 class ToolGrant(Table):

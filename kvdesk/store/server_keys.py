@@ -43,12 +43,15 @@ class ServerKeys:
         return key
 
     def keep(self, url: str, key: str) -> str:
-        """Keep it beyond this run, or with "" forget it. Returns a sentence where it is in a file, "" else."""
+        """Keep it beyond this run, or with "" forget it. Returns a sentence if it is in a file or was not deleted;
+        "" else.
+        """
         self.use(url, key)
         if not key:
             self._of_keyring(lambda ring: ring.delete_password(SERVICE, url))
             self._write(url, "")
-            return ""
+            is_left = bool(self._of_keyring(lambda ring: ring.get_password(SERVICE, url)))
+            return tr("The system's keyring did not delete the key.") if is_left else ""
         self._of_keyring(lambda ring: ring.set_password(SERVICE, url, key))
         if self._of_keyring(lambda ring: ring.get_password(SERVICE, url)) == key:
             self._write(url, "")

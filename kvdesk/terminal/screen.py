@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final
 
 from prompt_toolkit import PromptSession, print_formatted_text
@@ -128,10 +130,33 @@ class Screen:
 
     def answering(self, dialogue: Dialogue, ask: Callable[[], TurnEnded]) -> TurnEnded:
         """Wait for an answer, which Ctrl+C stops; then show what it cost. Raises UserError."""
-        with dialogue.stopped_by_interrupt():
+        with self._not_echoed(), dialogue.stopped_by_interrupt():
             ended = ask()
         self.say(cost_line(ended), _DIM)
+        self.say("")
         return ended
+
+    @contextmanager
+    def _not_echoed(self) -> Iterator[None]:
+        """Keys that are typed meanwhile appear when the next message is typed, not inside the answer."""
+        if sys.platform == "win32":  # its console shows keys only while a program reads them
+            yield
+            return
+        import termios
+
+        try:
+            keys = self._session.input.fileno()
+            before = termios.tcgetattr(keys)
+        except (NotImplementedError, OSError, termios.error):  # no terminal
+            yield
+            return
+        quiet = [*before]
+        quiet[3] &= ~termios.ECHO
+        termios.tcsetattr(keys, termios.TCSADRAIN, quiet)
+        try:
+            yield
+        finally:
+            termios.tcsetattr(keys, termios.TCSADRAIN, before)
 
 
 def _bindings() -> KeyBindings:

@@ -36,6 +36,7 @@ from kvdesk.translation import marked, tr
 
 if TYPE_CHECKING:
     from mcp.client import Client
+    from mcp.client.auth import OAuthClientProvider
 
     from kvdesk.tools.transport import LocalServer
     from kvdesk.tools.web_server import WebServer
@@ -170,6 +171,7 @@ class _Running:
         self._inbound: LocalServer | WebServer | None = None
         self._ready = asyncio.Event()
         self._changed = asyncio.Event()
+        self._auth: OAuthClientProvider | None = None
         self._refused: set[str] = set()
         self._last = ServerState(server.name)
         self._task: asyncio.Task[None] | None = None
@@ -217,7 +219,11 @@ class _Running:
                 self._client = client
                 self._say("on", version=client.protocol_version)
                 self._ready.set()
-                await self._follow(client)
+                listening = asyncio.create_task(self._listen(client))
+                try:
+                    await self._follow(client)
+                finally:
+                    listening.cancel()
         except asyncio.CancelledError:
             self._say("off")
             raise
@@ -241,8 +247,9 @@ class _Running:
             from kvdesk.tools.web_server import WebServer
 
             has_key = any(name.lower() == "authorization" for name in self._values)
-            auth = None if has_key else await signing_in(stack, server.url, self._keys, self._ask_to_sign_in)
-            self._inbound = WebServer(server.url, self._values, self._heard, auth)
+            if not has_key:
+                self._auth = await signing_in(stack, server.url, self._keys, self._ask_to_sign_in)
+            self._inbound = WebServer(server.url, self._values, self._heard, self._auth)
         else:
             from kvdesk.tools.transport import LocalServer
 
@@ -291,6 +298,23 @@ class _Running:
                 self._say("on", tr("Its tools have changed, but it does not list them."))
             await asyncio.sleep(_LISTED_AGAIN_S)
 
+    async def _listen(self, client: Client) -> None:
+        """Subscribe to changes of the list. Servers before 2026-07-28 announce them unasked (`_on_message`)."""
+        from mcp import MCPError
+        from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
+
+        while True:
+            try:
+                async with client.listen(tools_list_changed=True) as changes:
+                    async for _change in changes:
+                        self._changed.set()
+                return  # the server closed it: it changes no more
+            except SubscriptionLost:
+                self._changed.set()  # there is no replay
+                await asyncio.sleep(_LISTED_AGAIN_S)
+            except (ListenNotSupportedError, MCPError):
+                return
+
     async def _on_message(self, message: object) -> None:
         if getattr(message, "method", "") == _CHANGED:
             self._changed.set()
@@ -321,7 +345,8 @@ class _Running:
         return said if said.endswith((".", "!", "?", "。")) else f"{said}."
 
     def _say(self, state: State, sentence: str = "", detail: str = "", version: str = "") -> None:
-        self._last = ServerState(self._server.name, state, sentence, detail, version)
+        signed_in = self._auth is not None and self._auth.context.current_tokens is not None
+        self._last = ServerState(self._server.name, state, sentence, detail, version, signed_in)
         self._told(self._last)
 
 

@@ -44,7 +44,7 @@ class Tool:
 @dataclass(frozen=True, slots=True)
 class ServerState:
     """The state of one server, for the window. sentence: what the person should know; detail: the server's last words;
-    version: of the protocol, while it runs.
+    version: of the protocol, while it runs; signed_in: its requests carry a token.
     """
 
     name: str
@@ -52,6 +52,7 @@ class ServerState:
     sentence: str = ""
     detail: str = ""
     version: str = ""
+    signed_in: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,6 @@ from contextlib import AsyncExitStack, suppress
 from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
 
-import httpx2
 from mcp.client.auth import OAuthClientProvider
 from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
 from pydantic import AnyUrl, ValidationError
@@ -27,7 +26,7 @@ _READ_S: Final = 10.0
 _LOCAL: Final = ("127.0.0.1", "localhost", "::1")
 
 
-async def signing_in(stack: AsyncExitStack, url: str, keys: Keys, ask: Callable[[str], None]) -> httpx2.Auth:
+async def signing_in(stack: AsyncExitStack, url: str, keys: Keys, ask: Callable[[str], None]) -> OAuthClientProvider:
     """The object that signs requests to the server. ask: called with the address of the sign-in page when it is needed.
     Raises OSError if no port is free.
     """

@@ -286,3 +286,51 @@ def test_tools_are_priced_before_they_are_switched_on(tools: Rig, qtbot: QtBot) 
     choice.show_servers()
     assert not choice.boxes["test"].isChecked()
     assert choice.boxes["test"].accessibleDescription() == "9 tools  ·  500 tokens  ·  2.0 s to read"
+
+
+def test_a_change_of_the_tools_is_said_with_what_is_read_again_for_it(tools: Rig, qtbot: QtBot) -> None:
+    tools.window.commands.tools.add(local(file="growing_server.py"), {})
+    switched_on(tools, qtbot, for_good=True)
+    asked = say(tools, "Grow")
+    calls(tools, asked, "grow", {})
+    qtbot.waitUntil(lambda: bool(tools.window.store.tool_questions), timeout=PATIENCE_MS)
+    [message] = tools.window.store.tool_questions
+    tools.window.commands.tools.decide(message, "once")
+
+    def changes() -> list[PriceTools]:
+        return [c for c in tools.worker.commands if isinstance(c, PriceTools) and c.number]
+
+    qtbot.waitUntil(lambda: bool(changes()), timeout=PATIENCE_MS)
+    [change] = changes()
+    ((_, now),) = change.without
+    assert change.turn.tools == asked.tools, "what the cache has"
+    assert [tool["function"]["name"] for tool in json.loads(now)] == ["grow", "shout"]
+    price = ToolPrice("", -60, 40, 100, 1234, 900.0, 2500.0)
+    tools.worker.give(ToolsPriced(change.turn.conversation, change.number, (price,), 4096))
+    said = "The server test changed its tools: added shout. 1,234 tokens of this chat are read again, 2.5 s."
+    qtbot.waitUntil(lambda: said in tools.window.activity.text)
+
+
+def test_signing_out_ends_the_server_and_deletes_its_token(
+    tools: Rig, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(QDesktopServices, "openUrl", lambda url: bool(httpx.get(url.toString(), follow_redirects=True)))
+    commands, store = tools.window.commands.tools, tools.window.store
+    with serving() as server:
+        commands.add(server, {})
+        commands.start("test")
+        consent(tools, qtbot)
+        qtbot.waitUntil(lambda: bool(tools.window.findChildren(SignInDialog)), timeout=PATIENCE_MS)
+        [dialog] = tools.window.findChildren(SignInDialog)
+        dialog.yes.click()
+        qtbot.waitUntil(lambda: store.tool_states["test"].state == "on", timeout=PATIENCE_MS)
+        assert store.settings.current.tool_servers[-1].signed_in
+        commands.sign_out("test")
+        qtbot.waitUntil(lambda: not store.settings.current.tool_servers[-1].signed_in, timeout=PATIENCE_MS)
+        assert store.tool_states["test"].state == "off"
+        assert "You are signed out of test" in tools.window.activity.text
+        commands.start("test")
+        consent(tools, qtbot)
+        qtbot.waitUntil(lambda: len(tools.window.findChildren(SignInDialog)) > 1, timeout=PATIENCE_MS)
+        commands.stop("test")
+        qtbot.waitUntil(lambda: store.tool_states["test"].state == "off", timeout=PATIENCE_MS)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import re
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -222,3 +224,21 @@ def test_thinking_is_switched_where_the_template_can(thinking_host: Host, begin:
     assert first.prompt_tokens < ended.stats.prompt_tokens < second.prompt_tokens, (
         "an empty block of reasoning is in it"
     )
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a console of Windows shows keys only while they are read")
+def test_keys_that_are_typed_meanwhile_are_not_shown_inside_the_answer(begin: Callable[..., Dialogue]) -> None:
+    import pty
+    import termios
+
+    from prompt_toolkit.input.vt100 import Vt100Input
+
+    main, end = pty.openpty()
+    echoes: list[int] = []
+    with os.fdopen(main, "wb"), os.fdopen(end, encoding="utf-8") as keys:
+        screen = Screen(keys=Vt100Input(keys), output=PlainTextOutput(io.StringIO()))
+        dialogue = begin(lambda _text: echoes.append(termios.tcgetattr(end)[3] & termios.ECHO))
+        screen.answering(dialogue, lambda: dialogue.ask("Tell me about the sea."))
+        assert echoes
+        assert not any(echoes)
+        assert termios.tcgetattr(end)[3] & termios.ECHO

@@ -41,6 +41,9 @@ def answer(message: dict[str, Any]) -> dict[str, Any]:
             name, arguments = message["params"]["name"], message["params"].get("arguments", {})
             while name == "flood":
                 send({"method": "notifications/message", "params": {"level": "info", "data": 1}})
+            if name == "grow":
+                TOOLS.append({"name": "grown", "inputSchema": {"type": "object"}})
+                send({"method": "notifications/tools/list_changed"})
             if name == "liar":
                 return {"result": {"content": "no list", "isError": "perhaps"}}
             if name in ASKED:

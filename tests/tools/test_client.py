@@ -10,9 +10,10 @@ import pytest
 
 pytest.importorskip("mcp")
 
+from kvdesk.settings import ToolServer
 from kvdesk.tools.client import ToolClients
-from kvdesk.tools.servers import CallEnded
-from tests.tools.conftest import Heard, Kept, local, old
+from kvdesk.tools.servers import CallEnded, ToolsListed
+from tests.tools.conftest import SERVER, Heard, Kept, local, old
 from tests.tools.server import TOOLS
 
 
@@ -48,6 +49,38 @@ def test_a_server_gets_what_it_needs_of_the_environment_and_its_own_variables(
 def test_a_long_result_is_cut_and_says_so(heard: Heard) -> None:
     heard.started(local())
     assert heard.call("long", most=1000).text == "x" * 1000 + "\n[999,000 more characters were left out]"
+
+
+def listed_after(heard: Heard, tool: str) -> list[str]:
+    """Names of the tools that a server lists when it has announced others."""
+    heard.call(tool)
+    while not isinstance(event := heard.next(), ToolsListed):
+        pass
+    return [one.name for one in event.tools]
+
+
+def test_the_tools_of_a_server_that_announces_others_are_listed_again(heard: Heard) -> None:
+    heard.started(local(file="growing_server.py"))
+    assert heard.states[-1].version >= "2026-07-28"
+    assert listed_after(heard, "grow") == ["grow", "shout"]
+    assert heard.call("shout", text="hi").text == "HI"
+
+
+def test_so_are_those_of_a_server_of_an_old_protocol(heard: Heard) -> None:
+    heard.started(old())
+    assert heard.states[-1].version == "2024-11-05"
+    assert "grown" in listed_after(heard, "grow")
+
+
+def test_so_are_those_of_a_server_with_an_address(heard: Heard) -> None:
+    command = [sys.executable, str(SERVER.with_name("growing_server.py")), "http"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        try:
+            heard.started(ToolServer(name="test", url=f"http://127.0.0.1:{int(process.stdout.readline())}/mcp"))
+            assert listed_after(heard, "grow") == ["grow", "shout"]
+        finally:
+            process.kill()
 
 
 # --- servers that fail ----------------------------------------------------------------------------------------------

@@ -195,14 +195,15 @@ class ServerRow(QFrame):
         starts = tr("Start") if server.command else tr("Connect")
         self.start = push_button(starts, scale="small", clicked=lambda: commands.start(server.name))
         self.stop = push_button(tr("Stop"), scale="small", clicked=lambda: commands.stop(server.name))
+        self.sign_out = push_button(tr("Sign out"), scale="small", clicked=lambda: commands.sign_out(server.name))
         self.remove = push_button(tr("Remove"), scale="small", clicked=lambda: commands.forget(server.name))
-        for button in (self.start, self.stop, self.remove):
+        for button in (self.start, self.stop, self.sign_out, self.remove):
             button.setAccessibleName(f"{button.text()}: {server.name}")
         self.tools = ToolList(kit, server)
         self.fold = Collapsible(kit.theme, tr("Tools"), self.tools)
         name = ElidedLabel(server.name, weight="strong")
         boxes.column(
-            boxes.row((name, 1), self.start, self.stop, self.remove, spacing=8),
+            boxes.row((name, 1), self.start, self.stop, self.sign_out, self.remove, spacing=8),
             self._state,
             place,
             self._detail,
@@ -239,6 +240,7 @@ class ServerRow(QFrame):
         self._state.setToolTip(tr("Protocol {version}").format(version=version) if version else "")
         self.start.setVisible(kind in ("off", "failed"))
         self.stop.setVisible(kind in ("starting", "on"))
+        self.sign_out.setVisible(self.server.signed_in)
         show_text(self._detail, state.detail.strip() if state is not None else "")
         price = store.tool_prices.get(name)
         text = ""

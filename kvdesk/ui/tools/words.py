@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Final
 
 from kvdesk.conversations.tool_steps import Spent
 from kvdesk.protocol.prompt import ToolPrice
 from kvdesk.settings import ToolBudget, ToolServer
-from kvdesk.tools.servers import ServerState, command_line, visible
+from kvdesk.tools.servers import ServerState, Tool, command_line, visible
 from kvdesk.translation import marked, tr
 
 LARGE: Final = 0.1
@@ -20,6 +21,7 @@ _STATES: Final = {
     "failed": marked("Failed"),
 }
 _SHOWN_ARGUMENTS: Final = 80
+_SHOWN_NAMES: Final = 5
 
 
 def seconds(ms: float) -> str:
@@ -42,6 +44,33 @@ def again_text(price: ToolPrice) -> str:
     """What switching it off reads again."""
     time = "" if price.again_ms is None else f", {seconds(price.again_ms)}"
     return tr("Switched off, {n} tokens of this chat are read again{time}.").format(n=f"{price.n_again:,}", time=time)
+
+
+def read_again_text(price: ToolPrice) -> str:
+    """What a change of the tools reads again."""
+    time = "" if price.again_ms is None else f", {seconds(price.again_ms)}"
+    return tr("{n} tokens of this chat are read again{time}.").format(n=f"{price.n_again:,}", time=time)
+
+
+def changed_text(server: str, before: Sequence[Tool], now: Sequence[Tool]) -> str:
+    """Which tools a running server has added, removed and changed."""
+    old, new = {tool.name: tool for tool in before}, {tool.name: tool for tool in now}
+    parts = (
+        (marked("added {names}"), [name for name in new if name not in old]),
+        (marked("removed {names}"), [name for name in old if name not in new]),
+        (marked("changed {names}"), [name for name in new if name in old and old[name] != new[name]]),
+    )
+    said = "; ".join(tr(text).format(names=_listed(names)) for text, names in parts if names)
+    return tr("The server {server} changed its tools: {said}.").format(server=visible(server), said=said)
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(map(visible, names[:_SHOWN_NAMES]))
+    return (
+        shown
+        if len(names) <= _SHOWN_NAMES
+        else tr("{names} and {n} more").format(names=shown, n=len(names) - _SHOWN_NAMES)
+    )
 
 
 def is_large(n_tokens: int, n_ctx: int) -> bool:
