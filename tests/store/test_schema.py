@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -230,8 +231,7 @@ def test_a_damaged_page_of_an_older_home_hides_no_other_chat(path: Path) -> None
     at = content.index(b"second number 20 ") // 4096 * 4096
     content[at : at + 4096] = b"\xee" * 4096
     path.write_bytes(content)
-    store = Store(path)
-    try:
+    with closing(Store(path)) as store:
         assert {known.title for known in store.conversations()} == {"The first", "The second"}
         assert len(store.all_messages(ConversationId("first"))) == 40
         second = store.all_messages(ConversationId("second"))
@@ -243,8 +243,6 @@ def test_a_damaged_page_of_an_older_home_hides_no_other_chat(path: Path) -> None
         store.put_conversation(conversation())
         store.put_message(message("new", "goes on"))
         assert [hit.message for hit in store.search("goes on")] == ["new"]
-    finally:
-        store.close()
 
 
 def test_the_backup_is_made_whole_or_not_at_all(path: Path) -> None:
