@@ -17,7 +17,7 @@ from kvdesk.app.startup import LoadMarker
 from kvdesk.backends.base import Emit
 from kvdesk.chat import MessageId
 from kvdesk.host.host import Host
-from kvdesk.protocol.chat import Generate
+from kvdesk.protocol.chat import Generate, ModelLoaded
 from kvdesk.protocol.features import OF_ENGINE, Feature
 from kvdesk.protocol.messages import Command, Event, feature_of
 from kvdesk.session import Store
@@ -27,6 +27,7 @@ from kvdesk.store.writer import StoreWriter
 from kvdesk.ui.shell.main_window import MainWindow
 from tests.backends.scripted import ScriptedBackend
 from tests.garbage import garbage_between_tests, unstyled  # noqa: F401 - fixtures
+from tests.ui.samples import MODEL
 
 LOCAL, CHAT_ONLY = OF_ENGINE, frozenset({Feature.CHAT})
 over_both = pytest.mark.parametrize(
@@ -179,3 +180,12 @@ def make_rig(qtbot: QtBot, tmp_path: Path, qapp: object, features: frozenset[Fea
 @pytest.fixture
 def rig(make_rig: Callable[..., Rig]) -> Rig:
     return make_rig()
+
+
+@pytest.fixture
+def ready(rig: Rig, qtbot: QtBot) -> Rig:
+    """A model is open, and the window shown."""
+    rig.worker.give(ModelLoaded(MODEL))
+    rig.window.show()
+    qtbot.waitUntil(lambda: not rig.window.chat.composer.blocked)
+    return rig

@@ -16,22 +16,12 @@ from kvdesk.app.chat import attaching
 from kvdesk.attachments.reader import FileRead, ReadingCancelled
 from kvdesk.chat import Attachment, Conversation
 from kvdesk.errors import UserError
-from kvdesk.protocol.chat import ModelLoaded, PreviewTurn
+from kvdesk.protocol.chat import PreviewTurn
 from kvdesk.store import Store
 from kvdesk.ui.messages.attachment_cards import AttachmentCard
 from tests.app.conftest import Rig
 from tests.app.test_controller import conversations, stored
 from tests.attachments.files import pdf
-from tests.ui.samples import MODEL
-
-
-@pytest.fixture
-def ready(rig: Rig, qtbot: QtBot) -> Rig:
-    """A model is open, and the window shown."""
-    rig.worker.give(ModelLoaded(MODEL))
-    rig.window.show()
-    qtbot.waitUntil(lambda: not rig.window.chat.composer.blocked)
-    return rig
 
 
 def shown(rig: Rig) -> list[str]:

@@ -122,18 +122,6 @@ def test_an_edit_is_there_again_after_another_chat(rig: Rig, qtbot: QtBot) -> No
 
 
 @over_both
-def test_three_more_answers_are_asked_for_at_once(rig: Rig, qtbot: QtBot) -> None:
-    asked = say(rig, "Joke?")
-    answer(rig, qtbot, asked, "First joke")
-    rig.window.commands.regenerate(asked.conversation, 3)
-    sent = rig.worker.asked[1:]
-    assert len({command.answer for command in sent}) == 3
-    assert len({command.messages for command in sent}) == 1
-    rig.window.commands.stop(asked.conversation)
-    assert set(rig.worker.stopped) >= {command.answer for command in sent}
-
-
-@over_both
 def test_what_is_left_of_three_answers_can_be_stopped(rig: Rig, qtbot: QtBot) -> None:
     asked = say(rig, "Joke?")
     answer(rig, qtbot, asked, "First joke")

@@ -12,24 +12,20 @@ from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
 from kvdesk import paths
-from kvdesk.chat import NONE_EVICTED, Conversation, ConversationId, EvictedMessages, Message, MessageId, TurnStats
+from kvdesk.chat import Conversation, ConversationId, Message, MessageId, TurnStats
 from kvdesk.conversations.tree import Tree
 from kvdesk.protocol.cache import AuditCache, ContextInfo, ContextReady, Forget, RebuildContext, SaveReport
 from kvdesk.protocol.chat import (
-    CloseConversation,
-    EngineDied,
     Generate,
     LoadModel,
-    MessagesEvicted,
     ModelLoaded,
-    PreviewTurn,
     TextDelta,
     TurnEnded,
     TurnStarted,
 )
 from kvdesk.protocol.messages import CommandFailed, SubscriptionDropped
 from kvdesk.protocol.model import LocalFile
-from kvdesk.settings import ContextSettings, Overflow, Settings
+from kvdesk.settings import ContextSettings
 from kvdesk.store.settings_file import load_settings
 from kvdesk.store.store import Store
 from kvdesk.ui.widgets.controls import ElidedButton
@@ -82,25 +78,6 @@ def test_a_first_message_makes_a_conversation_with_a_title(rig: Rig, qtbot: QtBo
 
 
 @over_both
-def test_the_next_turn_carries_the_answer_with_its_tokens(rig: Rig, qtbot: QtBot) -> None:
-    answer(rig, qtbot, say(rig, "One"), "First answer")
-    asked = say(rig, "Two")
-    assert [(m.role, m.text, m.tokens) for m in asked.messages] == [
-        ("user", "One", ()),
-        ("assistant", "First answer", (1, 2, 3)),
-        ("user", "Two", ()),
-    ]
-
-
-@over_both
-def test_one_answer_at_a_time_in_a_conversation(rig: Rig) -> None:
-    say(rig, "One")
-    assert rig.controller.selected is not None
-    rig.window.commands.send(rig.controller.selected, "Two")
-    assert len(rig.worker.asked) == 1
-
-
-@over_both
 def test_stop_reaches_the_running_answer(rig: Rig, qtbot: QtBot) -> None:
     asked = say(rig, "Tell me everything")
     rig.window.commands.stop(asked.conversation)
@@ -109,25 +86,6 @@ def test_stop_reaches_the_running_answer(rig: Rig, qtbot: QtBot) -> None:
     assert stored(rig, asked.conversation)[-1].state == "stopped"
     rig.window.commands.stop(asked.conversation)
     assert rig.worker.stopped == [asked.answer]
-
-
-@over_both
-def test_a_failed_turn_keeps_the_text_and_is_not_sent_again(rig: Rig, qtbot: QtBot) -> None:
-    asked = say(rig, "A prompt that is too long")
-    rig.worker.give(TurnEnded(asked.conversation, asked.answer, "failed", STATS, "Too long."))
-    qtbot.waitUntil(lambda: rig.controller.conversations.answer_of(asked.conversation) is None)
-    question, reply = stored(rig, asked.conversation)
-    assert question.text == "A prompt that is too long"
-    assert (reply.state, reply.note) == ("failed", "Too long.")
-    assert [m.text for m in say(rig, "A short one").messages] == ["A short one"]
-
-
-@over_both
-def test_what_has_streamed_is_stored_before_the_end(rig: Rig, qtbot: QtBot) -> None:
-    asked = say(rig, "Go")
-    rig.worker.give(TextDelta(asked.conversation, asked.answer, "half of it", (5,)))
-    qtbot.waitUntil(lambda: stored(rig, asked.conversation)[-1].text == "half of it")
-    assert stored(rig, asked.conversation)[-1].state == "streaming"
 
 
 @over_both
@@ -161,18 +119,6 @@ def test_closing_in_mid_answer_marks_it_interrupted(make_rig: Callable[..., Rig]
     assert again.controller.selected == asked.conversation
     reply = stored(again, asked.conversation)[-1]
     assert (reply.text, reply.state) == ("half", "interrupted")
-
-
-@over_both
-def test_a_restart_shows_what_was_there(make_rig: Callable[..., Rig], qtbot: QtBot) -> None:
-    rig = make_rig()
-    asked = say(rig, "Remember me")
-    answer(rig, qtbot, asked, "I will.")
-    rig.controller.shut_down()
-    again = make_rig()
-    qtbot.waitUntil(lambda: len(again.controller.conversations.branch(asked.conversation)) == 2)
-    carried = say(again, "Who am I?")
-    assert [m.text for m in carried.messages] == ["Remember me", "I will.", "Who am I?"]
 
 
 @over_both
@@ -221,20 +167,6 @@ def test_a_finishing_answer_leaves_the_list_as_it_is(rig: Rig, qtbot: QtBot) -> 
 
 
 @over_both
-def test_regenerate_makes_a_branch(rig: Rig, qtbot: QtBot) -> None:
-    asked = say(rig, "Joke?")
-    answer(rig, qtbot, asked, "First joke")
-    rig.window.commands.regenerate(asked.conversation, 1)
-    second = rig.worker.asked[-1]
-    assert second.answer != asked.answer
-    assert [m.text for m in second.messages] == ["Joke?"]
-    answer(rig, qtbot, second, "Second joke")
-    assert [m.text for m in stored(rig, asked.conversation)] == ["Joke?", "Second joke"]
-    everything = rig.store.ask(lambda store: store.all_messages(asked.conversation)).result()
-    assert {m.text for m in everything} == {"Joke?", "First joke", "Second joke"}
-
-
-@over_both
 def test_two_conversations_have_two_colours_and_their_own_messages(rig: Rig, qtbot: QtBot) -> None:
     first = say(rig, "One")
     answer(rig, qtbot, first, "Answer one")
@@ -247,19 +179,6 @@ def test_two_conversations_have_two_colours_and_their_own_messages(rig: Rig, qtb
     rig.window.commands.new_chat()
     rig.window.commands.new_chat()  # an empty one is there already
     assert len(rig.controller.conversations) == 3
-
-
-@over_both
-def test_delete_closes_its_sequence_and_its_rows(rig: Rig, qtbot: QtBot) -> None:
-    asked = say(rig, "Go away")
-    rig.window.commands.delete(asked.conversation)
-    assert rig.worker.stopped == [asked.answer]
-    rig.controller.deletions.finish()
-    assert CloseConversation(asked.conversation) in rig.worker.commands
-    rig.worker.give(TurnEnded(asked.conversation, asked.answer, "stopped", STATS))
-    qtbot.wait(0)
-    assert conversations(rig) == ()
-    assert stored(rig, asked.conversation) == ()
 
 
 @over_both
@@ -382,32 +301,6 @@ def test_a_message_sent_before_the_chat_was_read_follows_it(make_rig: Callable[.
 
 
 @over_both
-def test_a_second_answer_without_a_word_gives_way_to_the_first(rig: Rig, qtbot: QtBot) -> None:
-    asked = say(rig, "Joke?")
-    answer(rig, qtbot, asked, "First joke")
-    rig.window.commands.regenerate(asked.conversation, 1)
-    second = rig.worker.asked[-1]
-    rig.worker.give(TurnEnded(second.conversation, second.answer, "stopped", STATS))
-    qtbot.waitUntil(lambda: rig.controller.conversations.answer_of(asked.conversation) is None)
-    assert [m.text for m in stored(rig, asked.conversation)] == ["Joke?", "First joke"]
-
-
-@over_both
-def test_the_system_prompt_of_the_settings_is_sent(make_rig: Callable[..., Rig]) -> None:
-    rig = make_rig(settings=Settings(system_prompt="You are a cache."))
-    assert [(m.role, m.text) for m in say(rig, "Hello").messages] == [("system", "You are a cache."), ("user", "Hello")]
-
-
-@over_both
-def test_a_dead_engine_leaves_the_text(rig: Rig, qtbot: QtBot) -> None:
-    asked = say(rig, "Go")
-    rig.worker.give(TextDelta(asked.conversation, asked.answer, "half", (1,)), EngineDied("It broke.", "trace"))
-    qtbot.waitUntil(lambda: rig.controller.conversations.answer_of(asked.conversation) is None)
-    reply = stored(rig, asked.conversation)[-1]
-    assert (reply.text, reply.state, reply.note) == ("half", "interrupted", "It broke.")
-
-
-@over_both
 def test_a_load_that_fails_is_not_marked_as_unfinished(rig: Rig, qtbot: QtBot, tmp_path: Path) -> None:
     model = tmp_path / "broken.gguf"
     rig.window.commands.open_model(model)
@@ -423,51 +316,6 @@ def test_an_unknown_answer_is_ignored(rig: Rig, qtbot: QtBot) -> None:
     rig.worker.give(TextDelta(asked.conversation, MessageId("nobody"), "x", (1,)))
     answer(rig, qtbot, asked, "Hello")
     assert stored(rig, asked.conversation)[-1].text == "Hello"
-
-
-@over_both
-def test_what_happens_when_the_context_is_full_is_asked_for_and_stored(rig: Rig, qtbot: QtBot) -> None:
-    first = say(rig, "One")
-    assert first.overflow is rig.controller.settings.cache.overflow
-    answer(rig, qtbot, first, "First answer")
-    rig.window.commands.set_overflow(first.conversation, Overflow.SINKS)
-    assert say(rig, "Two").overflow is Overflow.SINKS
-    assert [c.overflow for c in conversations(rig)] == ["sinks"]
-
-
-def test_what_was_evicted_is_stored_and_told_with_the_next_turn(rig: Rig, qtbot: QtBot) -> None:
-    first = say(rig, "One")
-    assert first.evicted == NONE_EVICTED
-    evicted = EvictedMessages(frozenset({first.messages[0].id}))
-    rig.worker.give(MessagesEvicted(first.conversation, evicted), MessagesEvicted(ConversationId("deleted"), evicted))
-    answer(rig, qtbot, first, "First answer")
-    assert [c.evicted for c in conversations(rig)] == [evicted]
-    assert say(rig, "Two").evicted == evicted
-    rig.window.commands.preview(first.conversation, "Three")
-    previewed = rig.worker.commands[-1]
-    assert isinstance(previewed, PreviewTurn)
-    assert previewed.evicted == evicted
-
-
-@over_both
-def test_deleting_a_chat_whose_two_alternatives_are_written_loses_nothing(rig: Rig, qtbot: QtBot) -> None:
-    asked = say(rig, "Joke?")
-    answer(rig, qtbot, asked, "First joke")
-    rig.window.commands.regenerate(asked.conversation, 2)
-    one, two = rig.worker.asked[-2:]
-    rig.window.commands.new_chat()
-    other = say(rig, "Something else")
-    rig.window.commands.delete(asked.conversation)
-    assert rig.worker.stopped == [one.answer, two.answer]
-    rig.controller.deletions.finish()
-    rig.worker.give(
-        TextDelta(one.conversation, one.answer, "of the deleted one", (1,)),
-        TurnEnded(one.conversation, one.answer, "stopped", STATS),
-        TurnEnded(two.conversation, two.answer, "stopped", STATS),
-        TextDelta(other.conversation, other.answer, "kept", (7,)),
-    )
-    qtbot.waitUntil(lambda: stored(rig, other.conversation)[-1].text == "kept")
-    assert [c.id for c in conversations(rig)] == [other.conversation]
 
 
 @over_both

@@ -10,7 +10,6 @@ from pytestqt.qtbot import QtBot
 
 from kvdesk.app.chat.deletions import UNDO_MS
 from kvdesk.protocol.chat import CloseConversation
-from kvdesk.store.store import Store
 from tests.app.conftest import Rig
 from tests.app.test_controller import answer, conversations, say, stored
 
@@ -84,13 +83,6 @@ def test_closing_kvdesk_ends_the_time_for_undo(make_rig: Callable[..., Rig], qtb
     again = make_rig()
     assert listed(again) == ["Where do puffins live?"]
     assert stored(again, gone) == ()
-
-
-def test_a_kill_within_the_time_for_undo_loses_nothing(rig: Rig, qtbot: QtBot) -> None:
-    two_chats(rig, qtbot)
-    before = conversations(rig)
-    delete_shown(rig, qtbot)
-    assert {known.id for known in rig.store.ask(Store.conversations).result()} == {known.id for known in before}
 
 
 def test_folder_pin_and_archive_are_stored(make_rig: Callable[..., Rig], qtbot: QtBot) -> None:

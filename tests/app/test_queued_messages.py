@@ -6,30 +6,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import get_args
 
-import pytest
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
 from kvdesk.chat import Conversation, ConversationId
 from kvdesk.conversations.changes import SENT_BY_THEMSELVES, QueueState
 from kvdesk.protocol.cache import ContextReady
-from kvdesk.protocol.chat import EngineDied, Generate, LoadModel, ModelLoaded, ModelLoading, TextDelta, TurnEnded
-from kvdesk.protocol.messages import CommandFailed
+from kvdesk.protocol.chat import Generate, ModelLoaded, ModelLoading, TextDelta, TurnEnded
 from kvdesk.protocol.model import LocalFile
-from kvdesk.settings import Settings
 from kvdesk.ui.composer.queue_view import QueueView
 from tests.app.conftest import Rig, over_both
 from tests.app.test_controller import CONTEXT, STATS, answer, conversations, say, stored
 from tests.ui.samples import MODEL
-
-
-@pytest.fixture
-def ready(rig: Rig, qtbot: QtBot) -> Rig:
-    """A model is open, and the window shown."""
-    rig.worker.give(ModelLoaded(MODEL))
-    rig.window.show()
-    qtbot.waitUntil(lambda: not rig.window.chat.composer.blocked)
-    return rig
 
 
 def enter(rig: Rig, qtbot: QtBot, text: str) -> None:
@@ -100,16 +88,6 @@ def test_after_stop_it_waits_and_says_so(ready: Rig, qtbot: QtBot) -> None:
     assert not queue(ready).isVisible()
 
 
-@pytest.mark.parametrize("state", ["stopped", "failed"])
-@over_both
-def test_after_an_answer_that_did_not_end_well_it_waits(ready: Rig, qtbot: QtBot, state: str) -> None:
-    one = first(ready)
-    enter(ready, qtbot, "Two")
-    answer(ready, qtbot, one, "First", state)
-    qtbot.waitUntil(lambda: queue(ready).state_text.startswith("Waiting: the answer"))
-    assert asked(ready) == ["One"]
-
-
 @over_both
 def test_while_a_model_is_opened_it_waits_for_it(make_rig: Callable[..., Rig], qtbot: QtBot) -> None:
     rig = make_rig(Path("/models/tiny.gguf"))
@@ -124,20 +102,6 @@ def test_while_a_model_is_opened_it_waits_for_it(make_rig: Callable[..., Rig], q
     qtbot.waitUntil(lambda: asked(rig) == ["Hello"])
     assert conversations(rig)[0].title == "Hello"
     assert conversations(rig)[0].queued == ()
-
-
-@over_both
-def test_a_model_that_cannot_be_opened_keeps_it_waiting(ready: Rig, qtbot: QtBot) -> None:
-    ready.controller.open_model(Path("/models/broken.gguf"))
-    ready.worker.give(ModelLoading(LocalFile(Path("/models/broken.gguf")), 0.1))
-    enter(ready, qtbot, "Hello")
-    ready.worker.give(
-        CommandFailed(LoadModel(LocalFile(Path("/models/broken.gguf")), Settings().context), "It is broken.")
-    )
-    qtbot.waitUntil(lambda: queue(ready).state_text == "Waiting: the model could not be opened")
-    assert asked(ready) == []
-    queue(ready).send_button.click()
-    assert asked(ready) == ["Hello"], "the model of before is still open"
 
 
 @over_both
@@ -161,27 +125,6 @@ def test_it_can_be_cancelled_or_taken_back(ready: Rig, qtbot: QtBot) -> None:
 
 
 @over_both
-def test_what_is_taken_back_keeps_its_place(ready: Rig, qtbot: QtBot) -> None:
-    one = first(ready)
-    for text in ("Two", "Three", "Four"):
-        enter(ready, qtbot, text)
-    edit, _ = queue(ready).buttons(1)
-    edit.click()
-    enter(ready, qtbot, "Three, in other words")
-    assert queue(ready).texts == ("Two", "Three, in other words", "Four")
-    enter(ready, qtbot, "Five")
-    assert queue(ready).texts[-1] == "Five", "what is new goes to the end"
-    edit, _ = queue(ready).buttons(2)
-    edit.click()
-    _, cancel = queue(ready).buttons(0)
-    cancel.click()
-    ends(ready, one, "First answer")
-    qtbot.waitUntil(lambda: len(asked(ready)) == 2)
-    enter(ready, qtbot, "Four again")
-    assert queue(ready).texts == ("Four again", "Five"), "those before it have gone"
-
-
-@over_both
 def test_it_outlives_the_process_and_then_waits(make_rig: Callable[..., Rig], qtbot: QtBot) -> None:
     rig = make_rig()
     rig.worker.give(ModelLoaded(MODEL))
@@ -200,19 +143,6 @@ def test_it_outlives_the_process_and_then_waits(make_rig: Callable[..., Rig], qt
     queue(again).send_button.click()
     assert asked(again) == ["One\n\nTwo"]
     assert [m.text for m in stored(again, one.conversation)][2] == "Two"
-
-
-@over_both
-def test_an_empty_chat_is_stored_for_as_long_as_something_waits(make_rig: Callable[..., Rig], qtbot: QtBot) -> None:
-    rig = make_rig(Path("/models/tiny.gguf"))
-    rig.worker.give(ModelLoading(LocalFile(Path("/models/tiny.gguf")), 0.4))
-    rig.window.show()
-    qtbot.waitUntil(lambda: not rig.window.chat.composer.blocked)
-    enter(rig, qtbot, "Hello")
-    rig.window.chat.keep_draft()
-    assert [texts(c) for c in conversations(rig)] == [("Hello",)]
-    queue(rig).buttons(0)[1].click()
-    assert conversations(rig) == ()
 
 
 @over_both
@@ -239,15 +169,6 @@ def test_an_edited_message_is_not_swallowed(ready: Rig, qtbot: QtBot) -> None:
     qtbot.keyClick(editor.edit, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
     assert (editor.text, len(ready.worker.asked)) == ("One", 2)
     assert editor.cost == "It can be saved when the answer has ended"
-
-
-@over_both
-def test_a_dead_engine_keeps_it(ready: Rig, qtbot: QtBot) -> None:
-    first(ready)
-    enter(ready, qtbot, "Two")
-    ready.worker.give(EngineDied("The engine has stopped.", ""))
-    qtbot.waitUntil(lambda: queue(ready).state_text.startswith("Waiting"))
-    assert texts(conversations(ready)[0]) == ("Two",)
 
 
 def test_whatever_a_queue_waits_for_has_words(rig: Rig) -> None:

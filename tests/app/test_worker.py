@@ -10,22 +10,17 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from kvdesk.app.worker import Worker
-from kvdesk.backends.local.engine import Engine
 from kvdesk.backends.local.scheduler.running import Running
 from kvdesk.chat import ConversationId, MessageId
 from kvdesk.host import subscription
-from kvdesk.host.host import MOST_DEATHS
 from kvdesk.protocol.cache import CacheView, ContextReady, Watch
 from kvdesk.protocol.chat import (
-    BackendReady,
-    EngineDied,
     EngineRestarted,
     Generate,
     LoadModel,
     ModelLoaded,
     TextDelta,
     TurnEnded,
-    TurnStarted,
 )
 from kvdesk.protocol.messages import Event, SubscriptionDropped
 from kvdesk.protocol.model import LocalFile
@@ -92,39 +87,6 @@ def test_after_the_loop_died_the_model_is_loaded_again_and_what_waited_is_answer
     assert heard.of(ContextReady)[1].context == heard.of(ContextReady)[0].context
     since = heard.events.index(heard.of(ContextReady)[1])
     assert any(isinstance(e, CacheView) for e in heard.events[since:]), "whoever looked at the cache still does"
-
-
-def test_an_engine_that_dies_again_and_again_is_left_alone(heard: Heard, monkeypatch: pytest.MonkeyPatch) -> None:
-    def die(_: Engine) -> None:
-        raise MemoryError
-
-    monkeypatch.setattr(Engine, "step", die)
-    for n in range(1, MOST_DEATHS):
-        heard.worker.send(Watch(False))
-        heard.wait_for(EngineRestarted, n)
-    heard.worker.send(Watch(False))
-    heard.wait_for(EngineDied)
-    assert len(heard.of(EngineRestarted)) == MOST_DEATHS - 1
-    assert heard.worker.wait(5_000)
-
-
-def test_a_window_that_reads_nothing_for_long_begins_anew(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(subscription, "MOST_BYTES", 10_000)
-    words = " ".join(f"word{n}" for n in range(5_000))
-    worker = Worker(make_backend=lambda emit: ScriptedBackend(emit, lambda _: words))
-    worker.start()
-    try:
-        worker.send(LoadModel(LocalFile(Path("/models/scripted.gguf")), TINY))
-        worker.send(generate("Talk for long"))
-        qtbot.waitUntil(lambda: worker._subscription.dropped)
-        events: list[Event] = []
-        while not any(isinstance(event, TurnEnded) for event in events):
-            events += worker.take_events()
-    finally:
-        worker.shut_down()
-    dropped = max(i for i, event in enumerate(events) if isinstance(event, SubscriptionDropped))  # it may be again
-    assert [type(event) for event in events[dropped + 1 :][:3]] == [BackendReady, ModelLoaded, TurnStarted]
-    assert "".join(event.text for event in events[dropped:] if isinstance(event, TextDelta)) == words
 
 
 def test_one_that_is_dropped_just_after_it_was_read_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
