@@ -11,11 +11,12 @@ from setup import ROOT
 
 _PAGES = (
     *("install", "first-ten-minutes", "reading-the-map", "user-guide", "troubleshooting", "faq", "kv-cache"),
-    *("tools", "serving", "keyboard", "commands", "settings-reference"),
+    *("tools", "serving", "agents", "connecting", "exports", "keyboard", "commands", "settings-reference"),
 )
 PAIRS = {
     "README.md": "docs/zh/README.md",
     "docs/README.md": "docs/zh/start.md",
+    "docs/questions/README.md": "docs/zh/questions.md",
     **{f"docs/{name}.md": f"docs/zh/{name}.md" for name in _PAGES},
     **{f"docs/guide/{page.name}": f"docs/zh/guide/{page.name}" for page in sorted((ROOT / "docs/guide").glob("*.md"))},
 }
