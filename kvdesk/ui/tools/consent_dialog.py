@@ -100,7 +100,7 @@ class SignInDialog(_Question):
         self.place.setAccessibleName(tr("Address"))
         self.column.addWidget(_card(theme, self.place))
         self.column.addWidget(
-            sentence(tr("What you allow there is kept in the system's keyring, and forgotten with the server."))
+            sentence(tr("What you allow there is kept in the system's keyring until you sign out or remove the server."))
         )
         self._ask(tr("Open the page"))
         self.finished.connect(self._on_finished)
