@@ -8,6 +8,7 @@ import tempfile
 from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from kvdesk.cli.parser import Parser
 from kvdesk.settings import ThemeChoice
@@ -16,6 +17,8 @@ from kvdesk.translation import tr
 PAUSE_S = 2.5
 FILM_N_CTX = 1024
 """Few cells, so that a person sees the map fill."""
+FILM_INSPECTOR_PX = 620
+"""Cells of eight pixels."""
 FILM_TOKENS, ANSWER_TOKENS = 200, 80
 BOTH = "both"
 
@@ -71,7 +74,7 @@ def _run(args: Namespace, size: tuple[int, int], pause_s: float) -> int:
     from kvdesk.app.application import build, owned_process
     from kvdesk.app.display import has_display
     from kvdesk.errors import UserError
-    from kvdesk.settings import ContextSettings, Sampling, Settings
+    from kvdesk.settings import ContextSettings, Sampling, Settings, WindowPlace
     from kvdesk.store.settings_file import save_settings
     from tests.tour.film import Film
     from tests.tour.pages import Pages
@@ -85,7 +88,9 @@ def _run(args: Namespace, size: tuple[int, int], pause_s: float) -> int:
     look = Settings(
         theme=themes[0] if themes else args.theme, language=args.language, zoom=args.zoom, sampling=sampling
     )
-    shown = {"context": ContextSettings(n_ctx=FILM_N_CTX)} if args.film else {"all_instruments": True}
+    shown: dict[str, Any] = {"all_instruments": True}
+    if args.film:
+        shown = {"context": ContextSettings(n_ctx=FILM_N_CTX), "window": WindowPlace(inspector_width=FILM_INSPECTOR_PX)}
     save_settings(look.model_copy(update=shown), paths.settings_file())
     out = args.out
     try:

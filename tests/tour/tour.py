@@ -328,6 +328,7 @@ class Tour(QObject):
         """What helps to find things, and what is told of kvdesk itself."""
         window, helps = self._window, self._window.help
         self._say("A few letters find every action; F1 lists all keys")
+        yield lambda: window.store.view is not None
         helps.open_palette()
         helps.palette.edit.setText("chat")
         yield from self._picture("palette")

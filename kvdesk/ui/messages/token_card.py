@@ -43,6 +43,7 @@ class TokenCard(QFrame):
         close = IconButton(theme, "close", tr("Close"), tr("Close (Esc)"), clicked=closed)
         self._words = label("", scale="small", weight="strong", wrap=True)
         self._price = label("", tone="secondary", scale="small", wrap=True)
+        self._price.setContentsMargins(4, 0, 0, 0)  # as the table above it
         self._table = QWidget()
         head = boxes.row(before, after, (self._words, 1), close, spacing=4)
         self._column = boxes.column(head, self._table, self._price, on=self, margins=(8, 4, 4, 8), spacing=4)
