@@ -99,9 +99,8 @@ class SignInDialog(_Question):
         self.place = label(visible(address.partition("?")[0]), wrap=True, selectable=True)
         self.place.setAccessibleName(tr("Address"))
         self.column.addWidget(_card(theme, self.place))
-        self.column.addWidget(
-            sentence(tr("What you allow there is kept in the system's keyring until you sign out or remove the server."))
-        )
+        kept = tr("What you allow there is kept in the system's keyring until you sign out or remove the server.")
+        self.column.addWidget(sentence(kept))
         self._ask(tr("Open the page"))
         self.finished.connect(self._on_finished)
 
