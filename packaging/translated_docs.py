@@ -16,7 +16,7 @@ _PAGES = (
 PAIRS = {
     "README.md": "docs/zh/README.md",
     "docs/README.md": "docs/zh/start.md",
-    "docs/questions/README.md": "docs/zh/questions.md",
+    **{f"docs/questions/{name}.md": f"docs/zh/questions/{name}.md" for name in ("README", "kv-types", "forgetting")},
     **{f"docs/{name}.md": f"docs/zh/{name}.md" for name in _PAGES},
     **{f"docs/guide/{page.name}": f"docs/zh/guide/{page.name}" for page in sorted((ROOT / "docs/guide").glob("*.md"))},
 }
