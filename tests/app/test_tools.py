@@ -108,7 +108,7 @@ def test_from_the_switch_to_the_answer(tools: Rig, qtbot: QtBot) -> None:
     offered = [tool["function"]["name"] for tool in json.loads(tools.worker.asked[0].tools)]
     assert offered == sorted(offered)
     assert question.question == "The model wants to call echo of the server test."
-    assert question.facts == "Waits for you"
+    assert question.facts == "Waiting for you"
     assert len(tools.worker.asked) == 1, "nothing runs before it is allowed"
     question.buttons["once"].click()
     second = n_asked(tools, qtbot, 2)

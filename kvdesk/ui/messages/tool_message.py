@@ -132,7 +132,7 @@ class ToolMessage(Gradual):
     def _state(self) -> str:
         message, use = self.message, self.message.use
         if message.state == "streaming":
-            return tr("Waits for you") if message.id in self._kit.store.tool_questions else tr("Runs…")
+            return tr("Waiting for you") if message.id in self._kit.store.tool_questions else tr("Runs…")
         if message.state != "complete" or use is None:
             return tr(_STATES.get(message.state, ""))
         parts = [tr("Pinned")] if message.pinned else []

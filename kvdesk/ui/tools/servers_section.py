@@ -48,7 +48,7 @@ class ServersSection(QWidget):
         self._about = label(
             tr(
                 "Servers of the Model Context Protocol give the model tools. A chat has none until you switch them on; "
-                "nothing is started or called without a question, unless you allowed it for good."
+                "nothing is started or called without a question, unless you always allow it."
             ),
             tone="secondary",
             wrap=True,
@@ -85,7 +85,7 @@ class ServersSection(QWidget):
     def _make_form(self) -> QWidget:
         self.name, self.place = QLineEdit(), QLineEdit()
         self.name.setMaxLength(60)
-        self.place.setPlaceholderText(tr("Such as {command}").format(command=EXAMPLE))
+        self.place.setPlaceholderText(tr("For example {command}").format(command=EXAMPLE))
         self.values = text_box(placeholder=tr("NAME=value, one per line"))
         self.values.setFixedHeight(self._kit.theme.text.pixelSize() * 4)
         box = QWidget()

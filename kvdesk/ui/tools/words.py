@@ -17,7 +17,7 @@ LARGE: Final = 0.1
 _STATES: Final = {
     "off": marked("Off"),
     "starting": marked("Starting…"),
-    "on": marked("Runs"),
+    "on": marked("Running"),
     "failed": marked("Failed"),
 }
 _SHOWN_ARGUMENTS: Final = 80
