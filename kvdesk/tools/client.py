@@ -312,7 +312,7 @@ class _Running:
             except SubscriptionLost:
                 self._changed.set()  # there is no replay
                 await asyncio.sleep(_LISTED_AGAIN_S)
-            except (ListenNotSupportedError, MCPError):
+            except (ListenNotSupportedError, MCPError, TimeoutError):
                 return
 
     async def _on_message(self, message: object) -> None:
