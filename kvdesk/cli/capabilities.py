@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import closing
 
 from kvdesk import values
 from kvdesk.backends.local.llama.context import Context
@@ -24,13 +25,10 @@ def main(argv: Sequence[str]) -> int:
     options.add_context(parser)
     args = parser.parse_args(argv)
     path, settings = options.model_path(args), options.context_settings(args)
-    model = open_model(path, settings).model
-    try:
+    with closing(open_model(path, settings).model) as model:
         context = Context(model, settings)
         rows = context.capabilities.values()
         context.close()
-    finally:
-        model.close()
     if args.json:
         value = {
             "model": path.name,

@@ -7,7 +7,7 @@ import io
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import partial
 from math import exp
 from typing import Any, TypeAlias
@@ -117,8 +117,7 @@ def _typed(begin: Begin) -> None:
 
 def _read(args: argparse.Namespace, begin: Begin) -> None:
     """The prompts of the command line, else a line of standard input each."""
-    dialogue = begin(lambda text: None if args.json else print(text, end="", flush=True))
-    try:
+    with closing(begin(lambda text: None if args.json else print(text, end="", flush=True))) as dialogue:
         for turn, prompt in enumerate(args.prompt or _lines(), start=1):
             ended = dialogue.ask(prompt)
             answer = dialogue.messages[-1]
@@ -132,8 +131,6 @@ def _read(args: argparse.Namespace, begin: Begin) -> None:
                 print(
                     "".join(f"\n{_table_row(one)}" for one in logprobs), f"[{cost_line(ended)}]\n", sep="\n", flush=True
                 )
-    finally:
-        dialogue.close()
 
 
 def _figures(turn: int, ended: TurnEnded, text: str) -> dict[str, object]:

@@ -11,7 +11,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 
 import httpx2
@@ -194,13 +194,10 @@ def _store(file: Path) -> str:
     store.put_conversation(told)
     store.put_message(message)
     store.close()
-    store = Store(file)
-    try:
+    with closing(Store(file)) as store:
         _expect(store.all_messages(told.id) == (message,), "a stored message came back changed")
         _expect(bool(store.search("symbol")), "the full-text search found nothing")
         return "written, closed, read again, searched"
-    finally:
-        store.close()
 
 
 def _attachments(folder: Path) -> str:
@@ -289,22 +286,19 @@ def _server() -> str:
     from kvdesk.server.server import Server
 
     key = new_key()
-    with running(_embedded_file(), SMALL) as host:
-        server = Server(host, ServerConfig(port=0, keys=(Key(key),)), Sampling(temperature=0.0))
+    config = ServerConfig(port=0, keys=(Key(key),))
+    with running(_embedded_file(), SMALL) as host, closing(Server(host, config, Sampling(temperature=0.0))) as server:
         server.start()
-        try:
-            body = {"messages": [{"role": "user", "content": PROMPT}], "max_tokens": N_TOKENS}
-            headers = {"authorization": f"Bearer {key}"}
-            with httpx2.Client(base_url=server.url, headers=headers, timeout=_START_S, trust_env=False) as client:
-                whole = client.post("/chat/completions", json=body).raise_for_status().json()
-                streamed = client.post("/chat/completions", json={**body, "stream": True}).raise_for_status().text
-            said = whole["choices"][0]["message"]["content"]
-            cached = whole["usage"]["prompt_tokens_details"]["cached_tokens"]
-            _expect(said == ANSWER, f"the answer is {said!r}")
-            _expect(streamed.rstrip().endswith("data: [DONE]"), "the stream has no end")
-            return f"a client was answered over HTTP, whole and streaming ({cached} tokens were in the cache)"
-        finally:
-            server.close()
+        body = {"messages": [{"role": "user", "content": PROMPT}], "max_tokens": N_TOKENS}
+        headers = {"authorization": f"Bearer {key}"}
+        with httpx2.Client(base_url=server.url, headers=headers, timeout=_START_S, trust_env=False) as client:
+            whole = client.post("/chat/completions", json=body).raise_for_status().json()
+            streamed = client.post("/chat/completions", json={**body, "stream": True}).raise_for_status().text
+        said = whole["choices"][0]["message"]["content"]
+        cached = whole["usage"]["prompt_tokens_details"]["cached_tokens"]
+        _expect(said == ANSWER, f"the answer is {said!r}")
+        _expect(streamed.rstrip().endswith("data: [DONE]"), "the stream has no end")
+        return f"a client was answered over HTTP, whole and streaming ({cached} tokens were in the cache)"
 
 
 def _terminal() -> str:
@@ -349,13 +343,10 @@ def _tools() -> str:
     told: queue.SimpleQueue[object] = queue.SimpleQueue()
     server, keys = ToolServer(name="nobody", url=f"{NOBODY}/mcp"), ServerKeys(paths.keys_file())
     keys.use(tokens_of(server.url), "")
-    clients = ToolClients(told.put, keys)
-    try:
+    with closing(ToolClients(told.put, keys)) as clients:
         clients.start(server, {})
         while not (isinstance(state := told.get(timeout=60.0), ServerState) and state.state == "failed"):
             _expect(isinstance(state, ServerState), f"{NOBODY} answered")
-    finally:
-        clients.close()
     return state.sentence
 
 
@@ -418,13 +409,8 @@ def _embedded_file() -> Path:
     return file
 
 
-@contextmanager
-def _embedded() -> Iterator[Model]:
-    model = Model(_embedded_file())
-    try:
-        yield model
-    finally:
-        model.close()
+def _embedded() -> closing[Model]:
+    return closing(Model(_embedded_file()))
 
 
 def _answered(make_backend: Callable[[Emit], Backend] | None) -> tuple[str, TurnStats]:
@@ -436,14 +422,9 @@ def _answered(make_backend: Callable[[Emit], Backend] | None) -> tuple[str, Turn
         return chat.messages[-1].text, ended.stats
 
 
-@contextmanager
-def _context(model: Model) -> Iterator[Context]:
+def _context(model: Model) -> closing[Context]:
     """A context in which the engine prints every cell, each compared with the map."""
-    context = checked_context(model, SMALL, inspect=MAPS)
-    try:
-        yield context
-    finally:
-        context.close()
+    return closing(checked_context(model, SMALL, inspect=MAPS))
 
 
 def _decode(context: Context, seq: int, n: int, *, first: int) -> None:

@@ -119,22 +119,16 @@ class Bench:
         """ "verified" when every engine was."""
         return next((audit for audit in self.audits if audit != "verified"), "verified" if self.audits else "none")
 
-    @contextmanager
-    def context(self, *, inspect: bool = False, record: bool = False, **changes: object) -> Iterator[RawContext]:
+    def context(self, *, inspect: bool = False, record: bool = False, **changes: object) -> closing[RawContext]:
         """A context of the experiment's settings with these changes, closed afterwards. Raises ContextError."""
-        with self.context_of(self.settings.model_copy(update=changes), inspect=inspect, record=record) as context:
-            yield context
+        return self.context_of(self.settings.model_copy(update=changes), inspect=inspect, record=record)
 
-    @contextmanager
     def context_of(
         self, settings: ContextSettings, *, inspect: bool = False, record: bool = False
-    ) -> Iterator[RawContext]:
+    ) -> closing[RawContext]:
         """A context of these settings."""
-        context = RawContext(self.model, settings, inspect=inspect, tell_cells=self._tell_cells, record=record)
-        try:
-            yield context
-        finally:
-            context.close()
+        tell = self._tell_cells
+        return closing(RawContext(self.model, settings, inspect=inspect, tell_cells=tell, record=record))
 
     def show(self, snapshot: CacheSnapshot) -> None:
         """Show these cells where the experiment is watched."""

@@ -10,6 +10,7 @@ import platform
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 
 from kvdesk import __version__, paths
@@ -69,10 +70,11 @@ def run(request: Request, say: Callable[[ExperimentEvent], None]) -> Iterator[Ex
     settings = experiment.settings(request.values).model_copy(update=ONE_THREAD)
     text = read_text(Path(request.text_file)) if request.text_file else SAMPLE_TEXT
     journal = load_journal(Path(request.journal_file))[1] if request.journal_file else None
-    bench = Bench(path, settings, request.values, seed=request.seed, text=text, journal=journal, tell_cells=say)
-    needed = check_fits(header, settings)
-    yield Progress(0, 1, tr("loading {name}").format(name=path.name))
-    try:
+    with closing(
+        Bench(path, settings, request.values, seed=request.seed, text=text, journal=journal, tell_cells=say)
+    ) as bench:
+        needed = check_fits(header, settings)
+        yield Progress(0, 1, tr("loading {name}").format(name=path.name))
         if why_not := experiment.applies(bench.model.facts):
             raise UserError(why_not)
         read, written = bench.speed()
@@ -85,8 +87,6 @@ def run(request: Request, say: Callable[[ExperimentEvent], None]) -> Iterator[Ex
                     yield Finished(told, bench.load(), round(time.perf_counter() - start, 2))
                 case Progress() | Sample():
                     yield told
-    finally:
-        bench.close()
 
 
 def read_text(path: Path) -> str:

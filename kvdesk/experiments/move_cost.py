@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from typing import Final
 
 from kvdesk.backends.local.llama.context import Context
@@ -117,11 +118,8 @@ def _measure(bench: Bench) -> Iterator[Progress | Sample]:
         with bench.context_of(settings) as raw:
             texts = read_texts(raw, bench.tokens(size), bench.whole("run"))
             parts = Parts(raw, texts, planned(bench.model, settings))
-            context = Context(bench.model, settings)
-            try:
+            with closing(Context(bench.model, settings)) as context:
                 yield from _rounds(bench, kind, parts, Own(context, texts), texts)
-            finally:
-                context.close()
 
 
 def _rounds(bench: Bench, kind: Kind, parts: Parts, own: Own, texts: Texts) -> Iterator[Sample]:

@@ -11,8 +11,8 @@ import ctypes
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
 
@@ -34,17 +34,12 @@ _RETURNED: Final = re.compile(r"returned (-?\d+)$")
 _METHODS: Final = ("kv_cache_clear", "kv_cache_seq_rm", "kv_cache_seq_cp", "kv_cache_seq_keep", "kv_cache_seq_shift")
 
 
-@contextmanager
-def watch(llama: Any) -> Iterator[WatchedCache]:
+def watch(llama: Any) -> closing[WatchedCache]:
     """The cache of a `llama_cpp.Llama` while the block runs; what was seen can be read afterwards.
 
     Raises UserError for a cache that is in use already, and for a model whose cache kvdesk does not know.
     """
-    cache = WatchedCache(llama)
-    try:
-        yield cache
-    finally:
-        cache.close()
+    return closing(WatchedCache(llama))
 
 
 class WatchedCache:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from functools import partial
 
 from kvdesk.errors import UserError
@@ -15,16 +16,13 @@ from kvdesk.translation import tr
 def converse_with(begin: Callable[[Callable[[str], None]], Dialogue]) -> None:
     """In the terminal of this process. `begin` makes the dialogue of that which shows each piece of an answer."""
     screen = Screen([command.name for command in slash_commands.COMMANDS])
-    dialogue = begin(screen.write)
-    screen.show_below(partial(status, dialogue))
-    for message in dialogue.messages:
-        screen.say(f"› {message.text}" if message.role == "user" else message.text)
-        if message.role == "user":
-            screen.remember(message.text)
-    try:
+    with closing(begin(screen.write)) as dialogue:
+        screen.show_below(partial(status, dialogue))
+        for message in dialogue.messages:
+            screen.say(f"› {message.text}" if message.role == "user" else message.text)
+            if message.role == "user":
+                screen.remember(message.text)
         converse(dialogue, screen)
-    finally:
-        dialogue.close()
 
 
 def status(dialogue: Dialogue) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 
@@ -28,12 +29,9 @@ def host() -> Iterator[Host]:
 def test_both_ways_get_the_same_answers(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(serve, "MAX_TOKENS", 5)
     monkeypatch.setattr(serve, "_SAMPLING", Sampling(temperature=0.0, max_tokens=5))
-    server = Server(host, ServerConfig(port=0, keys=(Key("sk-bench-key"),), share_prefixes=False))
-    server.start()
-    try:
+    with closing(Server(host, ServerConfig(port=0, keys=(Key("sk-bench-key"),), share_prefixes=False))) as server:
+        server.start()
         direct, http = serve._Direct(host).turns(7, 2), serve._Over(server.url, "sk-bench-key").turns(7, 2)
         pairs = list(zip(direct, http, strict=True))
-    finally:
-        server.close()
     assert [(a.n_tokens, b.n_tokens) for a, b in pairs] == [(5, 5), (5, 5)]
     assert min(turn.seconds for pair in pairs for turn in pair) > 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from kvdesk.backends.local.llama.context import Context
@@ -14,13 +14,9 @@ from kvdesk.settings import ContextSettings
 @contextmanager
 def opened(path: Path, asked: ContextSettings) -> Iterator[Context]:
     """A context on one thread, compared with its mirror at every call, and audited at the end."""
-    model = Model(path)
-    try:
-        context = Context(model, asked.model_copy(update={"n_threads": 1, "n_threads_batch": 1}))
-        try:
-            yield context
-            assert context.auditor.audit(whole=True).state == "verified"
-        finally:
-            context.close()
-    finally:
-        model.close()
+    with (
+        closing(Model(path)) as model,
+        closing(Context(model, asked.model_copy(update={"n_threads": 1, "n_threads_batch": 1}))) as context,
+    ):
+        yield context
+        assert context.auditor.audit(whole=True).state == "verified"

@@ -6,6 +6,7 @@ import os
 import stat
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -86,14 +87,11 @@ def test_the_server_of_the_window_is_used_where_it_runs(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     install("aider", ASKS)
-    server = Server(engine, ServerConfig(port=0, keys=(Key(read_key(key_file())),)))
-    server.start()
-    save_settings(Settings(serve=ServeSettings(port=server.port)), paths.settings_file())
-    try:
+    with closing(Server(engine, ServerConfig(port=0, keys=(Key(read_key(key_file())),)))) as server:
+        server.start()
+        save_settings(Settings(serve=ServeSettings(port=server.port)), paths.settings_file())
         for times in (["14:03", "14:03"], ["15:00"]):
             assert main(["launch", "aider", "--", *times]) == 7
-    finally:
-        server.close()
     err = capfd.readouterr().err
     assert err.count(f"at http://127.0.0.1:{server.port}, with") == 2
     assert " prompt tokens in 2 requests, " in err
@@ -106,12 +104,9 @@ def test_an_agent_that_asks_elsewhere_is_told_of(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     install("codex", "print('hello')")
-    server = Server(engine, ServerConfig(port=0))
-    server.start()
-    try:
+    with closing(Server(engine, ServerConfig(port=0))) as server:
+        server.start()
         assert main(["launch", "codex", "--url", server.url]) == 0
-    finally:
-        server.close()
     assert "kvdesk: No request came.\n  Codex used another server" in capfd.readouterr().err
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -29,11 +30,8 @@ def test_every_call_is_taken(kind: str, tmp_path: Path, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(RawContext, "decode", told)
     path = write_model(tmp_path / f"{kind}.gguf", kind)
-    bench = Bench(path, rebuild.EXPERIMENT.settings(VALUES), VALUES)
-    try:
+    with closing(Bench(path, rebuild.EXPERIMENT.settings(VALUES), VALUES)) as bench:
         samples = [event for event in rebuild.EXPERIMENT.measure(bench) if isinstance(event, Sample)]
-    finally:
-        bench.close()
     assert set(codes) == {0}
     n_rounds = 1 + max(sample.round for sample in samples)
     assert len(samples) == 3 * len(rebuild.WAYS) * n_rounds

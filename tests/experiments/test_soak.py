@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from random import Random
 
@@ -100,8 +101,9 @@ def test_a_slope_has_an_interval() -> None:
 
 
 def test_mixed_use_answers_forks_swaps_and_leaves_nothing(talking_file: Path) -> None:
-    use = MixedUse(talking_file, ContextSettings(n_ctx=512, n_seq_max=4, n_threads=1, n_threads_batch=1), Random(5))
-    try:
+    with closing(
+        MixedUse(talking_file, ContextSettings(n_ctx=512, n_seq_max=4, n_threads=1, n_threads_batch=1), Random(5))
+    ) as use:
         for _ in range(20):
             use.act()
         gaps, n_kv = use.take_gaps()
@@ -113,5 +115,3 @@ def test_mixed_use_answers_forks_swaps_and_leaves_nothing(talking_file: Path) ->
         assert use.take_gaps() == ([], [])  # what is measured is no use
         assert use.cell_bytes > 100
         assert use.snapshot().maps
-    finally:
-        use.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import pickle
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,15 +22,11 @@ TOKENS = tuple(7 * i % 100 for i in range(80))
 
 @contextmanager
 def context(model: Path, settings: ContextSettings) -> Iterator[RawContext]:
-    loaded = Model(model)
-    try:
-        made = RawContext(loaded, settings.model_copy(update={"n_threads": 1, "n_threads_batch": 1}))
-        try:
-            yield made
-        finally:
-            made.close()
-    finally:
-        loaded.close()
+    with (
+        closing(Model(model)) as loaded,
+        closing(RawContext(loaded, settings.model_copy(update={"n_threads": 1, "n_threads_batch": 1}))) as made,
+    ):
+        yield made
 
 
 def read(made: RawContext, tokens: Sequence[int] = TOKENS, seq_id: int = 0) -> None:

@@ -10,6 +10,7 @@ import json
 import os
 import random
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -83,16 +84,13 @@ def make_home(folder: Path, model: Path) -> Home:
 
 def states_in(folder: Path, kind: StateKind) -> dict[str, tuple[str, list[int], str]]:
     """The saved states that would be used."""
-    saved = SavedStateStore(folder / "states", kind, ROOMY)
-    try:
+    with closing(SavedStateStore(folder / "states", kind, ROOMY)) as saved:
         found: dict[str, tuple[str, list[int], str]] = {}
         for value in saved.values():
             state = saved._saved[value.key]
             if (blob := saved.take(state)) is not None:
                 found[state.key] = (state.conversation, list(state.tokens), hashlib.sha256(blob).hexdigest())
         return found
-    finally:
-        saved.close()
 
 
 # --- the damages ----------------------------------------------------------------------------------------------------
@@ -229,8 +227,7 @@ def _pages(home: Path, rng: random.Random) -> str:
 
 def _rows(home: Path, rng: random.Random) -> str:
     """Values in rows that kvdesk never wrote there, another message's among them."""
-    connection = apsw.Connection(str(home / DATABASE))
-    try:
+    with closing(apsw.Connection(str(home / DATABASE))) as connection:
         table = rng.choice(("conversation", "message", "message", "message"))
         number = rng.choice([n for (n,) in connection.execute(f"SELECT number FROM {table}")])
         names = [(name, kind) for _, name, kind, *_ in connection.execute(f"PRAGMA table_info({table})")]
@@ -244,18 +241,13 @@ def _rows(home: Path, rng: random.Random) -> str:
             value = f"CAST({rng.choice(bad)} AS TEXT)"
         connection.execute(f"UPDATE {table} SET {name} = {value} WHERE number = {number}")
         return f"{table}.{name} = {value[:30]}"
-    finally:
-        connection.close()
 
 
 def _version(home: Path, rng: random.Random) -> str:
-    connection = apsw.Connection(str(home / DATABASE))
-    try:
+    with closing(apsw.Connection(str(home / DATABASE))) as connection:
         name, value = rng.choice((("user_version", rng.choice((-1, 1, 5, 99))), ("application_id", 7)))
         connection.pragma(name, value)
         return f"{name} {value}"
-    finally:
-        connection.close()
 
 
 def _states(home: Path, rng: random.Random) -> str:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -119,12 +120,9 @@ class Kept:
             return ["the database is gone"] if self.texts else []
         if problems := _damage(file):
             return problems
-        store = Store(file)
-        try:
+        with closing(Store(file)) as store:
             found = {str(m.id): m for c in store.conversations() for m in store.all_messages(c.id)}
             names = {str(c.id) for c in store.conversations()}
-        finally:
-            store.close()
         problems = _damage(file, _WORDS_ARE_WHOLE)  # the index is, once the store has ended what streamed
         problems += [f"{m.id} still streams" for m in found.values() if m.state == "streaming"]
         problems += [f"a deleted chat is back: {name}" for name in self.gone & names]

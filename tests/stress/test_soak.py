@@ -6,6 +6,7 @@ import gc
 import statistics
 import threading
 import time
+from contextlib import closing
 from pathlib import Path
 from random import Random
 
@@ -88,10 +89,9 @@ def soak(row: Row, tmp_path: Path, seconds: float, *, judged: bool) -> None:
     me, model = psutil.Process(), paths.embedded_model()
     assert model is not None
     before, ends_s = (me.num_fds(), threading.active_count()), min(ENDS_S, seconds / 3)
-    run = Soak(model, tmp_path / "states", Random(SEED))
-    memory, first, last = list[int](), list[float](), list[float]()
-    start = looked = time.monotonic()
-    try:
+    with closing(Soak(model, tmp_path / "states", Random(SEED))) as run:
+        memory, first, last = list[int](), list[float](), list[float]()
+        start = looked = time.monotonic()
         while (at := time.monotonic() - start) < seconds:
             run.act()
             if time.monotonic() - looked < min(LOOK_S, seconds / 10):
@@ -109,8 +109,6 @@ def soak(row: Row, tmp_path: Path, seconds: float, *, judged: bool) -> None:
                 f"soak: {at / 60:.1f} of {seconds / 60:.1f} minutes, {sum(run.counts.values())} acts,"
                 f" {memory[-1] >> 20} MB and {stores >> 20} MB in stores"
             )
-    finally:
-        run.close()
     del run
     gc.collect()
     assert me.num_fds() <= before[0], f"seed {SEED}: {me.num_fds()} descriptors, {before[0]} before"

@@ -10,6 +10,7 @@ import contextlib
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 from kvdesk.backends.local.llama.binding import CountdownFlag, engine_version
@@ -175,17 +176,10 @@ def run(
     Raises ModelFileError, ContextError.
     """
     start = time.perf_counter()
-    model = open_model(path, settings).model
-    try:
-        audit = Audit(model, settings, seed)
-        try:
-            while audit.tally.ops < n_ops and audit.context.memory.verification.state != "mismatch":
-                audit.step()
-                audit.tally.seconds = round(time.perf_counter() - start, 2)
-                if on_progress is not None:
-                    on_progress(audit.tally)
-            return audit.tally
-        finally:
-            audit.close()
-    finally:
-        model.close()
+    with closing(open_model(path, settings).model) as model, closing(Audit(model, settings, seed)) as audit:
+        while audit.tally.ops < n_ops and audit.context.memory.verification.state != "mismatch":
+            audit.step()
+            audit.tally.seconds = round(time.perf_counter() - start, 2)
+            if on_progress is not None:
+                on_progress(audit.tally)
+        return audit.tally

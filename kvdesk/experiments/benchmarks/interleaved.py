@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 
 from kvdesk.chat import TurnStats
 from kvdesk.errors import UserError
@@ -20,13 +21,12 @@ def in_turns(headless: HeadlessEngine, requests: Sequence[str], sampling: Sampli
     """
     prompt = prompt_of(headless, asked(requests[0], sampling))
     session = session_of(headless)
-    bare = BareLoop(session.loaded.model, session.runtime.context.settings)
+    with closing(BareLoop(session.loaded.model, session.runtime.context.settings)) as bare:
 
-    def yardstick() -> float:
-        waited = waited_s()
-        return bare.seconds(prompt, sampling.max_tokens) - (waited_s() - waited)
+        def yardstick() -> float:
+            waited = waited_s()
+            return bare.seconds(prompt, sampling.max_tokens) - (waited_s() - waited)
 
-    try:
         yardstick()  # warms up
         seconds, sizes, empty = [], set(), [yardstick()]
         for request in requests:
@@ -36,8 +36,6 @@ def in_turns(headless: HeadlessEngine, requests: Sequence[str], sampling: Sampli
             seconds.append(taken - (waited_s() - waited))
             sizes.add((stats.prefilled_tokens, stats.generated_tokens))
             empty.append(yardstick())
-    finally:
-        bare.close()
     if len(sizes) != 1:
         raise UserError(f"The requests are not of equal size with this model: {sorted(sizes)}.")
     return seconds, empty

@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
@@ -64,14 +64,11 @@ def run(
     sys.setswitchinterval(GIL_SWITCH_S)
     with running(model, context) as host:
         key = Key(new_key(), "bench")
-        server = Server(host, ServerConfig(port=0, keys=(key,), share_prefixes=False))
-        server.start()
-        try:
+        with closing(Server(host, ServerConfig(port=0, keys=(key,), share_prefixes=False))) as server:
+            server.start()
             figures, gain = _figures(_Direct(host), _Over(server.url, key.value), rounds, say)
             if peer:
                 figures.append(_beside(_Over(server.url, key.value), _Over(peer, ""), rounds, say))
-        finally:
-            server.close()
     return Outcome(figures, {"four at once over one after another": gain}).as_json()
 
 

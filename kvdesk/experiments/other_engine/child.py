@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -62,8 +63,7 @@ def _played(parent: Parent, model: Model, case: Case) -> Outcome:
         return Outcome(architecture, not_played="no sliding window")
     if settings.n_rs_seq and not model.facts.rollback:
         return Outcome(architecture, not_played="no earlier states")
-    audit = Audit(model, settings, case.seed, rebuilds=False)
-    try:
+    with closing(Audit(model, settings, case.seed, rebuilds=False)) as audit:
         tally = audit.tally
         for i in range(len(case.operations) or case.n_ops):
             if tally.mismatches:
@@ -74,8 +74,6 @@ def _played(parent: Parent, model: Model, case: Case) -> Outcome:
         cells = _cells(audit.context) if tally.mismatches else ()
         counts = tally.ops, tally.decodes, tally.maps, tally.blobs
         return Outcome(architecture, *counts, tally.first.partition(": ")[2], cells)
-    finally:
-        audit.close()
 
 
 def _cells(context: Context) -> tuple[Cells, ...]:

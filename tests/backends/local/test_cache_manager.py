@@ -6,6 +6,7 @@ On the embedded model with whole turns, and on a tiny model of every kind of mem
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -114,8 +115,7 @@ def test_out_and_back(headless: HeadlessEngine, tmp_path: Path, where: str) -> N
 def test_back_after_a_restart(talking_file: Path, tmp_path: Path) -> None:
     chat, texts = None, []
     for prompt in ("What came today?", "And yesterday?"):
-        headless = HeadlessEngine()
-        try:
+        with closing(HeadlessEngine()) as headless:
             headless.do(UsePolicy(CachePolicy(), tmp_path))
             headless.do(LoadModel(LocalFile(talking_file), SMALL))
             chat = chat or HeadlessChat(headless, SYSTEM)
@@ -125,8 +125,6 @@ def test_back_after_a_restart(talking_file: Path, tmp_path: Path) -> None:
             if len(texts) == 2:
                 headless.do(UsePolicy(CachePolicy(), None))  # nothing is saved there
                 assert fresh_answer(headless, chat.messages[:-1]) == chat.messages[-1].tokens
-        finally:
-            headless.close()
     assert texts[1].reused_tokens >= texts[0].prompt_tokens + texts[0].generated_tokens - 1
 
 
@@ -148,18 +146,14 @@ def test_every_memory_is_exact(tiny: Model, tmp_path: Path, type_kv: CacheType) 
     a, b = begin + prompt_of(50, 6), begin + prompt_of(71, 9)
 
     def fresh(prompt: list[int]) -> list[int]:
-        ids = Ids(tiny, tmp_path / "none", type_kv)
-        try:
+        with closing(Ids(tiny, tmp_path / "none", type_kv)) as ids:
             reused, answer, _ = ids.answer("alone", prompt, N)
             assert reused == 0
             ids.cache_manager.forget(ConversationId("alone"), "")
             return answer
-        finally:
-            ids.close()
 
-    ids = Ids(tiny, tmp_path / "states", type_kv)
-    can = ids.context.can
-    try:
+    with closing(Ids(tiny, tmp_path / "states", type_kv)) as ids:
+        can = ids.context.can
         _, first, _ = ids.answer("one", a, N)
         assert first == fresh(a)
         shared, second, _ = ids.answer("two", b, N)  # the beginning is another conversation's
@@ -180,15 +174,10 @@ def test_every_memory_is_exact(tiny: Model, tmp_path: Path, type_kv: CacheType) 
         else:
             _, fourth, _ = ids.answer("one", longer, N)
         assert fourth == wanted
-    finally:
-        ids.close()
-    ids = Ids(tiny, tmp_path / "states", type_kv)  # as after a restart
-    try:
+    with closing(Ids(tiny, tmp_path / "states", type_kv)) as ids:
         more = longer + fourth[:-1] + prompt_of(33, 3)
         kept, fifth, _ = ids.answer("one", more, N)
         assert kept == (len(longer) + len(fourth) - 1 if can("swap") else 0)
-    finally:
-        ids.close()
     assert fifth == fresh(more)
 
 

@@ -7,6 +7,7 @@ a tokenizer.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -50,15 +51,12 @@ def open_ids(model: Model, folder: Path, *, memory: int = 1 << 24) -> Ids:
 
 def fresh(model: Model, folder: Path, prompt: list[int]) -> list[int]:
     """The answer in an empty cache with nothing saved."""
-    ids = open_ids(model, folder / "none", memory=0)
-    try:
+    with closing(open_ids(model, folder / "none", memory=0)) as ids:
         reused, tokens, _ = ids.answer("alone", prompt, N)
         assert reused == 0
         assert not ids.cache_manager.swapper.saved_states.checkpoints()
         ids.cache_manager.forget(ConversationId("alone"), "")
         return tokens
-    finally:
-        ids.close()
 
 
 @pytest.fixture(scope="module", params=tiered(WHOLE))
@@ -70,8 +68,7 @@ def tiny(request: pytest.FixtureRequest, tiny_folder: Path) -> Iterator[Model]:
 
 def test_back_to_a_checkpoint_is_exact(tiny: Model, tmp_path: Path) -> None:
     """Another answer, an edit, the first branch again, and an edit after a restart."""
-    ids = open_ids(tiny, tmp_path / "states")
-    try:
+    with closing(open_ids(tiny, tmp_path / "states")) as ids:
         reused, first, _ = ids.answer("one", PROMPT, N, [MARK])
         assert reused == 0
         assert first == fresh(tiny, tmp_path, PROMPT)
@@ -85,21 +82,15 @@ def test_back_to_a_checkpoint_is_exact(tiny: Model, tmp_path: Path) -> None:
         back = ids.answer("one", longer, N)
         assert back.n_reused == len(PROMPT) + N - 1, "the branch that was left was kept"
         assert back.tokens == fresh(tiny, tmp_path, longer)
-    finally:
-        ids.close()
-    ids = open_ids(tiny, tmp_path / "states")
-    try:
+    with closing(open_ids(tiny, tmp_path / "states")) as ids:
         other = BEGIN + prompt_of(33, 25)
         reborn = ids.answer("one", other, N)
         assert reborn.n_reused == MARK
         assert reborn.tokens == fresh(tiny, tmp_path, other)
-    finally:
-        ids.close()
 
 
 def test_a_checkpoint_is_told_with_its_reason(tiny: Model, tmp_path: Path) -> None:
-    ids = open_ids(tiny, tmp_path / "states")
-    try:
+    with closing(open_ids(tiny, tmp_path / "states")) as ids:
         ids.answer("one", PROMPT, N, [MARK])
         kept = [e for e in ids.events if isinstance(e, OperationDone) and e.name == "checkpoint"]
         assert [f"{n:,} tokens" in e.reason for n, e in zip((MARK, len(PROMPT) - 1), kept, strict=True)] == [True, True]
@@ -107,13 +98,10 @@ def test_a_checkpoint_is_told_with_its_reason(tiny: Model, tmp_path: Path) -> No
         (back,) = [e for e in ids.events if isinstance(e, OperationDone) and e.name == "swap in"]
         assert back.reason == f"back to a checkpoint of {MARK} tokens"
         assert ids.cache_manager.swapper.saved_states.conversations() == (), "nothing is said to be swapped out"
-    finally:
-        ids.close()
 
 
 def test_a_longer_state_that_cannot_be_cut_does_not_hide_one_that_can_be_used(tiny: Model, tmp_path: Path) -> None:
-    ids = open_ids(tiny, tmp_path / "states")
-    try:
+    with closing(open_ids(tiny, tmp_path / "states")) as ids:
         ids.answer("one", PROMPT, N, [MARK])
         ids.cache_manager.swap_out(ids.lease("one"))
         prompt = PROMPT[:-30] + prompt_of(7, 40)
@@ -123,41 +111,30 @@ def test_a_longer_state_that_cannot_be_cut_does_not_hide_one_that_can_be_used(ti
         found = ids.answer("one", prompt, N)
         assert found.n_reused == MARK
         assert found.tokens == fresh(tiny, tmp_path, prompt)
-    finally:
-        ids.close()
 
 
 def test_checkpoints_keep_to_their_part_of_the_memory(tiny: Model, tmp_path: Path) -> None:
-    ids = open_ids(tiny, tmp_path / "states")
-    try:
+    with closing(open_ids(tiny, tmp_path / "states")) as ids:
         ids.answer("one", PROMPT, N)
         size = ids.context.states.seq_size(ids.lease("one").seq_id)
-    finally:
-        ids.close()
     memory = 3 * size
-    ids = open_ids(tiny, tmp_path / "fewer", memory=memory)
-    try:
+    with closing(open_ids(tiny, tmp_path / "fewer", memory=memory)) as ids:
         for i in range(4):
             ids.answer("one", PROMPT + prompt_of(i, 30), 2)
             kept = ids.cache_manager.swapper.saved_states
             assert 0 < sum(c.n_bytes for c in kept.checkpoints()) <= memory / 2
             assert kept.memory_bytes <= memory
-    finally:
-        ids.close()
 
 
 def test_two_conversations_that_begin_alike_both_go_on(tiny: Model, tmp_path: Path) -> None:
     """Cells of a small window that two hold would never be free again."""
-    ids = open_ids(tiny, tmp_path / "states")
-    try:
+    with closing(open_ids(tiny, tmp_path / "states")) as ids:
         prompts = {"one": PROMPT[:240], "two": [*PROMPT[:240], 3, 9]}
         for i in range(2):
             for name, prompt in prompts.items():
                 tokens = ids.answer(name, prompt, N).tokens
                 assert tokens == fresh(tiny, tmp_path, prompt)
                 prompts[name] = prompt + tokens[:-1] + prompt_of(i, 17)
-    finally:
-        ids.close()
 
 
 @pytest.fixture
@@ -218,31 +195,20 @@ def test_room_is_asked_of_the_window_too(narrow: Ids) -> None:
 
 @pytest.mark.parametrize("name", tiered(name for name in (*CLASSES, *OTHERS) if name not in WHOLE))
 def test_memories_that_can_be_cut_have_none(name: str, tmp_path: Path, tiny_folder: Path) -> None:
-    model = open_model(name, tiny_folder)
-    try:
-        ids = open_ids(model, tmp_path / "states")
-        try:
-            ids.answer("one", prompt_of(0, 40), N)
-            assert not ids.cache_manager.swapper.saved_states.checkpoints()
-        finally:
-            ids.close()
-    finally:
-        model.close()
+    with closing(open_model(name, tiny_folder)) as model, closing(open_ids(model, tmp_path / "states")) as ids:
+        ids.answer("one", prompt_of(0, 40), N)
+        assert not ids.cache_manager.swapper.saved_states.checkpoints()
 
 
 @pytest.mark.parametrize("name", tiered(WINDOWED))
 def test_a_window_of_full_size_has_none(name: str, tmp_path: Path, tiny_folder: Path) -> None:
-    model = open_model(name, tiny_folder)
-    try:
-        ids = Ids(model, tmp_path / "states", CacheType.F16)
-        try:
-            ids.answer("one", PROMPT[:200], N, [MARK])
-            assert not ids.cache_manager.swapper.saved_states.checkpoints()
-            assert ids.answer("one", BEGIN + prompt_of(71, 30), N).n_reused == MARK, "cut where the prompts part"
-        finally:
-            ids.close()
-    finally:
-        model.close()
+    with (
+        closing(open_model(name, tiny_folder)) as model,
+        closing(Ids(model, tmp_path / "states", CacheType.F16)) as ids,
+    ):
+        ids.answer("one", PROMPT[:200], N, [MARK])
+        assert not ids.cache_manager.swapper.saved_states.checkpoints()
+        assert ids.answer("one", BEGIN + prompt_of(71, 30), N).n_reused == MARK, "cut where the prompts part"
 
 
 # --- whole turns ------------------------------------------------------------------------------------------------------

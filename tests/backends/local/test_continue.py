@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import ClassVar
 
@@ -31,9 +32,8 @@ QUESTION = "Tell me a long story about a lighthouse and the sea."
 
 @pytest.mark.parametrize("name", NAMES)
 def test_one_token_is_read_in_every_memory(name: str, tmp_path: Path, tiny_folder: Path) -> None:
-    model = open_model(name, tiny_folder)
-    n = 12
-    try:
+    with closing(open_model(name, tiny_folder)) as model:
+        n = 12
         prompt = prompt_of(3, prompt_tokens(model))
         ids = open_ids(model, tmp_path / "whole")
         wanted = ids.answer("one", prompt, 2 * n).tokens
@@ -44,8 +44,6 @@ def test_one_token_is_read_in_every_memory(name: str, tmp_path: Path, tiny_folde
         ids.close()
         assert reused == len(prompt) + n - 1
         assert first + second == wanted
-    finally:
-        model.close()
 
 
 # --- whole turns ------------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -44,11 +45,8 @@ def read(context: Context, tokens: list[int], seq_id: int = 0) -> NDArray[np.flo
 
 
 def fresh(model: Model, tokens: list[int]) -> NDArray[np.float32]:
-    context = Context(model, ASKED)
-    try:
+    with closing(Context(model, ASKED)) as context:
         return read(context, tokens)
-    finally:
-        context.close()
 
 
 @pytest.mark.parametrize("name", ["hybrid", "hybrid_iswa", "hybrid_idx", "dsv4"])
@@ -134,12 +132,9 @@ def test_a_stopped_decode_of_shared_tokens_does_not_abort_later(context: Context
 
 def test_an_edit_of_the_last_words_needs_no_checkpoint(model: Model, tmp_path: Path) -> None:
     """The prompt was read and nothing written yet: the tokens that changed are removed."""
-    ids = Ids(model, tmp_path, CacheType.F16, memory=0, n_rs_seq=4)
-    try:
+    with closing(Ids(model, tmp_path, CacheType.F16, memory=0, n_rs_seq=4)) as ids:
         sequence = ids.lease("one")
         ids.cache_manager.decode([(sequence, Batch.of(sequence.seq_id, 0, TEXT[:20]))])
         edited = [*TEXT[:17], 5, 6, 7]
         assert ids.cache_manager.acquire_prefix(sequence, edited).n_tokens == 17
         assert ids.cache_manager.acquire_prefix(sequence, [*TEXT[:10], 5]).n_tokens == 0
-    finally:
-        ids.close()

@@ -6,6 +6,7 @@ Sharing, forks, swaps and restarts are in `test_cache_manager`; the embedded mod
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -46,14 +47,11 @@ def type_kv(request: pytest.FixtureRequest) -> CacheType:
 
 def fresh(model: Model, folder: Path, type_kv: CacheType, prompt: list[int]) -> list[int]:
     """The answer in an empty cache."""
-    ids = Ids(model, folder, type_kv)
-    try:
+    with closing(Ids(model, folder, type_kv)) as ids:
         reused, tokens, _ = ids.answer("alone", prompt, N)
         assert reused == 0
         ids.cache_manager.forget(ConversationId("alone"), "")
         return tokens
-    finally:
-        ids.close()
 
 
 def streams(ids: ByIds) -> list[StreamCells]:
@@ -65,8 +63,7 @@ def test_compaction_is_exact(tiny: Model, tmp_path: Path, type_kv: CacheType) ->
     n = prompt_tokens(tiny)
     begin = prompt_of(0, n // 2)
     prompts = {"one": begin + prompt_of(50, n // 4), "two": begin + prompt_of(71, n // 4), "hole": prompt_of(33, n)}
-    ids = Ids(tiny, tmp_path / "states", type_kv)
-    try:
+    with closing(Ids(tiny, tmp_path / "states", type_kv)) as ids:
         if not ids.context.can("compaction"):
             pytest.skip("this memory has no cells to compact")
         for request in range(2):
@@ -78,8 +75,6 @@ def test_compaction_is_exact(tiny: Model, tmp_path: Path, type_kv: CacheType) ->
         compact(ids.context, Costs(Reads(1, 1, skips=True)), Layout.KEEP_ORDER)
         assert all(cells.used == cells.high_water for cells in streams(ids))
         answers = {name: ids.answer(name, prompts[name], N) for name in ("one", "two")}
-    finally:
-        ids.close()
     for name, (reused, tokens, _) in answers.items():
         assert reused == len(prompts[name]) - 3, "nothing is computed again"
         assert tokens == fresh(tiny, tmp_path / "none", type_kv, prompts[name])
@@ -97,8 +92,7 @@ def test_a_batch_of_several_differs_by_rounding(tiny: Model, tmp_path: Path, typ
     arriving = prompt_of(91, n)
     alone: dict[str, list[np.ndarray]] = {}
     for name, prompt in {**prompts, "arriving": []}.items():
-        ids = Ids(tiny, tmp_path / "none", type_kv)
-        try:
+        with closing(Ids(tiny, tmp_path / "none", type_kv)) as ids:
             if name == "arriving":
                 ids.read(name, arriving)
                 alone[name] = [ids.context.logits()]
@@ -106,11 +100,8 @@ def test_a_batch_of_several_differs_by_rounding(tiny: Model, tmp_path: Path, typ
                 ids.read(name, prompt)
                 alone[name] = [ids.decode([(name, [token])])[0] for token in more[name]]
             ids.cache_manager.forget(ConversationId(name), "")
-        finally:
-            ids.close()
     together: dict[str, list[np.ndarray]] = {name: [] for name in alone}
-    ids = Ids(tiny, tmp_path / "none", type_kv)
-    try:
+    with closing(Ids(tiny, tmp_path / "none", type_kv)) as ids:
         for name, prompt in prompts.items():
             ids.read(name, prompt)
         chunks = np.array_split(arriving, STEPS)
@@ -122,8 +113,6 @@ def test_a_batch_of_several_differs_by_rounding(tiny: Model, tmp_path: Path, typ
         together["arriving"].append(last)
         for name in together:
             ids.cache_manager.forget(ConversationId(name), "")
-    finally:
-        ids.close()
     for name, rows in together.items():
         for found, wanted in zip(rows, alone[name], strict=True):
             scale = max(1.0, float(np.abs(wanted).max()))
@@ -155,16 +144,13 @@ def test_the_embedded_model_decodes_alike_in_a_batch(embedded: HeadlessEngine) -
 
 def logits_of(model: Model, settings: ContextSettings, prompt: list[int], sizes: Sequence[int]) -> np.ndarray:
     """Next-token logits of a prompt that is decoded in batches of these sizes, in a context of its own."""
-    context = Context(model, settings)
-    try:
+    with closing(Context(model, settings)) as context:
         first = 0
         for n in sizes:
             context.decode(Batch.of(0, first, prompt[first : first + n], "last"))
             first += n
         assert first == len(prompt)
         return context.logits()
-    finally:
-        context.close()
 
 
 def in_turns(headless: HeadlessEngine, *, exact: bool) -> LogitsComparison:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -329,14 +330,11 @@ def test_a_recurrent_model_says_why_it_cannot(tiny_folder: Path) -> None:
 )
 def test_what_was_evicted_is_evicted_after_a_restart(talking_file: Path, tmp_path: Path, overflow: Overflow) -> None:
     """The next prompt begins as before, so the saved state fits: nothing of it is read again, and nothing leaves."""
-    first = restarted(talking_file, tmp_path)
-    try:
+    with closing(restarted(talking_file, tmp_path)) as first:
         chat = filled(first, overflow)
         long_answer(chat)
         assert chat.evicted.messages
         tokens, exact = audited(first, chat), first.engine.session.runtime.cache_manager.pool.get(chat.id).exact
-    finally:
-        first.close()
     second = chat.headless = restarted(talking_file, tmp_path)
     try:
         stats = chat.answer("And?", Sampling(temperature=0.0, max_tokens=2)).stats

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -221,9 +222,6 @@ def test_nothing_is_cached_of_a_chat_that_was_forgotten(headless: HeadlessEngine
 
 
 def test_without_a_model_the_preview_says_so() -> None:
-    headless = HeadlessEngine()
-    try:
+    with closing(HeadlessEngine()) as headless:
         asked = turn(HeadlessChat(headless), Parameters(), "Hello")
         assert ask(headless, asked, asked).problem == "No model is loaded: open a GGUF file first."
-    finally:
-        headless.close()

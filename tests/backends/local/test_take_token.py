@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -26,8 +27,7 @@ N, AT = 24, 7
 def test_one_token_is_read_where_the_memory_can_give_back_a_part(
     name: str, type_kv: CacheType, swa_full: bool, tmp_path: Path, tiny_folder: Path
 ) -> None:
-    model = open_model(name, tiny_folder)
-    try:
+    with closing(open_model(name, tiny_folder)) as model:
         prompt = prompt_of(3, prompt_tokens(model))
         ids = Ids(model, tmp_path / "one", type_kv, swa_full=swa_full)
         first = ids.answer("one", prompt, N).tokens
@@ -41,8 +41,6 @@ def test_one_token_is_read_where_the_memory_can_give_back_a_part(
         fresh = Ids(model, tmp_path / "two", type_kv, swa_full=swa_full)
         assert fresh.answer("two", other, 8).tokens == second
         fresh.close()
-    finally:
-        model.close()
 
 
 # --- whole turns ------------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing
 
 import psutil
 import pytest
@@ -75,38 +76,31 @@ def test_it_renders_as_in_this_process(chatml: TemplateProcess, texts: tuple[str
 
 
 def test_a_process_that_was_killed_is_started_again() -> None:
-    process = TemplateProcess(FALLBACK)
-    try:
+    with closing(TemplateProcess(FALLBACK)) as process:
         before = process.rendering(chat("Hi"), True)
         process._child.kill()
         process._child.wait()
         assert process.rendering(chat("Hi"), True) == before
-    finally:
-        process.close()
 
 
 def test_what_a_template_refuses_is_told_and_the_next_rendering_works() -> None:
-    process = TemplateProcess(
-        "{% if messages|length > 1 %}{{ raise_exception('one only') }}{% endif %}{{ messages[0].content }}"
-    )
-    try:
+    with closing(
+        TemplateProcess(
+            "{% if messages|length > 1 %}{{ raise_exception('one only') }}{% endif %}{{ messages[0].content }}"
+        )
+    ) as process:
         with pytest.raises(TemplateError, match="refuses this conversation: one only"):
             process.rendering(chat("a", "b"), True)
         assert process.rendering(chat("a"), True).text == "a"
-    finally:
-        process.close()
 
 
 def test_a_template_that_is_broken_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    process = TemplateProcess("{% for %}")
-    try:
+    with closing(TemplateProcess("{% for %}")) as process:
         with pytest.raises(TemplateError, match="broken in line 1"):
             process.rendering(chat("a"), True)
         monkeypatch.setattr(process, "_begin", lambda: pytest.fail("it was started again"))
         with pytest.raises(TemplateError, match="broken in line 1"):
             process.rendering(chat("a"), True)
-    finally:
-        process.close()
 
 
 @pytest.mark.parametrize("name", [*HOSTILE, *(pytest.param(n, marks=pytest.mark.stress) for n in MORE_HOSTILE)])
@@ -132,8 +126,7 @@ def test_a_hostile_template_is_refused_or_harmless(name: str, monkeypatch: pytes
 
 
 def test_a_template_can_be_exchanged_in_the_same_process() -> None:
-    process = TemplateProcess("first {{ messages[0].content }}", name="This chat's own template")
-    try:
+    with closing(TemplateProcess("first {{ messages[0].content }}", name="This chat's own template")) as process:
         assert process.rendering(chat("Hi"), True).text == "first Hi"
         pid = process._child.pid
         long = "{# " + "x" * 200_000 + " #}second {{ messages[0].content }}"
@@ -152,17 +145,14 @@ def test_a_template_can_be_exchanged_in_the_same_process() -> None:
             process.rendering(chat("Hi"), True)
         process.use("fourth {{ messages[0].content }}")
         assert process.rendering(chat("Hi"), True).text == "fourth Hi"
-    finally:
-        process.close()
 
 
 def test_what_fails_is_told_with_its_line() -> None:
-    process = TemplateProcess("one\ntwo {{ nobody.name }}\nthree")
-    try:
-        with pytest.raises(TemplateError, match=r"fails on this conversation in line 2: 'nobody' is undefined\.$"):
-            process.rendering(chat("Hi"), True)
-    finally:
-        process.close()
+    with (
+        closing(TemplateProcess("one\ntwo {{ nobody.name }}\nthree")) as process,
+        pytest.raises(TemplateError, match=r"fails on this conversation in line 2: 'nobody' is undefined\.$"),
+    ):
+        process.rendering(chat("Hi"), True)
 
 
 def test_its_process_imports_nothing_that_makes_the_first_answer_wait() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -239,22 +240,16 @@ def test_what_cannot_be_found_is_known_and_the_text_stays_whole() -> None:
 
 
 def test_a_slow_template_is_rendered_all_the_same() -> None:
-    process = TemplateProcess(ENDLESS_PROBES, BOS, EOS)
-    try:
+    with closing(TemplateProcess(ENDLESS_PROBES, BOS, EOS)) as process:
         assert "<|user|>Go?" in process.rendering([_user("Go?")], True).text
-    finally:
-        process.close()
 
 
 def test_the_process_tells_the_traits() -> None:
-    process = TemplateProcess(CHANNELS, BOS, EOS)
-    try:
+    with closing(TemplateProcess(CHANNELS, BOS, EOS)) as process:
         marks, form = TRAITS[CHANNELS]
         assert process.traits == TemplateTraits(marks, form)
         process.use("{{ broken")
         assert process.traits == TemplateTraits()
-    finally:
-        process.close()
 
 
 SWITCHED = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from types import ModuleType
 
@@ -108,8 +109,7 @@ def test_a_job_whose_end_fails_has_ended(talking_file: Path, monkeypatch: pytest
 
 
 def test_another_model_ends_what_was_being_read_into_the_old_context(talking_file: Path) -> None:
-    headless = HeadlessEngine()
-    try:
+    with closing(HeadlessEngine()) as headless:
         headless.do(LoadModel(LocalFile(talking_file), SMALL))
         chat = HeadlessChat(headless)
         chat.answer("Hello", SHORT)
@@ -118,8 +118,6 @@ def test_another_model_ends_what_was_being_read_into_the_old_context(talking_fil
         headless.engine.handle(LoadModel(LocalFile(talking_file), SMALL))
         assert not headless.engine.busy, "its context is gone"
         assert chat.answer("And again", SHORT).state == "complete"
-    finally:
-        headless.close()
 
 
 def test_the_address_of_a_server_is_refused_and_the_open_model_stays(headless: HeadlessEngine) -> None:

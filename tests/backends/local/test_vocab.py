@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -13,11 +14,8 @@ def test_marks_of_reasoning_are_kept_where_other_control_tokens_are_not(
 ) -> None:
     tokens = [*tiny_models.byte_tokens()[:-2], "[THINK]", "<|im_end|>"]
     monkeypatch.setattr(tiny_models, "byte_tokens", lambda: tokens)
-    model = Model(tiny_models.write(tmp_path / "model.gguf", "llama", text=True))
-    try:
+    with closing(Model(tiny_models.write(tmp_path / "model.gguf", "llama", text=True))) as model:
         vocab = model.vocab
         assert vocab.is_control(len(tokens) - 2)
         assert vocab.piece(len(tokens) - 2) == b"[THINK]"
         assert vocab.piece(len(tokens) - 1) == b""
-    finally:
-        model.close()

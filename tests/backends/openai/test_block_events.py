@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -44,9 +45,8 @@ class Ear:
 def test_what_was_before_and_what_was_missed_is_asked_for(publisher: Publisher) -> None:
     publisher.store(0, 10, None, heard=False)
     ear = Ear()
-    reader = BlockEventReader(publisher.address, ear.hear)
-    reader.start()
-    try:
+    with closing(BlockEventReader(publisher.address, ear.hear)) as reader:
+        reader.start()
         publisher.await_subscriber()
         ear.wait(lambda heard: len(heard.map.blocks) == 1)
         publisher.store(1, 11, 10, heard=False)
@@ -62,22 +62,18 @@ def test_what_was_before_and_what_was_missed_is_asked_for(publisher: Publisher) 
         publisher.store(0, 20, None)
         heard = ear.wait(lambda heard: heard.map.n_restarts == 1)
         assert [block.key[1] for block in heard.map.blocks] == [f"{20:016x}"]
-    finally:
-        reader.close()
 
 
 def test_a_server_that_was_started_again_is_noticed_whatever_its_numbers(publisher: Publisher) -> None:
     """Its numbers have already passed those that were heard before it ended."""
     publisher.store(0, 10, None, heard=False)
     ear = Ear()
-    reader = BlockEventReader(publisher.address, ear.hear)
-    reader.start()
-    try:
+    with closing(BlockEventReader(publisher.address, ear.hear)) as reader:
+        reader.start()
         ear.wait(lambda heard: len(heard.map.blocks) == 1)
         publisher.close()
         ear.wait(lambda heard: "does not publish KV events any more" in heard.problem)
-        again = Publisher(publisher.frames, publisher.address)
-        try:
+        with closing(Publisher(publisher.frames, publisher.address)) as again:
             for seq, name in enumerate((20, 21, 22)):
                 again.store(seq, name, None, heard=False)
             again.await_subscriber()
@@ -85,10 +81,6 @@ def test_a_server_that_was_started_again_is_noticed_whatever_its_numbers(publish
             heard = ear.wait(lambda heard: len(heard.map.blocks) == 4 and not heard.problem)
             assert [block.key[1] for block in heard.map.blocks] == [f"{name:016x}" for name in (20, 21, 22, 23)]
             assert (heard.map.n_restarts, heard.map.n_missed) == (1, 0)
-        finally:
-            again.close()
-    finally:
-        reader.close()
 
 
 def test_an_address_at_which_nobody_publishes_is_said(publisher: Publisher, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,19 +94,15 @@ def test_an_address_at_which_nobody_publishes_is_said(publisher: Publisher, monk
             (EventsAddress(publisher.address.live, silent), f"Missed messages cannot be asked for: {silent} does not"),
         ):
             ear = Ear()
-            reader = BlockEventReader(address, ear.hear)
-            reader.start()
-            try:
+            with closing(BlockEventReader(address, ear.hear)) as reader:
+                reader.start()
                 assert ear.wait(lambda heard: heard.problem).problem.startswith(problem)
-            finally:
-                reader.close()
 
 
 def test_without_replay_what_was_missed_is_counted_and_nonsense_is_said(publisher: Publisher) -> None:
     ear = Ear()
-    reader = BlockEventReader(EventsAddress(publisher.address.live), ear.hear)
-    reader.start()
-    try:
+    with closing(BlockEventReader(EventsAddress(publisher.address.live), ear.hear)) as reader:
+        reader.start()
         publisher.await_subscriber()
         publisher.store(3, 10, None)
         ear.wait(lambda heard: heard.map.first_seq == 3)
@@ -126,8 +114,6 @@ def test_without_replay_what_was_missed_is_counted_and_nonsense_is_said(publishe
         publisher.pub.send(b"hello")
         assert len(ear.wait(lambda heard: "another kind" in heard.problem).map.blocks) == 2
         assert publisher.asked == []
-    finally:
-        reader.close()
 
 
 def test_an_address_that_is_none_is_said() -> None:

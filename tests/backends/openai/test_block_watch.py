@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 
 import pytest
 
@@ -78,9 +79,6 @@ def test_blocks_counters_and_the_blocks_of_a_chat(
 
 def test_what_cannot_be_listened_to_is_said(server: ScriptedServer) -> None:
     server.answers["/server_info"]["kv_events"]["endpoint_host"] = "no host"
-    made = Watching()
-    try:
+    with closing(Watching()) as made:
         made.host.submit(LoadModel(Endpoint(server.url, ""), ContextSettings()))
         assert "is no address of KV events" in made.seen(lambda view: bool(view.problem)).problem
-    finally:
-        made.close()

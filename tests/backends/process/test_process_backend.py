@@ -7,6 +7,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import psutil
@@ -79,11 +80,8 @@ def test_it_says_what_the_engine_in_this_process_says(model: LocalFile) -> None:
     commands: list[Command] = [Watch(True), LoadModel(model, TINY), command, TakeRecording()]
     said: list[list[Event]] = []
     for make in (None, ProcessBackend):
-        headless = HeadlessEngine(make_backend=make) if make else HeadlessEngine()
-        try:
+        with closing(HeadlessEngine(make_backend=make) if make else HeadlessEngine()) as headless:
             said.append([event for command in commands for event in headless.do(command)])
-        finally:
-            headless.close()
     texts = ["".join(e.text for e in events if isinstance(e, TextDelta)) for events in said]
     assert texts[0] == texts[1] != ""
     ended = [next(e for e in events if isinstance(e, TurnEnded)) for events in said]
@@ -211,19 +209,13 @@ def test_what_is_no_frame_ends_it_with_a_word(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(
         process_backend, "child_command", lambda *_: [sys.executable, "-c", "print('hello ' * 100, flush=True)"]
     )
-    heard = InProcesses()
-    try:
+    with closing(InProcesses()) as heard:
         heard.wait(lambda: heard.of(EngineDied))
         assert "more than" in heard.of(EngineDied)[0].detail
-    finally:
-        heard.close()
 
 
 def test_a_child_that_cannot_be_started_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process_backend, "child_command", lambda *_: ["/nowhere/kvdesk"])
-    heard = InProcesses()
-    try:
+    with closing(InProcesses()) as heard:
         heard.wait(lambda: heard.of(EngineDied))
         assert "could not be started" in heard.of(EngineDied)[0].detail
-    finally:
-        heard.close()

@@ -6,6 +6,7 @@ import itertools
 import threading
 import time
 from collections.abc import Callable, Generator
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
@@ -126,8 +127,7 @@ def answer(
     also where not a word comes.
     """
     done = Answer(time.perf_counter())
-    pieces = peer.ask(chat, text, n_tokens)
-    try:
+    with closing(peer.ask(chat, text, n_tokens)) as pieces:
         for piece in pieces:
             if piece.text:
                 done.times.append(time.perf_counter())
@@ -140,8 +140,6 @@ def answer(
             on_piece(done)
             if done.cut or (stop is not None and stop.is_set()):
                 break
-    finally:
-        pieces.close()
     if not done.times:
         raise PeerFailed(f"{peer.name} answered without a word.")
     return done

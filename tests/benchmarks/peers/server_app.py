@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 
 from tests.backends.openai.scripted_server import DONE, Pieces, ScriptedServer, event
@@ -17,17 +17,14 @@ Answer = tuple[int, dict[str, str], Pieces]
 @contextmanager
 def running(*models: str) -> Iterator[ScriptedServer]:
     """It has these models, or one that is called tiny."""
-    server = ScriptedServer()
-    server.answers |= {
-        "/v1/models": {"data": [{"id": name} for name in models or ("tiny",)]},
-        "/v1/chat/completions": _answer,
-        "/text/v1/models": lambda _: (200, {"Content-Type": "text/plain"}, iter([b"hello"])),
-        "/locked/v1/models": lambda _: (401, {}, iter([b""])),
-    }
-    try:
+    with closing(ScriptedServer()) as server:
+        server.answers |= {
+            "/v1/models": {"data": [{"id": name} for name in models or ("tiny",)]},
+            "/v1/chat/completions": _answer,
+            "/text/v1/models": lambda _: (200, {"Content-Type": "text/plain"}, iter([b"hello"])),
+            "/locked/v1/models": lambda _: (401, {}, iter([b""])),
+        }
         yield server
-    finally:
-        server.close()
 
 
 def _answer(asked: dict[str, Any]) -> Answer:

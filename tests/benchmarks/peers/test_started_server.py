@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -18,13 +19,10 @@ SETTINGS = ContextSettings(n_ctx=512, n_seq_max=2, n_batch=128, n_ubatch=64, n_t
 def test_a_kvdesk_is_started_and_restarted() -> None:
     model = paths.embedded_model()
     assert model is not None
-    server = kvdesk_serve(model, SETTINGS)
-    try:
+    with closing(kvdesk_serve(model, SETTINGS)) as server:
         for text in ("Name a bird.", "And a fish?"):
             assert answer(server, "chat", text, 4).text
             server.restart()
-    finally:
-        server.close()
 
 
 def test_a_llama_server_gets_the_same_settings(monkeypatch: pytest.MonkeyPatch) -> None:

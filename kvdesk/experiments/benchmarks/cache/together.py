@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
 from kvdesk.chat import TurnStats
 from kvdesk.errors import UserError
 from kvdesk.experiments.bench import Bench
@@ -38,8 +40,7 @@ def four(bench: Bench) -> Outcome:
     with bench.engine() as headless:
         prompts = [prompt_of(headless, asked(question, ANSWER)) for question in QUESTIONS]
         session = session_of(headless)
-        bare = BareLoop(session.loaded.model, session.runtime.context.settings, n_seq_max=len(prompts))
-        try:
+        with closing(BareLoop(session.loaded.model, session.runtime.context.settings, n_seq_max=len(prompts))) as bare:
             HeadlessChat(headless).answer("Hello.", ANSWER)  # warms up
             bare.together_tok_s(prompts, ANSWER.max_tokens)
             for number in range(PAIRS * bench.whole("rounds")):
@@ -51,8 +52,6 @@ def four(bench: Bench) -> Outcome:
                 if not number % PAIRS:
                     apart.append(_in_turn(headless))
                 bench.say(f"together {together[-1]:.1f} tok/s, the bare loop {bare_together[-1]:.1f} tok/s")
-        finally:
-            bare.close()
     return Outcome(
         [ratio_at_least("together_over_bare_loop", 0.93, together, bare_together)],
         {
