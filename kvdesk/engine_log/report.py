@@ -8,6 +8,7 @@ from typing import Any
 from kvdesk.engine_log.causes import HITS, Cause, Finding
 from kvdesk.engine_log.cures import Cure
 from kvdesk.engine_log.record import Request, Server
+from kvdesk.printable import printable
 from kvdesk.translation import tr
 from kvdesk.values import dataclass, field
 
@@ -181,8 +182,3 @@ def summary_json(totals: Totals, server: Server) -> dict[str, Any]:
         },
         "more": totals.more,
     }
-
-
-def printable(text: str) -> str:
-    """A text of a log on one line of a terminal, without characters that would move its cursor."""
-    return text if text.isprintable() else "".join(c if c.isprintable() else " " for c in text)

@@ -10,6 +10,7 @@ from typing import Any, Final
 from kvdesk.cache.reuse.prompt_change import Change, Prompt
 from kvdesk.cache.reuse.score import NOT_KEPT, Score
 from kvdesk.message import TurnStats
+from kvdesk.printable import printable
 from kvdesk.proxy.exchange import Exchange
 from kvdesk.proxy.sessions import Comparison, Sessions, prompt_of, request_of, session_of
 from kvdesk.server.spans import Reused
@@ -56,7 +57,7 @@ class Finding:
         if stats.miss:
             said = tr("{n:,} tokens were read again, about {s:.2f} s.")
             parts.append(said.format(n=stats.reread_tokens, s=self.seconds))
-        return "".join(c if c.isprintable() else "�" for c in " ".join(parts))
+        return printable(" ".join(parts))
 
     @property
     def seconds(self) -> float:

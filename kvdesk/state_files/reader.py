@@ -9,11 +9,11 @@ from pathlib import Path
 from kvdesk.children.process import Child, ChildStopped, child_command
 from kvdesk.codec import encode
 from kvdesk.errors import UserError
+from kvdesk.printable import printable
 from kvdesk.settings import ContextSettings
 from kvdesk.state_files import limits
 from kvdesk.state_files.child import Asked
 from kvdesk.state_files.found import Answer
-from kvdesk.state_files.report import printable
 from kvdesk.translation import tr
 
 

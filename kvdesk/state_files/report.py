@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from kvdesk.printable import printable
 from kvdesk.state_files.found import Difference, Fit, Numbers, State, StateFile, Stream
 from kvdesk.translation import marked, tr
 
@@ -92,11 +93,6 @@ def difference_lines(difference: Difference, files: Sequence[StateFile]) -> Iter
                 )
                 + (tr(", {relative:.2%} of its norm").format(relative=one.relative) if one.relative is not None else "")
             )
-
-
-def printable(text: str) -> str:
-    """The text on one line, without what moves the cursor of a terminal."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def _token_lines(file: StateFile) -> Iterator[str]:

@@ -16,6 +16,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from kvdesk.printable import printable
 from kvdesk.state_files import report
 from kvdesk.state_files.found import Answer, Numbers, StateFile
 from kvdesk.translation import tr
@@ -93,7 +94,7 @@ class SavedStateView(QWidget):
         self.tokens.show_rows(
             (tr("Place"), tr("Token"), *((tr("Text"),) if file.texts else ())),
             len(tokens),
-            lambda i: (str(i), str(tokens[i]), *((report.printable(file.texts[i]),) if file.texts else ())),
+            lambda i: (str(i), str(tokens[i]), *((printable(file.texts[i]),) if file.texts else ())),
         )
         self.tokens.setVisible(bool(tokens))
 
