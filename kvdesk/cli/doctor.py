@@ -69,7 +69,7 @@ def chunks_of(file: str) -> Iterator[bytes]:
 
 
 def check_readable(file: str) -> None:
-    """Raises UserError for a log that cannot be read."""
+    """Raises UserError if a log cannot be opened."""
     try:
         Path(file).open("rb").close()
     except OSError as error:

@@ -22,8 +22,8 @@ FEW: Final = 16
 SMALL: Final = 0.02
 """Share of the prompt that may be, likewise; and what rounded similarities cannot tell."""
 ANOTHER: Final = 0.5
-"""Share of a slot's tokens below which the prompt may be another conversation's: llama-server saves the old one "
-"then."""
+"""Share of a slot's tokens below which the prompt may be another conversation's: llama-server saves the old one
+then."""
 
 
 class Cause(StrEnum):
@@ -201,7 +201,7 @@ def _engine_loss(r: Request, s: Server) -> _Found | None:
 
 
 def _full(s: Server, r: Request) -> tuple[Cure, ...]:
-    return (cures.SWA_FULL,) if s.memory == "window" or r.window > 1 else ()
+    return (cures.SWA_FULL,) if not s.full_window and (s.memory == "window" or r.window > 1) else ()
 
 
 def _forced(r: Request, s: Server) -> _Found:
@@ -213,12 +213,12 @@ def _forced(r: Request, s: Server) -> _Found:
         return Cause.NO_CHECKPOINT_IN_FILE, said.format(at=at), (cures.READ_ONCE, *_full(s, r))
     if r.checked or r.invalidated:
         n = max(r.checked, r.invalidated)
-        why = tr("none of its {n} checkpoints is before {at}").format(n=n, at=at)
+        why = tr("none of its checkpoints ({n}) is before {at}").format(n=n, at=at)
     else:
         why = tr("it had no checkpoint before {at}").format(at=at)
     if s.memory == "window" or r.window > 1:
         said = tr("The sliding window no longer reached back to {at}, and {why}: everything was read again.")
-        return Cause.WINDOW, said.format(at=at, why=why), (cures.SWA_FULL, cures.CHECKPOINTS, *reuse)
+        return Cause.WINDOW, said.format(at=at, why=why), (*_full(s, r), cures.CHECKPOINTS, *reuse)
     if s.memory == "recurrent" or r.window in (0, 1) or s.program == "llama-cpp-python":
         said = tr("A recurrent state cannot be cut back, and {why}: everything was read again.")
         return Cause.RECURRENT, said.format(why=why), (cures.CHECKPOINTS, *reuse)
@@ -243,6 +243,9 @@ def _slot_loss(r: Request, s: Server) -> _Found | None:
             "send, from token {same:,} on."
         )
         return Cause.AFTER_SHIFT, said.format(same=r.same), (cures.NO_SHIFT, cures.CONTEXT)
+    if r.load_failed:
+        said = tr("A prompt saved in memory began like this one, but there were not enough free cells to restore it.")
+        return Cause.EVICTED, said, (cures.CONTEXT,)
     if r.prepared == "purged":
         said = tr("The slot had been emptied because other requests needed its cells.")
         return Cause.EVICTED, said, (cures.CONTEXT, cures.CACHE_RAM)
@@ -381,14 +384,14 @@ def _notes(r: Request, cause: Cause) -> list[str]:
     if r.no_room:
         notes.append(tr("There were no free cells for a whole batch: it was retried in smaller ones."))
     if r.dropped:
-        notes.append(tr("{n} saved prompts were dropped for this one.").format(n=r.dropped))
+        notes.append(tr("Saved prompts dropped for this one: {n}.").format(n=r.dropped))
     if r.created:
         size = f" ({r.created_mib:,.0f} MiB)" if r.created_mib else ""
-        notes.append(tr("{n} checkpoints were made{size}.").format(n=r.created, size=size))
+        notes.append(tr("Checkpoints made: {n}{size}.").format(n=r.created, size=size))
     if r.invalidated:
-        notes.append(tr("{n} checkpoints after the difference were erased.").format(n=r.invalidated))
+        notes.append(tr("Checkpoints erased after the difference: {n}.").format(n=r.invalidated))
     if r.erased:
-        notes.append(tr("{n} old checkpoints were erased: --ctx-checkpoints was reached.").format(n=r.erased))
+        notes.append(tr("Old checkpoints erased, since --ctx-checkpoints was reached: {n}.").format(n=r.erased))
     if r.reuse_off > 0:
         notes.append(tr("--cache-reuse {n} was ignored: this memory cannot be shifted.").format(n=r.reuse_off))
     if r.cancelled:

@@ -6,7 +6,7 @@ Must never know requests; which sentence is which event is in `sentences`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from kvdesk.engine_log.lines import LogLine
@@ -34,7 +34,8 @@ class Event:
 
     def number(self, name: str, default: int = -1) -> int:
         """A value as a whole number; `default` if there is none."""
-        return int(self.real(name, default))
+        text = self.values.get(name, "")
+        return int(text) if text.isdecimal() else int(self.real(name, default))
 
     def real(self, name: str, default: float = -1.0) -> float:
         """A value as a number, likewise."""
@@ -48,9 +49,8 @@ _Rule = tuple[Kind, int, re.Pattern[str]]
 
 _ID: Final = r"-?\d{1,9}"
 _HEAD: Final = re.compile(
-    rf"(?:slot|srv|que|res)\s+[^\s|]{{0,30}}?:\s*(?:id\s+(?P<slot>{_ID}) \| task (?P<task>{_ID}) \|)?[\s-]*"
-    r"(?P<rest>.*)",
-    re.DOTALL,
+    rf"(?:slot|srv|que|res)\s+[^\s|:]{{0,30}}:\s*(?:id\s+(?P<slot>{_ID}) \| task (?P<task>{_ID}) \|)?[\s-]*"
+    r"(?P<word>\w*)"
 )
 _LATER_HEAD: Final = re.compile(rf"\b(?:slot|srv)\s+[^\s|]*: (?:id\s+{_ID} \| task |\S)")
 _PREFIX: Final = 300
@@ -61,9 +61,11 @@ _GIN: Final = re.compile(
     r"\[GIN\] (?P<time>[\d/ :-]+?) \|\s*(?P<status>\d+) \|[^|]*\|[^|]*\|\s*(?P<method>[A-Z]+)\s+\"(?P<path>[^\"]*)\""
 )
 _DONE: Final = re.compile(r"(?P<method>[A-Z]+) (?P<path>/\S*) \S+ (?P<status>\d{3})")
-_WORD: Final = re.compile(r"\w+")
+_WORD: Final = re.compile(r"\s*(\w+)")
 _OPEN: Final = frozenset({Kind.BODY, Kind.DONE, Kind.PURGED, Kind.STATE_READ, Kind.ERROR, Kind.CANCELLED})
 """Kinds whose sentence leaves something to be read from its values."""
+_TEXTS: Final = frozenset({Kind.OLD_TEXT, Kind.NEW_TEXT})
+"""Kinds whose text may go on over the next lines."""
 _LONGEST: Final = 2000
 """Characters that are kept of a text, which may go on over several lines, and looked at in a line of Ollama."""
 
@@ -91,9 +93,12 @@ def event_of(line: LogLine) -> Event | None:
         if has_word and (start := _LATER_HEAD.search(begin)):
             head = _HEAD.match(text, start.start())
     if head:
-        slot, task = int(head["slot"] or -1), int(head["task"] or -1)
-        return _found(line, head["rest"], _SERVER, slot, task)
-    if event := _found(line, text[: 2 * _PREFIX].lstrip(), _ENGINE):
+        slot, task, word = head.group("slot", "task", "word")
+        if (rules := _SERVER.get(word.lower())) is None:
+            return None
+        return _found(line, text, head.start("word"), rules, int(slot or -1), int(task or -1))
+    first = _WORD.match(text)
+    if first and (rules := _ENGINE.get(first[1].lower())) and (event := _found(line, text, first.start(1), rules)):
         return event
     if "msg=" in text[: 2 * _PREFIX] and (go := _GO.search(text[:_LONGEST])):
         kind = OLLAMA.get(go["msg"].strip())
@@ -105,15 +110,12 @@ def event_of(line: LogLine) -> Event | None:
     return None
 
 
-def _found(line: LogLine, text: str, rules: Mapping[str, list[_Rule]], slot: int = -1, task: int = -1) -> Event | None:
-    word = _WORD.match(text)
-    for kind, level, pattern in rules.get(word[0].lower(), ()) if word else ():
-        if match := pattern.match(text):
-            values = {
-                name: value if name == "json" else value[:_LONGEST]
-                for name, value in match.groupdict().items()
-                if value is not None
-            }
+def _found(line: LogLine, text: str, at: int, rules: list[_Rule], slot: int = -1, task: int = -1) -> Event | None:
+    for kind, level, pattern in rules:
+        if match := pattern.match(text, at):
+            values = {name: value for name, value in match.groupdict().items() if value is not None}
+            if len(text) > _LONGEST and "json" not in values:
+                values = {name: value[:_LONGEST] for name, value in values.items()}
             event = Event(kind, line.number, line.clock, slot, task, level, values)
             return _detailed(event) if kind in _OPEN else event
     return None
@@ -147,22 +149,21 @@ class TextJoiner:
     def __init__(self) -> None:
         self._open: Event | None = None
 
-    def feed(self, line: LogLine) -> Iterator[Event]:
+    def feed(self, line: LogLine) -> Sequence[Event]:
         """The events that are complete with this line."""
         event = event_of(line)
-        if self._open is not None:
-            text = self._open.values["text"]
-            if event is None and not _HEAD.match(line.text) and len(text) < _LONGEST:
-                self._open = replace(self._open, values={"text": f"{text}\n{line.text}"[:_LONGEST]})
-                return
-            yield from self.close()
-        if event is not None and event.kind in (Kind.OLD_TEXT, Kind.NEW_TEXT):
-            self._open = event
-        elif event is not None:
-            yield event
+        if self._open is None and (event is None or event.kind not in _TEXTS):
+            return () if event is None else (event,)
+        before = self._open
+        if before is not None and event is None and not _HEAD.match(line.text):
+            text = before.values["text"]
+            if len(text) < _LONGEST:
+                self._open = replace(before, values={"text": f"{text}\n{line.text}"[:_LONGEST]})
+                return ()
+        self._open = event if event is not None and event.kind in _TEXTS else None
+        return [one for one in (before, event) if one is not None and one is not self._open]
 
-    def close(self) -> Iterator[Event]:
+    def close(self) -> Sequence[Event]:
         """What is still open at the end of the log."""
-        if self._open is not None:
-            yield self._open
-            self._open = None
+        before, self._open = self._open, None
+        return () if before is None else (before,)

@@ -1,16 +1,18 @@
 """The lines of a log, whatever wraps them: colours, time stamps, names of services, JSON lines, quotes of Markdown.
 
-Owns decoding and the limits that keep memory bounded. Must never know what a line means.
+Owns decoding and the limits that keep memory bounded. Must never know what a line means;
+of which lines say nothing `sentences` has the patterns.
 """
 
 from __future__ import annotations
 
 import codecs
-import json
 import re
-from collections.abc import Iterable, Iterator
-from typing import Final
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
 
+from kvdesk.codec import CodecError, decode
+from kvdesk.engine_log.sentences import IDLE_OTHER, IDLE_SLOT
 from kvdesk.values import dataclass
 
 LONGEST: Final = 4 << 20
@@ -18,12 +20,16 @@ LONGEST: Final = 4 << 20
 CHUNK: Final = 1 << 20
 """Bytes read at once."""
 
-_ROWS: Final = re.compile(r"^((?:[.M0-9][.M0-9 *]{40,}\n){2,})", re.MULTILINE)
-_ROW_STARTS: Final = frozenset(".M0123456789")
+_RUNS: Final = re.compile(
+    rf"^((?:[.M0-9][.M0-9 *]{{40,}}\n){{2,}}|(?:{IDLE_SLOT}){{2,}}|(?:{IDLE_OTHER}){{2,}})", re.MULTILINE
+)
+"""Rows of a map, of which there may be hundreds a token, and lines that say nothing: they come as one."""
 _LATEST: Final = 1e18  # microseconds; an integer of JSON may be no float at all
 _COLOUR: Final = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _LEVELS: Final = {"error": 1, "warn": 2, "info": 3, "debug": 5}
 _LETTERS: Final = {"E": 1, "W": 2, "I": 3, "D": 5}
+_PLAIN: Final = re.compile(r"(\d+\.\d\d\.\d{3}\.\d{3}) ([DIWE]) ")
+"""What llama-server itself writes before a message: `_OUTER` in a fifth of the time."""
 _OUTER: Final = re.compile(
     r"(?:>\s?)*"  # a quote in Markdown
     r"(?:[A-Z][a-z]{2}\s+\d+ \d\d:\d\d:\d\d\s+\S+?(?: \S+?)?: )?"  # journald: host and program
@@ -38,7 +44,8 @@ _OUTER: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
-    """One message. `text`: without what wraps it; several lines where a JSON line holds several, and for rows of a map.
+    """One message. `text`: without what wraps it; several lines where a JSON line holds several, and for a run of
+    rows of a map, or of lines that say nothing.
 
     number  of the line in the log, from 1
     clock   the time as it is printed, "" for none
@@ -51,10 +58,25 @@ class LogLine:
     level: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class _Logged:
+    """A line that `--log-jsonl` wrote."""
+
+    type: str
+    msg: str
+    time: Any = None
+    level: Any = None
+
+
 def read_lines(chunks: Iterable[bytes]) -> Iterator[LogLine]:
     """The messages of a log that comes in pieces, cut anywhere. UTF-8 or, by its mark, UTF-16; other bytes are �."""
     for number, text in _split(_decoded(chunks)):
-        yield from _line(number, text)
+        plain = _PLAIN.match(text)
+        if plain and "\x1b" not in text and "\r" not in text:
+            clock, letter = plain.groups()
+            yield LogLine(number, text[plain.end() :], clock, _LETTERS[letter])
+        else:
+            yield from _lines(number, text)
 
 
 def _decoded(chunks: Iterable[bytes]) -> Iterator[str]:
@@ -69,7 +91,7 @@ def _decoded(chunks: Iterable[bytes]) -> Iterator[str]:
 
 
 def _split(pieces: Iterable[str]) -> Iterator[tuple[int, str]]:
-    """Each line with its number. Rows of a map of cells come many at once: there may be hundreds of them a token."""
+    """Each line with its number."""
     rest, number = "", 1
     for piece in pieces:
         if len(rest) == LONGEST:  # what goes on behind it is left out
@@ -77,7 +99,7 @@ def _split(pieces: Iterable[str]) -> Iterator[tuple[int, str]]:
         text = rest + piece
         end = text.rfind("\n") + 1
         rest = text[end:][:LONGEST]
-        for i, part in enumerate(_ROWS.split(text[:end])):
+        for i, part in enumerate(_RUNS.split(text[:end])):
             if i % 2:
                 yield number, part.removesuffix("\n")
                 number += part.count("\n")
@@ -89,35 +111,29 @@ def _split(pieces: Iterable[str]) -> Iterator[tuple[int, str]]:
         yield number, rest
 
 
-def _line(number: int, text: str) -> Iterator[LogLine]:
-    if text[:1] in _ROW_STARTS and "\n" in text:
-        yield LogLine(number, text)
-        return
+def _lines(number: int, text: str) -> Sequence[LogLine]:
     if "\x1b" in text:
         text = _COLOUR.sub("", text)
-    text = text.rstrip("\r").rsplit("\r", 1)[-1]
-    if text.startswith("{") and text.endswith("}") and (found := _from_json(text)):
+    if "\r" in text:
+        text = text.rstrip("\r").rsplit("\r", 1)[-1]
+    if text.startswith("{") and (found := _from_json(text)):
         message, clock, level = found
         if "\n" not in message.strip("\n") or message.startswith("\n"):
-            yield LogLine(number, message.removesuffix("\n"), clock, level)
-        else:
-            yield from (LogLine(number, line, clock, level) for line in message.split("\n"))
-        return
+            return (LogLine(number, message.removesuffix("\n"), clock, level),)
+        return [LogLine(number, line, clock, level) for line in message.split("\n")]
     outer = _OUTER.match(text)
     assert outer is not None  # every part of it may be missing
     clock = outer["clock"] or outer["day"] or ""
-    yield LogLine(number, text[outer.end() :], clock, _LETTERS.get(outer["letter"], 0))
+    return (LogLine(number, text[outer.end() :], clock, _LETTERS.get(outer["letter"], 0)),)
 
 
 def _from_json(text: str) -> tuple[str, str, int] | None:
     """Message, time and level of a line that `--log-jsonl` wrote; None for other JSON."""
     try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
+        found = decode(_Logged, text)
+    except CodecError:
         return None
-    message = found.get("msg")
-    if found.get("type") != "log" or not isinstance(message, str):
+    if found.type != "log":
         return None
-    time = found.get("time")
-    clock = f"{time / 1e6:.3f} s" if isinstance(time, int | float) and 0 < time < _LATEST else ""
-    return message, clock, _LEVELS.get(str(found.get("level")), 0)
+    has_time = isinstance(found.time, int | float) and 0 < found.time < _LATEST
+    return found.msg, f"{found.time / 1e6:.3f} s" if has_time else "", _LEVELS.get(str(found.level), 0)

@@ -26,11 +26,9 @@ class Server:
     checkpoints: int = -1
     memory: str = ""
     full_window: bool = False
-    multimodal: bool = False
     can_preserve: bool = False
     program: str = ""
     level: int = 0
-    loads: int = 0
     n_dropped: int = 0
     dropped_mib: float = 0.0
     n_lines: int = 0
@@ -49,7 +47,7 @@ class Request:
     elsewhere    the other slot whose tokens begin the prompt best, its tokens that do, and whether it was busy
     prepared     what had happened to the slot before: "" | "cleared" | "purged" | "restored" | "adapters" | "shifted"
     checked, created, invalidated, erased   checkpoints; restored: tokens of the one that was restored, -1 none
-    loaded       share of the prompt that a prompt saved in memory brought, -1 none; saved: the slot's was saved first
+    loaded       share of the prompt that a prompt saved in memory brought, -1 none; load_failed: its state did not fit
     prompt_before  tokens of the prompt before in this slot; thought: the answer to that had reasoning
     old, new     text around the first difference, where the server was asked for it
     body         JSON of a request with messages, while its server runs and may be asked about them; else ""
@@ -67,7 +65,6 @@ class Request:
     prompt_ms: float = -1.0
     generated: int = -1
     generated_ms: float = -1.0
-    ctx: int = -1
     held: int = -1
     same: int = -1
     is_rounded: bool = False
@@ -87,7 +84,7 @@ class Request:
     erased: int = 0
     restored: int = -1
     loaded: float = -1.0
-    saved: bool = False
+    load_failed: bool = False
     dropped: int = 0
     no_room: bool = False
     reuse_off: int = -1

@@ -51,16 +51,15 @@ class _Choice:
     same: dict[int, tuple[int, int]] = field(default_factory=dict)
     busy: set[int] = field(default_factory=set)
     loaded: float = -1.0
-    saved: bool = False
     dropped: int = 0
-    cleared: int = -1
-    restored: bool = False
+    load_failed: bool = False
 
 
 _ANSWERS: Final = re.compile(r"completion|/messages$|/responses$|/infill|/api/(?:chat|generate)|embedding|rerank")
 """Paths whose requests get a slot."""
 _REASONED: Final = re.compile(r'"reasoning_content":\s*"[^"]')
-_Handler = Callable[[Event], Iterator[Request] | None]
+_Handler = Callable[[Event], list[Request] | None]
+"""Gives the requests that an event completes."""
 
 
 class RequestReader:
@@ -81,30 +80,29 @@ class RequestReader:
         self._n_chars = 0  # of the prompts that are remembered, some of them twice
         self._handlers = self._all_handlers()
 
-    def feed(self, event: Event) -> Iterator[Request]:
+    def feed(self, event: Event) -> list[Request]:
         """The requests that this event completes, in order of their end."""
         self.server.level = max(self.server.level, event.level)
-        self.server.n_lines = max(self.server.n_lines, event.line)
-        handler = self._handlers.get(event.kind)
-        if handler:
-            yield from handler(event) or ()
+        self.server.n_lines = event.line
+        found = self._handlers[event.kind](event) or []
         if len(self._waiting) > MOST_WAITING:
-            yield self._waiting.popleft()
+            found.append(self._waiting.popleft())
+        return found
 
-    def close(self) -> Iterator[Request]:
+    def close(self) -> list[Request]:
         """What is still open at the end of the log."""
-        yield from self._all_waiting()
         for slot in self._slots.values():
             if slot.current is not None:
                 complete(slot.current, -1)
-                yield slot.current
+                self._waiting.append(slot.current)
         self._slots.clear()
+        return self._all_waiting()
 
     def _all_handlers(self) -> dict[Kind, _Handler]:
         k = Kind
         by_handler: dict[_Handler, tuple[Kind, ...]] = {
             self._on_choice: (k.SIMILARITY, k.BUSY, k.BY_SIMILARITY, k.BY_AGE, k.BY_ID),
-            self._on_ram: (k.SAVED, k.LOADED, k.DROPPED),
+            self._on_ram: (k.LOADED, k.LOAD_FAILED, k.DROPPED),
             self._on_cleared: (k.CLEARED, k.PURGED, k.ADAPTERS, k.EVICTED),
             self._on_state_read: (k.STATE_READ,),
             self._on_launching: (k.LAUNCHING,),
@@ -123,7 +121,7 @@ class RequestReader:
             self._on_load: (k.LOADING,),
             self._on_listening: (k.LISTENING,),
             self._on_limit: (k.SLOTS, k.RAM_LIMIT, k.RAM_OFF, k.CHECKPOINT_LIMIT, k.CHECKPOINTS_OFF),
-            self._on_memory: (k.PRESERVES, k.WINDOW, k.RECURRENT, k.FULL_WINDOW, k.MULTIMODAL, k.UNSUPPORTED),
+            self._on_memory: (k.PRESERVES, k.WINDOW, k.RECURRENT, k.FULL_WINDOW),
         }
         return {kind: handler for handler, kinds in by_handler.items() for kind in kinds}
 
@@ -164,11 +162,11 @@ class RequestReader:
 
     def _on_ram(self, event: Event) -> None:
         c, kind = self._choice, event.kind
-        if kind is Kind.SAVED:
-            c.saved = True
-        elif kind is Kind.LOADED:
+        if kind is Kind.LOADED:
             c.loaded = event.real("sim", 0.0)
-        elif kind is Kind.DROPPED:
+        elif kind is Kind.LOAD_FAILED:
+            c.loaded, c.load_failed = -1.0, True
+        else:
             c.dropped += 1
             self.server.n_dropped += 1
             self.server.dropped_mib += event.real("mib", 0.0)
@@ -198,18 +196,17 @@ class RequestReader:
             if last is not None and last.task == found.get("id_task"):
                 last.prompt = slot.prompt
 
-    def _on_started(self, event: Event) -> Iterator[Request]:
+    def _on_started(self, event: Event) -> list[Request]:
         if event.slot < 0:
-            return  # the queue says the same of every task
+            return []  # the queue says the same of every task
         slot = self._slot(event.slot)
-        if slot.current is not None:
-            yield from self._finished(slot, -1)
-        yield from self._texts_missing(event.slot)
+        found = self._finished(slot, -1)
+        found += self._texts_missing(event.slot)
         c = self._choice if self._choice.slot in (-1, event.slot) else _Choice()
         self._choice = _Choice()
         request = Request(event.slot, event.task, event.line, event.clock)
         request.how, request.sim, request.keep, request.threshold = c.how, c.sim, c.keep, c.threshold
-        request.saved, request.loaded, request.dropped = c.saved, c.loaded, c.dropped
+        request.loaded, request.load_failed, request.dropped = c.loaded, c.load_failed, c.dropped
         request.prepared, request.held, request.before = slot.prepared, slot.held, slot.prompt
         request.is_first, request.prompt_before, request.thought = not slot.used, slot.n_prompt, slot.thought
         if event.slot in c.same:
@@ -224,6 +221,7 @@ class RequestReader:
             request.elsewhere = (min(c.busy), -1, True)
         request.levels.add(event.level)
         slot.current, slot.prepared, slot.used, slot.has_body, slot.thought = request, "", True, False, False
+        return found
 
     def _on_numbers(self, event: Event) -> None:
         request = self._request(event)
@@ -231,7 +229,7 @@ class RequestReader:
             return
         kind, n = event.kind, event.number("n")
         if kind is Kind.PROMPT:
-            request.n_prompt, request.ctx = n, event.number("ctx")
+            request.n_prompt = n
         elif kind is Kind.PREFIX:
             request.same, request.held = event.number("same"), event.number("held")
             request.window = event.number("window")
@@ -243,7 +241,7 @@ class RequestReader:
         elif kind is Kind.GENERATED:
             request.generated, request.generated_ms = n, event.real("ms")
 
-    def _on_timing(self, event: Event) -> Iterator[Request]:
+    def _on_timing(self, event: Event) -> list[Request]:
         """Times without a head belong to the slot named last; llama-cpp-python has no slots at all."""
         if event.slot < 0:
             self._timed = self._timed or self._only_current()
@@ -253,7 +251,8 @@ class RequestReader:
             self._timed = None
         self._on_numbers(event)
         if self.server.program == "llama-cpp-python" and event.kind is Kind.GENERATED and 0 in self._slots:
-            yield from self._finished(self._slots[0], -1)
+            return self._finished(self._slots[0], -1)
+        return []
 
     def _only_current(self) -> Request | None:
         open_ones = [slot.current for slot in self._slots.values() if slot.current is not None]
@@ -296,12 +295,12 @@ class RequestReader:
         elif kind is Kind.NEW_TEXT:
             request.new = event.values["text"]
 
-    def _on_stopped(self, event: Event) -> Iterator[Request]:
+    def _on_stopped(self, event: Event) -> list[Request]:
         request = self._request(event)
         if request is None:
-            return
+            return []
         request.truncated = event.number("truncated", 0) > 0
-        yield from self._finished(self._slot(event.slot), event.number("n"))
+        return self._finished(self._slot(event.slot), event.number("n"))
 
     def _on_error(self, event: Event) -> None:
         for slot in self._slots.values():
@@ -311,11 +310,11 @@ class RequestReader:
                 else:
                     slot.current.error = event.values["what"]
 
-    def _finished(self, slot: _Slot, held: int) -> Iterator[Request]:
+    def _finished(self, slot: _Slot, held: int) -> list[Request]:
         """Takes the request out of its slot. What it says only together is computed here."""
         request, slot.current = slot.current, None
         if request is None:
-            return
+            return []
         complete(request, held)
         slot.held, slot.n_prompt = held, request.n_prompt
         slot.prepared = "shifted" if request.shifted > 0 else ""
@@ -323,37 +322,35 @@ class RequestReader:
             self._timed = None
         self._waiting.append(request)
         is_told_later = self._has_done if self._is_live else self.server.level > DEFAULT_LEVEL
-        if self.server.program or not is_told_later:
-            yield from self._all_waiting()
+        return self._all_waiting() if self.server.program or not is_told_later else []
 
-    def _all_waiting(self) -> Iterator[Request]:
+    def _all_waiting(self) -> list[Request]:
         waiting, self._waiting = self._waiting, deque()
-        yield from waiting
+        return list(waiting)
 
-    def _texts_missing(self, slot: int) -> Iterator[Request]:
+    def _texts_missing(self, slot: int) -> list[Request]:
         """The requests of a slot that waited for their texts in vain."""
         ready = [request for request in self._waiting if request.slot == slot]
         self._waiting = deque(request for request in self._waiting if request.slot != slot)
-        yield from ready
+        return ready
 
     # -- texts
 
-    def _on_done(self, event: Event) -> Iterator[Request]:
+    def _on_done(self, event: Event) -> list[Request]:
         path, status, self._has_done = event.values.get("path", ""), event.number("status"), True
         if path.startswith("/slots/"):
             number = path.removeprefix("/slots/").split("?")[0]
             if number.isdecimal() and len(number) < 4 and status == 200:
                 self._slot(int(number)).prepared = "restored"  # or saved: the response says which, if it is in the log
-            return
+            return []
         if not _ANSWERS.search(path):
-            return
+            return []
         self._last_done = path
         for request in self._waiting:
             if not request.path and path:
                 request.path, request.status = path, status
                 break
-        if self.server.level < 5:
-            yield from self._all_waiting()
+        return self._all_waiting() if self.server.level < 5 else []
 
     def _on_body(self, event: Event) -> None:
         body = _json(event)
@@ -372,7 +369,7 @@ class RequestReader:
             slot = self._slot(request.slot)
             slot.prompt, slot.has_body = request.prompt, True
 
-    def _on_response(self, event: Event) -> Iterator[Request]:
+    def _on_response(self, event: Event) -> list[Request]:
         answer = _json(event)
         if "n_restored" in answer and isinstance(number := answer.get("id_slot"), int):
             self._slot(number).prepared, self._slot(number).held = "restored", _count(answer["n_restored"])
@@ -382,7 +379,7 @@ class RequestReader:
         if len(ready) == 1 and _REASONED.search(event.values["json"]):
             self._slot(ready[0].slot).thought = True
         self._waiting = deque(request for request in self._waiting if not request.path)
-        yield from ready
+        return ready
 
     def _remembered(self, prompt: Prompt | None) -> Prompt | None:
         """The prompt. All earlier ones are forgotten where together they are too long."""
@@ -399,7 +396,7 @@ class RequestReader:
 
     # -- other programs
 
-    def _on_lookup(self, event: Event) -> Iterator[Request]:
+    def _on_lookup(self, event: Event) -> list[Request]:
         """Ollama's runner, llama-cpp-python and LM Studio say all in one line."""
         number = max(event.slot, 0)
         slot = self._slot(number)
@@ -407,8 +404,7 @@ class RequestReader:
         self.server.program = (
             "Ollama" if is_ollama else "LM Studio" if event.kind is Kind.SUMMARY else "llama-cpp-python"
         )
-        if slot.current is not None:
-            yield from self._finished(slot, -1)
+        found = self._finished(slot, -1)
         request = Request(number, -1, event.line, event.clock)
         used, remaining = event.number("used"), event.number("remaining")
         request.n_prompt = event.number("prompt", event.number("n"))
@@ -422,6 +418,7 @@ class RequestReader:
         request.is_first = not slot.used
         request.prepared, request.cut_from = slot.prepared, self._cut_from
         slot.current, slot.prepared, slot.used, self._cut_from = request, "", True, -1
+        return found
 
     def _on_truncated(self, event: Event) -> None:
         self._cut_from = event.number("prompt", 0)
@@ -447,23 +444,19 @@ class RequestReader:
             s.memory = s.memory or "window"
         elif kind is Kind.RECURRENT:
             s.memory = "recurrent"
-        elif kind is Kind.FULL_WINDOW:
-            s.full_window = True
         else:
-            s.multimodal |= kind is Kind.MULTIMODAL or "multimodal" in event.values["what"]
+            s.full_window = True
 
     def _on_listening(self, event: Event) -> None:
         self.server.url = self.server.url or event.values["url"].strip()[:200]
 
-    def _on_load(self, event: Event) -> Iterator[Request]:
-        if event.kind is Kind.LOADING:
-            self.server.model = event.values["name"].split(" (version")[0].strip().strip("'")[:200]
-            self.server.memory, self.server.loads = "", self.server.loads + 1
-            for slot in self._slots.values():
-                yield from self._finished(slot, -1)
-            yield from self._all_waiting()
-            self._slots.clear()
-            self._choice = _Choice()
+    def _on_load(self, event: Event) -> list[Request]:
+        self.server.model = event.values["name"].split(" (version")[0].strip().strip("'")[:200]
+        self.server.memory, self.server.full_window = "", False
+        found = [request for slot in self._slots.values() for request in self._finished(slot, -1)]
+        self._slots.clear()
+        self._choice = _Choice()
+        return found + self._all_waiting()
 
 
 def _count(number: object) -> int:

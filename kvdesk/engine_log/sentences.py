@@ -26,13 +26,9 @@ class Kind(StrEnum):
     BY_ID = "slot by id"
     BUSY = "slot busy"
     SIMILARITY = "similarity"
-    SAVED = "prompt saved"
-    CANDIDATE = "saved prompt"
-    LOOKED_UP = "saved prompts looked up"
     LOADED = "saved prompt loaded"
     LOAD_FAILED = "saved prompt not loaded"
     DROPPED = "saved prompt dropped"
-    TOO_BIG = "prompt too big to save"
     CLEARED = "slot cleared"
     ADAPTERS = "adapters changed"
     PURGED = "slot purged"
@@ -66,12 +62,9 @@ class Kind(StrEnum):
     RAM_OFF = "prompt cache off"
     CHECKPOINT_LIMIT = "checkpoint limit"
     CHECKPOINTS_OFF = "checkpoints off"
-    UNSUPPORTED = "unsupported"
     LOADING = "loading model"
-    MODEL_LOADED = "model loaded"
     LISTENING = "listening"
     PRESERVES = "template can keep reasoning"
-    MULTIMODAL = "multimodal"
     WINDOW = "sliding window"
     FULL_WINDOW = "full-size window"
     RECURRENT = "recurrent state"
@@ -101,14 +94,11 @@ SERVER: Final = (
     (3, Kind.BY_ID, "selected slot by id"),
     (4, Kind.BUSY, "skipping, is_processing"),
     (4, Kind.SIMILARITY, "checking sim = {sim} ({same}/{n}) > {threshold}"),
-    (4, Kind.SAVED, "saving prompt with length {n}, total state size = {mib}"),
-    (4, Kind.CANDIDATE, "prompt with length {n}, lcp = {same}"),
-    (4, Kind.LOOKED_UP, "looking for better prompt"),
     (4, Kind.LOADED, "found better prompt with f_keep = {keep}[, <f_|>sim = {sim}]"),
     (2, Kind.LOAD_FAILED, "failed to <load prompt from cache|restore state>"),
     (2, Kind.DROPPED, "making room for prompt cache entry, removing oldest entry[ (size = {mib}]"),
     (2, Kind.DROPPED, "cache <size|token> limit ~removing oldest entry[ (size = {mib}]"),
-    (2, Kind.TOO_BIG, "prompt state size {mib} MiB exceeds cache size limit {limit}"),
+    (2, Kind.DROPPED, "prompt state size {mib} MiB exceeds cache size limit"),
     (4, Kind.CLEARED, "clearing prompt with {n} tokens"),
     (4, Kind.ADAPTERS, "clearing cache for lora change"),
     (2, Kind.PURGED, "purging slot {slot} with {n} tokens"),
@@ -145,14 +135,9 @@ SERVER: Final = (
     (4, Kind.RAM_OFF, "prompt cache is disabled"),
     (4, Kind.CHECKPOINT_LIMIT, "context checkpoints enabled, max = {n}"),
     (4, Kind.CHECKPOINTS_OFF, "context checkpoints disabled"),
-    (2, Kind.UNSUPPORTED, "ctx_shift is not supported by {what:}"),
-    (2, Kind.UNSUPPORTED, "cache_reuse is not supported by {what:}"),
-    (2, Kind.UNSUPPORTED, "swa_full is not supported by {what:}"),
     (3, Kind.LOADING, "loading model {name:}"),
-    (3, Kind.MODEL_LOADED, "model loaded"),
     (3, Kind.LISTENING, "listening on {url:}"),
     (3, Kind.PRESERVES, "chat template supports preserving reasoning, consider"),
-    (3, Kind.MULTIMODAL, "loaded multimodal model"),
 )  # fmt: skip
 """Level, kind and sentence of llama-server, behind the head of a line (`slot update_slots: id 0 | task 1 | `)."""
 
@@ -208,3 +193,19 @@ def first_words(sentence: str) -> list[str]:
     start = sentence.lstrip("<")
     words = start[: start.index(">")].split("|") if sentence.startswith("<") else [start]
     return [re.match(r"\w+", word)[0].lower() for word in words]  # type: ignore[index]
+
+
+def _begin(sentence: str) -> str:
+    """The pattern of the words with which a sentence begins, up to what varies."""
+    words = re.match(r"<([^>]*)>|[^{\[<~\\]+", sentence)
+    assert words is not None
+    return f"(?:{words[1]})" if words[1] else re.escape(words[0].strip()).replace(r"\ ", " +")
+
+
+_DEBUG: Final = r"\d+\.\d\d\.\d{3}\.\d{3} D "
+_SAYS: Final = "|".join(sorted({_begin(sentence) for _, _, sentence in SERVER}))
+_NOTHING: Final = rf" +[^\s|:]{{0,30}}: *+(?:id +-?\d{{1,9}} \| task -?\d{{1,9}} \|)?+[ -]*+(?!(?i:{_SAYS}))"
+_OF_ENGINE: Final = "|".join(["find_slot", *(word for _, sentence in ENGINE for word in first_words(sentence))])
+IDLE_SLOT: Final = rf"{_DEBUG}slot{_NOTHING}[^\r\n]*\n"
+IDLE_OTHER: Final = rf"{_DEBUG}(?:(?:que|res) |srv{_NOTHING}|(?!slot|srv|{_OF_ENGINE})[a-z]\w+: )[^\r\n]*\n"
+"""Patterns of lines of level 5, of slots and others, that say nothing about the cache: most of them."""

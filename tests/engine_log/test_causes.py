@@ -60,6 +60,7 @@ def test_hits() -> None:
         ({"reused": 0, "prepared": "adapters"}, Server(), Cause.ADAPTERS, 900, ""),
         ({"same": 400, "reused": 400, "prepared": "shifted"}, Server(), Cause.AFTER_SHIFT, 500, "no --context-shift"),
         ({"same": 0, "held": 0, "reused": 0, "prepared": "purged"}, Server(), Cause.EVICTED, 0, "--cache-ram"),
+        ({"same": 0, "held": 0, "reused": 0, "load_failed": True}, Server(), Cause.EVICTED, 0, "-c N"),
         (
             {"same": 0, "held": 0, "reused": 0, "how": "age", "elsewhere": (2, 80, False), "threshold": 0.1},
             Server(), Cause.LOW_SIMILARITY, 80, "--slot-prompt-similarity",
@@ -136,10 +137,10 @@ def test_notes_say_what_else_happened() -> None:
     text = " ".join(finding.notes)
     for part in (
         "40 tokens",
-        "2 checkpoints were made (10 MiB)",
-        "1 checkpoints after",
-        "3 old",
-        "1 saved",
+        "Checkpoints made: 2 (10 MiB)",
+        "erased after the difference: 1.",
+        "was reached: 3.",
+        "for this one: 1.",
         "smaller",
     ):
         assert part in text

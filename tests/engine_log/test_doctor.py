@@ -92,7 +92,7 @@ def test_text_says_cause_cost_and_cure(capsys: pytest.CaptureFixture[str]) -> No
     assert "ok " not in out
     assert "MISS  line 16 · slot 0, task 42 · 1,000 tokens · 0 reused · 1,000 read (4.00 s) · recurrent state" in out
     assert "Read again: 500 tokens, 2.00 s" in out
-    assert "none of its 1 checkpoints is before the first difference (token 500)" in out
+    assert "none of its checkpoints (1) is before the first difference (token 500)" in out
     assert "→ --ctx-checkpoints N" in out
     assert "2 requests, 1,900 tokens in prompts, 0% reused. 1 miss: 500 tokens read again, 2.0 s." in out
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
 from kvdesk.engine_log.lines import LONGEST, LogLine, read_lines
+from kvdesk.engine_log.sentences import SERVER
 
 LINE = "slot update_slots: id  0 | task 3 | cached n_tokens = 7, memory_seq_rm [7, end)"
 
@@ -68,3 +70,23 @@ def test_bytes_that_are_no_text_raise_nothing() -> None:
 @pytest.mark.parametrize("time", [10**400, -1, float("inf"), True, "x"])
 def test_a_time_that_is_none_is_left_out(time: object) -> None:
     assert only(json.dumps({"type": "log", "time": time, "msg": LINE})).clock in ("", "0.000 s")
+
+
+def test_lines_that_say_nothing_come_as_one_and_those_that_do_alone() -> None:
+    """Only debug lines with the server's own head do; each line of the log is in one of the messages."""
+    idle = ["que    start_loop: update slots", "res          send: sending result for task id = 3"]
+    said = [f"0.01.000.000 D {text}" for text in [*idle, "srv  operator(): cancel task, id_task = 4", *idle]]
+    said += [f"0.01.000.000 D slot f: id  0 | task 3 | {text}" for text in ("n_gen = 1", "n_gen = 2", "new: ... a")]
+    said += [f"0.01.000.000 I {idle[0]}", f"0.01.000.000 I {idle[1]}", "0.01.000.000 D find_slot: x", said[0]]
+    found = list(read_lines(["\n".join(said).encode()]))
+    assert [line.number for line in found] == [1, 3, 4, 6, 8, 9, 10, 11, 12]
+    assert [line.text for line in found[1:2]] == ["srv  operator(): cancel task, id_task = 4"]
+    assert found[0].text.count("\n") == found[2].text.count("\n") == found[3].text.count("\n") == 1
+    assert {line.level for line in found} == {3, 5}
+
+
+@pytest.mark.parametrize("sentence", [sentence for _, _, sentence in SERVER])
+def test_no_sentence_is_taken_for_nothing(sentence: str) -> None:
+    text = re.sub(r"\{\w+:?\}", "7", re.sub(r"<([^|>]*)[^>]*>", r"\1", sentence))
+    line = f"0.01.000.000 D slot f: id  0 | task 3 | {re.sub(r'[][~]', '', text)}\n"
+    assert len(list(read_lines([2 * line.encode()]))) == 2

@@ -137,6 +137,8 @@ def test_a_prompt_loaded_from_memory_replaces_what_the_slot_held() -> None:
     found = srv(" - found better prompt with f_keep = 0.900, f_sim = 0.800")
     log = began(0, 1, 500) + ended(0, 1, 500, 500)
     second = began(0, 2, 600, 480).replace("\n", "\n" + looked + found, 1)
+    failed = slot(0, -1, "failed to load prompt from cache") + slot(0, -1, "clearing prompt with 504 tokens")
+    assert causes(log + second.replace(found, found + failed) + ended(0, 2, 600, 600)) == [Cause.NEW, Cause.EVICTED]
     first, loaded = requests(log + second + ended(0, 2, 600, 120))
     assert (loaded.loaded, loaded.same, loaded.held) == (0.8, 480, -1)
     assert causes(log + second + ended(0, 2, 600, 120)) == [Cause.NEW, Cause.LOADED]
