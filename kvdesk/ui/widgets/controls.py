@@ -177,7 +177,8 @@ class WrappedLabel(QLabel):
         self.setWordWrap(True)
 
     def sizeHint(self) -> QSize:
-        width = ceil(QFontMetricsF(self.font()).horizontalAdvance(self.text())) + 1
+        advance = QFontMetricsF(self.font()).horizontalAdvance(self.text())
+        width = ceil(advance) + 2  # letters lie between pixels, and on a fine screen the layout rounds each of them up
         return QSize(width, self.heightForWidth(width))
 
 
