@@ -43,7 +43,7 @@ from kvdesk.values import replace
 from kvdesk.viewmodel.repetition import repeated
 from kvdesk.viewmodel.token_surprise import colours_of, level_of, tip
 
-_STATE_WORDS: Final = {"stopped": marked("Stopped"), "interrupted": marked("Interrupted"), "failed": marked("Failed")}
+_STATE_WORDS: Final = {"interrupted": marked("Interrupted"), "failed": marked("Failed")}
 _NAME: Final = 200  # characters of a message that a screen reader says first
 _RETENTION: Final = {  # the word beside the message, what it means, the opacity of its text
     "next": (
@@ -556,15 +556,7 @@ class MessageWidget(Gradual):
         streaming = message.state == "streaming"
         if self._waiting is not None:
             self._waiting.setVisible(streaming and (self._is_read or not message.text))
-        word, note = tr(_STATE_WORDS.get(message.state, "")), message.note
-        if message.state == "stopped":
-            word = tr("Ended") if note else ""  # by the person: the line below says it
-        if word and note:
-            note = tr("{word}. {note}").format(word=word, note=note)
-        note = note or word or (self._overflow if streaming else "")
-        if finish_of(message) == "limit" and is_limit_note(message.note):
-            note = ""  # the line below says it
-        self._note.setText(note)
+        self._note.setText(_note_of(message, self._overflow))
         set_tone(self._note, _STATE_TONES.get(message.state, "secondary"))
         self._show_parts()
         self._show_help()
@@ -572,3 +564,18 @@ class MessageWidget(Gradual):
             self._foot.show_answer(message, is_last=self._is_last, why_not_continued=self._why_not_continued)
         if self._pin is not None:
             self._pin.setVisible(message.pinned)
+
+
+def _note_of(message: Message, overflow: str) -> str:
+    """Why the answer is not simply complete; "" if the line below says it. `overflow`: what a full context did."""
+    if finish_of(message) == "limit" and is_limit_note(message.note):
+        return ""
+    if message.state == "streaming":
+        return message.note or overflow
+    if message.state == "stopped":
+        word = tr("Ended") if message.note else ""
+    else:
+        word = tr(_STATE_WORDS.get(message.state, ""))
+    if word and message.note:
+        return tr("{word}. {note}").format(word=word, note=message.note)
+    return message.note or word
