@@ -29,7 +29,7 @@ class EmptyPane(ScrollColumn):
 
     def __init__(self, kit: Kit) -> None:
         page = QWidget()
-        super().__init__(page)
+        super().__init__(page, tr("What do you want to ask?"))
         self._kit, theme = kit, kit.theme
         self._theme = theme
         self._is_toy = self._shows_cards = False

@@ -175,7 +175,7 @@ class LabPage(QWidget):
         inside = QWidget()
         parts = self.setup, Rule(), self.past, boxes.Stretch(1)
         boxes.column(*parts, on=inside, margins=(0, 0, 12, 0), spacing=16)
-        top = ScrollColumn(inside)
+        top = ScrollColumn(inside, tr("Parameters"))
         top.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         part = QWidget()
         boxes.column(top, on=part, margins=(16, 16, 4, 16))

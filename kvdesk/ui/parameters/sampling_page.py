@@ -33,7 +33,7 @@ class SamplingPage(QWidget):
         self.rows.edited.connect(self.edited)
         content = QWidget()
         boxes.column(self.rows, boxes.Stretch(1), on=content, margins=(0, 0, 12, 0))
-        boxes.column(self.own_box, about, (ScrollColumn(content), 1), on=self, margins=0, spacing=4)
+        boxes.column(self.own_box, about, (ScrollColumn(content, tr("Sampling")), 1), on=self, margins=0, spacing=4)
         self.set_sampling(None)
 
     @property

@@ -7,9 +7,12 @@ from PySide6.QtWidgets import QScrollArea, QWidget
 
 
 class ScrollColumn(QScrollArea):
-    """Never narrower than what is in it needs, with its scroll bar: nothing could be scrolled to sideways."""
+    """Never narrower than what is in it needs, with its scroll bar: nothing could be scrolled to sideways.
 
-    def __init__(self, inside: QWidget, name: str = "") -> None:
+    `name`: what a screen reader says, since the keys scroll it.
+    """
+
+    def __init__(self, inside: QWidget, name: str) -> None:
         super().__init__()
         self.setAccessibleName(name)
         self.setWidgetResizable(True)
