@@ -9,6 +9,7 @@ tokens after the first, a second. Ratios are made within a round.
 from __future__ import annotations
 
 import argparse
+import ctypes
 import json
 import statistics
 import sys
@@ -200,20 +201,25 @@ class Writer:
             n_right = next((i for i, token in enumerate(tokens) if token != with_[at + i]), len(tokens))
             lib.llama_memory_seq_rm(lib.llama_get_memory(self._bare.ctx), 0, at + n_right, -1)
         in_batch = self._logits(end - 1 - at)
-        apart = [float(row[without[end]] - row[with_[end]]) for row in (alone, in_batch)]
-        return Parting(end - start + 1, *apart, float(np.abs(alone - in_batch).max()))
+        apart_alone, apart_in_batch = (float(row[without[end]] - row[with_[end]]) for row in (alone, in_batch))
+        return Parting(end - start + 1, apart_alone, apart_in_batch, float(np.abs(alone - in_batch).max()))
 
     def _prompt_read(self) -> tuple[int, ...]:
-        """The prompt, of which the bare context has the cells and no others."""
-        bare, (start, _) = self._bare, self._batches[0]
-        prompt = self.tokens[WITH][:start]
+        """The prompt, of which the bare context has the cells and no others: those of kvdesk's context."""
+        (start, _), runtime = self._batches[0], session_of(self._headless).runtime
         if self._n_read != start:
-            bare.clear()
-            for at in range(0, start, bare.n_batch):
-                self._decode(at, prompt[at : at + bare.n_batch], logits=False)
+            assert self._before is not None
+            sequence = runtime.cache_manager.pool.get(self._before)
+            assert sequence is not None
+            ctx = runtime.context.memory.ctx
+            state = (ctypes.c_uint8 * lib.llama_state_seq_get_size(ctx, sequence.seq_id))()
+            n_bytes = lib.llama_state_seq_get_data(ctx, state, len(state), sequence.seq_id)
+            self._bare.clear()
+            if lib.llama_state_seq_set_data(self._bare.ctx, state, n_bytes, 0) != n_bytes:
+                raise RuntimeError("llama_state_seq_set_data failed in the bare loop")
             self._n_read = start
-        lib.llama_memory_seq_rm(lib.llama_get_memory(bare.ctx), 0, start, -1)
-        return prompt
+        lib.llama_memory_seq_rm(lib.llama_get_memory(self._bare.ctx), 0, start, -1)
+        return self.tokens[WITH][:start]
 
     def _logits(self, row: int) -> NDArray[np.float32]:
         """Of this token of the last batch, shape (n_vocab,)."""

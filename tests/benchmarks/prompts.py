@@ -48,8 +48,6 @@ HUGE: Final = 2 << 20
 LLAMA_LOAD_MODE_NONE: Final = 0
 WARM_UP: Final = 32
 LLAMA_BENCH: Final = "llama-bench"
-SIZES: Final = (512, 2048)
-"""Tokens of the prompts that programs read."""
 
 
 class Way(NamedTuple):
@@ -190,9 +188,9 @@ def _mapped() -> list[tuple[int, int]]:
 class Programs:
     """kvdesk and llama-bench."""
 
-    def __init__(self, headless: HeadlessEngine, path: Path, program: Path) -> None:
-        self._headless, self._path, self._program = headless, path, program
-        self._requests = {n: prompt_of_size(headless, n) for n in SIZES}
+    def __init__(self, headless: HeadlessEngine, path: Path, program: Path, n_tokens: int) -> None:
+        self._headless, self._path, self._program, self._n_tokens = headless, path, program, n_tokens
+        self._request = prompt_of_size(headless, n_tokens)
 
     def round(self, number: int, found: Found) -> None:
         ways = [("kvdesk", self._kvdesk), (LLAMA_BENCH, self._bench)]
@@ -201,13 +199,12 @@ class Programs:
                 found.setdefault(what, {}).setdefault(name, []).append(tok_s)
 
     def _kvdesk(self) -> dict[str, float]:
-        told = {f"read {n:,}": n / first_token_s(self._headless, self._requests[n]) for n in SIZES}
-        return {**told, "write": wrote_tok_s(self._headless)}
+        read = self._n_tokens / first_token_s(self._headless, self._request)
+        return {f"read {self._n_tokens:,}": read, "write": wrote_tok_s(self._headless)}
 
     def _bench(self) -> dict[str, float]:
-        sizes = ",".join(map(str, SIZES))
-        options = ["-p", sizes, "-n", "32", "-t", str(SETTINGS.n_threads), "-r", "1", "--no-warmup", "-o", "json"]
-        command = [str(self._program), "-m", str(self._path), *options]
+        sizes = ["-p", str(self._n_tokens), "-n", "32", "-t", str(SETTINGS.n_threads)]
+        command = [str(self._program), "-m", str(self._path), *sizes, "-r", "1", "--no-warmup", "-o", "json"]
         said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
         return {
             f"read {test['n_prompt']:,}" if test["n_prompt"] else "write": float(test["avg_ts"])
@@ -279,14 +276,15 @@ def _chosen(options: argparse.Namespace, headless: HeadlessEngine) -> tuple[Ways
         headless.do(UsePolicy(STEADY))
         headless.do(LoadModel(LocalFile(options.model), SETTINGS))
         session_of(headless).loaded.model.vocab.ignore_eog()
-        return Programs(headless, options.model, options.llama_bench), LLAMA_BENCH
+        return Programs(headless, options.model, options.llama_bench, options.tokens), LLAMA_BENCH
     if options.what == "builds":
         folders = {name: Path(folder) for name, folder in (text.split("=", 1) for text in options.libraries)}
         arguments = ["--model", options.model, "--tokens", options.tokens, "--depth", options.depth]
         return Builds(folders, [*map(str, arguments), *["--processor"] * options.processor]), USUAL
     settings = SETTINGS.model_copy(update=ONE_THREAD) if options.processor else SETTINGS
     clock = time.process_time if options.processor else time.perf_counter
-    ways, work = WAYS, Work(options.tokens, options.depth, 16)
+    ways: Sequence[Way] = WAYS
+    work = Work(options.tokens, options.depth, 16)
     if options.what == "batches":
         ways, work = UBATCHES, Work(2 * options.tokens, 0, 0)
     chosen = [way for way in ways if way.name == USUAL or not options.only or way.name in options.only]

@@ -17,7 +17,7 @@ from kvdesk.settings import CachePolicy, ContextSettings, Sampling
 from tests.stress.conftest import Row, forms
 
 SETTINGS: Final = ContextSettings(n_ctx=1024, n_seq_max=2, n_threads_batch=1, exact=True)
-GREEDY: Final = Sampling(temperature=0.0, max_tokens=24)
+GREEDY: Final = Sampling(temperature=0.0, max_tokens=12)
 THINGS: Final = ("tea", "birds", "salt", "sleep", "music", "gravity", "maps", "glass", "iron", "rivers")
 ASKED: Final = ("Say it again: {0} and {0} and {1}, {0} and {0} and {1}.", "What have {0} and {1} in common?")
 
