@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -60,6 +61,7 @@ TEST_TOOLS: Mapping[str, str] = {"debootstrap": "debootstrap", "qemu-x86_64": "q
 EVERY_DISPLAY: Mapping[str, str] = {"DISPLAY": ":0", "WAYLAND_DISPLAY": "wayland-0"}
 """An environment with each kind of display there is."""
 NO_AMX = "-mno-amx-tile -mno-amx-int8 -mno-amx-bf16"
+AMX_HEADER = Path(__file__).resolve().parent / "amx.h"
 
 OFFSCREEN_PLATFORMS = ("offscreen", "minimal", "vnc", "linuxfb")
 
@@ -123,12 +125,17 @@ def engine_settings(env: Mapping[str, str], macros: Callable[[str], str]) -> lis
 
     llama.cpp fills the tiles' configuration on the stack, and what compilers know of `_tile_loadconfig` lets them leave
     most of that out (GCC 12's amxtileintrin.h): the first tile instruction ends the program. llama.cpp PR #26954.
+    With `KVDESK_AMX` in `env` it is compiled with AMX, and `amx.h` says what is read.
     `macros`: what a compiler defines for this processor, by its name.
     """
+    with_amx = bool(env.get("KVDESK_AMX"))
     settings = []
     for language, variable, default in (("C", "CC", "cc"), ("CXX", "CXX", "c++")):
+        if with_amx and language == "C":  # only C++ has such instructions
+            continue
         if "__AMX_TILE__" in macros(env.get(variable) or default):
-            wanted = f"{env.get(f'{language}FLAGS', '')} {NO_AMX}".strip()
+            flags = f"-include {shlex.quote(str(AMX_HEADER))}" if with_amx else NO_AMX
+            wanted = f"{env.get(f'{language}FLAGS', '')} {flags}".strip()
             settings.append(f"cmake.define.CMAKE_{language}_FLAGS={wanted}")
     return settings
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import shlex
 import shutil
 import subprocess
 import sys
@@ -212,7 +213,7 @@ def test_missing_compilers_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     assert machine.missing_compiler(which=lambda name: f"/usr/bin/{name}" if "clang" in name else None) == []
 
 
-def test_an_engine_for_a_processor_with_amx_is_compiled_without_it(tmp_path: Path) -> None:
+def test_an_engine_for_a_processor_with_amx_is_compiled_without_it_unless_asked(tmp_path: Path) -> None:
     have = {
         "gcc-12": "#define __AMX_TILE__ 1\n#define __AVX2__ 1",
         "g++-12": "#define __AMX_TILE__ 1",
@@ -225,6 +226,9 @@ def test_an_engine_for_a_processor_with_amx_is_compiled_without_it(tmp_path: Pat
         "cmake.define.CMAKE_C_FLAGS=-g -mno-amx-tile -mno-amx-int8 -mno-amx-bf16",
         "cmake.define.CMAKE_CXX_FLAGS=-mno-amx-tile -mno-amx-int8 -mno-amx-bf16",
     ]
+    wanted = machine.engine_settings({"CC": "gcc-12", "CXX": "g++-12", "KVDESK_AMX": "1"}, have.__getitem__)
+    assert wanted == [f"cmake.define.CMAKE_CXX_FLAGS=-include {shlex.quote(str(machine.AMX_HEADER))}"]
+    assert machine.AMX_HEADER.is_file()
     assert machine.has_amx(tmp_path / "none") is False, "nothing tells"
     cpuinfo = tmp_path / "cpuinfo"
     for flags, has in (("fpu avx512f amx_bf16 amx_tile amx_int8", True), ("fpu avx512f", False)):
