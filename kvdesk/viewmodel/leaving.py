@@ -43,7 +43,7 @@ class Leaving:
 
     @property
     def queries(self) -> Queries | None:
-        """The last tokens behind the range, whose attention is measured; None where there are none."""
+        """The last tokens behind the range, whose attention is measured; None if there are none."""
         if self.p1 > self.pos_max:
             return None
         return Queries(self.seq_id, max(self.p1, self.pos_max + 1 - N_RECENT), self.pos_max + 1)
