@@ -86,7 +86,10 @@ def _run(args: Namespace, size: tuple[int, int], pause_s: float) -> int:
     sampling = Sampling(temperature=0.0, max_tokens=FILM_TOKENS if args.film else ANSWER_TOKENS)
     themes = (ThemeChoice.DARK, ThemeChoice.LIGHT) if args.theme == BOTH else ()
     look = Settings(
-        theme=themes[0] if themes else args.theme, language=args.language, zoom=args.zoom, sampling=sampling
+        theme=themes[0] if themes else ThemeChoice(args.theme),
+        language=args.language,
+        zoom=args.zoom,
+        sampling=sampling,
     )
     shown: dict[str, Any] = {"all_instruments": True}
     if args.film:

@@ -25,7 +25,7 @@ from kvdesk.viewmodel.effect_text import EffectRow, Titles, effect_rows, figures
 
 _NAMES: Final = (USED, HIGH_WATER, READ, GAPS, SHARED, "tok/s")
 _HEADS: Final = (marked("Chat"), marked("Cells"), marked("Next token"), marked("KL, nats"))
-_TOLD_APART: Final = 12
+_DISTINCT_CHARS: Final = 12
 """Titles of chats that differ only behind so many characters are shown from their end."""
 _MEASURED_TOKENS: Final = 16  # decode speed is the mean of this many tokens
 
@@ -152,7 +152,9 @@ class EffectView(QFrame):
         measured = any(row.token for row in rows)
         for column, head in enumerate(_HEADS[: len(_HEADS) if measured else 2]):
             self._table_grid.addWidget(label(tr(head), tone="secondary", scale="small"), 0, column)
-        alike = len({row.title[:_TOLD_APART] for row in rows}) < len(rows)  # branches of one chat end in their sequence
+        alike = len({row.title[:_DISTINCT_CHARS] for row in rows}) < len(
+            rows
+        )  # branches of one chat end in their sequence
         for i, row in enumerate(rows, start=1):
             texts = (row.title, row.cells, row.token, row.kl) if measured else (row.title, row.cells)
             for column, text in enumerate(texts):
