@@ -16,7 +16,7 @@ from kvdesk.ui.map.colours import UNKNOWN
 from kvdesk.ui.map.raster import FIRST_GROUP, N_SHADES
 from kvdesk.ui.messages.attention_words import attention_words
 from kvdesk.viewmodel.attention import Scope
-from tests.app.test_main_path import SETTINGS, App
+from tests.app.whole import SETTINGS, App
 
 
 def test_what_the_last_token_and_the_answer_looked_at(

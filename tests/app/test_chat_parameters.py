@@ -14,7 +14,7 @@ from kvdesk.protocol.prompt import PromptPreview
 from kvdesk.settings import Sampling
 from kvdesk.store.settings_file import save_settings
 from kvdesk.ui.parameters.panel import ParametersPanel
-from tests.app.test_main_path import SETTINGS, App
+from tests.app.whole import SETTINGS, App
 
 BARE = "{% for m in messages %}[{{ m.role }}] {{ m.content }}\n{% endfor %}[assistant]"
 

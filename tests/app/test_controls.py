@@ -16,7 +16,7 @@ from kvdesk.session import operation_specs as specs
 from kvdesk.session.operation_specs import OperationSpec
 from kvdesk.settings import ContextSettings, Sampling, Settings
 from kvdesk.store.settings_file import save_settings
-from tests.app.test_main_path import App
+from tests.app.whole import App
 
 SETTINGS = Settings(
     context=ContextSettings(n_ctx=512, n_threads=1, n_threads_batch=1),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,62 +9,13 @@ from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
 from kvdesk import paths
-from kvdesk.app.application import Parts, build
-from kvdesk.app.worker import local_engine
-from kvdesk.backends.base import Backend, Emit
-from kvdesk.chat import ConversationId
-from kvdesk.protocol.cache import AuditCache, CacheView, ContextReady, Forget, OperationDone
+from kvdesk.protocol.cache import AuditCache, ContextReady, Forget, OperationDone
 from kvdesk.protocol.chat import BackendReady, EngineRestarted, ModelLoaded, TurnEnded
 from kvdesk.protocol.features import MISSING, Feature
-from kvdesk.protocol.messages import CommandFailed, Event
-from kvdesk.settings import ContextSettings, Sampling, Settings
+from kvdesk.protocol.messages import CommandFailed
 from kvdesk.store.settings_file import save_settings
+from tests.app.whole import SETTINGS, App
 from tests.backends.scripted import ScriptedBackend
-
-SETTINGS = Settings(
-    context=ContextSettings(n_ctx=512, n_threads=1, n_threads_batch=1),
-    sampling=Sampling(temperature=0.0, max_tokens=12),
-)
-
-
-class App:
-    """The application and every event it has shown."""
-
-    def __init__(self, qtbot: QtBot, make_backend: Callable[[Emit], Backend] = local_engine) -> None:
-        self.parts: Parts = build(None, make_backend)
-        self.events: list[Event] = []
-        self._qtbot = qtbot
-        qtbot.addWidget(self.parts.window)
-        self.parts.controller.event_applied.connect(self.events.append)
-        self.parts.window.show()
-        self.wait(lambda: self.last(ContextReady if make_backend is local_engine else ModelLoaded) is not None)
-
-    def last(self, kind: type[Event]) -> Event | None:
-        return next((e for e in reversed(self.events) if isinstance(e, kind)), None)
-
-    def wait(self, so: Callable[[], bool]) -> None:
-        self._qtbot.waitUntil(so, timeout=60_000)
-
-    def ask(self, text: str) -> TurnEnded:
-        """Type and press Enter, as a person does; wait for the answer."""
-        edit = self.parts.window.chat.composer.edit
-        n = sum(isinstance(e, TurnEnded) for e in self.events)
-        self._qtbot.keyClicks(edit, text)
-        self._qtbot.keyClick(edit, Qt.Key.Key_Return)
-        self.wait(lambda: sum(isinstance(e, TurnEnded) for e in self.events) > n)
-        ended = self.last(TurnEnded)
-        assert isinstance(ended, TurnEnded)
-        assert ended.state == "complete", ended.note
-        return ended
-
-    def used(self) -> int:
-        view = self.last(CacheView)
-        assert isinstance(view, CacheView)
-        assert view.snapshot.verification.state == "verified", view.snapshot.verification.detail
-        return view.snapshot.maps[0].streams[0].used
-
-    def texts(self, conversation: ConversationId) -> list[str]:
-        return [m.text for m in self.parts.controller.conversations.branch(conversation)]
 
 
 def test_chat_watch_forget_rebuild_restart(
@@ -74,7 +24,7 @@ def test_chat_watch_forget_rebuild_restart(
     monkeypatch.setenv("KVDESK_HOME", str(tmp_path))
     save_settings(SETTINGS, paths.settings_file())
     app = App(qtbot)
-    window, controller = app.parts.window, app.parts.controller
+    window, controller = app.window, app.controller
 
     first = app.ask("What is the sea?").stats
     assert first.reused_tokens == 0
@@ -107,12 +57,12 @@ def test_chat_watch_forget_rebuild_restart(
     window.close()
 
     again = App(qtbot)
-    again.parts.window.commands.select(conversation)
-    again.wait(lambda: again.parts.controller.conversations.branch(conversation) != [])
+    again.window.commands.select(conversation)
+    again.wait(lambda: again.controller.conversations.branch(conversation) != [])
     assert again.texts(conversation) == said
     after = again.ask("Still there?").stats
     assert after.prompt_tokens > third.prompt_tokens
-    again.parts.window.close()
+    again.window.close()
     assert capfd.readouterr().out == ""
 
 
@@ -124,8 +74,8 @@ def test_the_same_over_a_back_end_that_only_chats(
     save_settings(
         SETTINGS.model_copy(update={"all_instruments": True, "inspector_visible": True}), paths.settings_file()
     )
-    app = App(qtbot, ScriptedBackend)
-    window, controller = app.parts.window, app.parts.controller
+    app = App(qtbot, ScriptedBackend, until=ModelLoaded)
+    window, controller = app.window, app.controller
     assert app.last(BackendReady) == BackendReady(frozenset({Feature.CHAT}))
     app.ask("What is the sea?")
     app.ask("And a lake?")
@@ -167,10 +117,10 @@ def test_the_same_over_a_back_end_that_only_chats(
     window.close()
     assert not any(isinstance(e, CommandFailed | EngineRestarted) for e in app.events)
 
-    again = App(qtbot, ScriptedBackend)
-    again.parts.window.commands.select(conversation)
-    again.wait(lambda: again.parts.controller.conversations.branch(conversation) != [])
+    again = App(qtbot, ScriptedBackend, until=ModelLoaded)
+    again.window.commands.select(conversation)
+    again.wait(lambda: again.controller.conversations.branch(conversation) != [])
     assert again.texts(conversation) == said
     again.ask("Still there?")
-    again.parts.window.close()
+    again.window.close()
     assert capfd.readouterr().out == ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -15,50 +15,18 @@ from PySide6.QtWidgets import QMenu
 from pytestqt.qtbot import QtBot
 
 from kvdesk import paths
-from kvdesk.app.application import Parts, build
 from kvdesk.conversations.markdown_file import as_markdown
 from kvdesk.protocol.chat import EngineRestarted, ModelLoaded, TextDelta, TurnEnded
-from kvdesk.protocol.messages import CommandFailed, Event
-from kvdesk.settings import ContextSettings, Sampling, Settings
+from kvdesk.protocol.messages import CommandFailed
+from kvdesk.settings import Sampling, Settings
 from kvdesk.store.settings_file import load_settings, save_settings
 from kvdesk.ui.server.connect_section import ConnectSection
+from tests.app.whole import SETTINGS as SHORT
+from tests.app.whole import App
 from tests.backends.local.talking import trust
 from tests.backends.openai.scripted_server import DONE, ScriptedServer, chunk
 
-SETTINGS = Settings(
-    context=ContextSettings(n_ctx=512, n_threads=1, n_threads_batch=1),
-    sampling=Sampling(temperature=0.0, max_tokens=200),
-)
-
-
-class App:
-    """The application as a person starts it, and every event it has shown."""
-
-    def __init__(self, qtbot: QtBot) -> None:
-        self.parts: Parts = build(None)
-        self.window, self.controller = self.parts.window, self.parts.controller
-        self.events: list[Event] = []
-        self._qtbot = qtbot
-        qtbot.addWidget(self.window)
-        self.controller.event_applied.connect(self.events.append)
-        self.window.show()
-
-    def of(self, kind: type[Event]) -> list[Event]:
-        return [event for event in self.events if isinstance(event, kind)]
-
-    def wait(self, so: Callable[[], object]) -> None:
-        self._qtbot.waitUntil(lambda: bool(so()), timeout=60_000)
-
-    def ask(self, text: str) -> None:
-        edit = self.window.chat.composer.edit
-        self._qtbot.keyClicks(edit, text)
-        self._qtbot.keyClick(edit, Qt.Key.Key_Return)
-
-    @property
-    def answer(self) -> str:
-        selected = self.controller.selected
-        assert selected is not None
-        return self.controller.conversations.branch(selected)[-1].text
+SETTINGS = SHORT.model_copy(update={"sampling": Sampling(temperature=0.0, max_tokens=200)})
 
 
 @pytest.fixture
@@ -97,8 +65,7 @@ CONNECT = "Connect to a server…"
 
 
 def test_a_server_is_connected_answers_and_is_remembered(home: Path, server: ScriptedServer, qtbot: QtBot) -> None:
-    app = App(qtbot)
-    app.wait(lambda: app.of(ModelLoaded))
+    app = App(qtbot, None, until=ModelLoaded)
     section = section_of(app, qtbot)
     qtbot.keyClicks(section.url, "ftp://nowhere")
     qtbot.mouseClick(section.test_button, Qt.MouseButton.LeftButton)
@@ -114,7 +81,7 @@ def test_a_server_is_connected_answers_and_is_remembered(home: Path, server: Scr
     assert app.window.rooms.shows_chats
     app.wait(lambda: len(app.of(ModelLoaded)) == 2)
     assert server.requests[-1][1]["Authorization"] == "Bearer sk-secret"
-    app.ask("Where do puffins live?")
+    app.say("Where do puffins live?")
     app.wait(lambda: app.of(TurnEnded))
     assert app.answer == "On cliffs."
     app.wait(lambda: "server-keys.json" in app.window.activity.text)
@@ -130,10 +97,8 @@ def test_a_server_is_connected_answers_and_is_remembered(home: Path, server: Scr
     assert "sk-secret" not in paths.settings_file().read_text()
     app.window.close()
 
-    again = App(qtbot)
-    again.wait(lambda: again.of(ModelLoaded))
+    again = App(qtbot, None, until=ModelLoaded)
     loaded = again.of(ModelLoaded)[0]
-    assert isinstance(loaded, ModelLoaded)
     assert loaded.model.name == "tiny on bigbox", "the next start connects again"
     assert server.requests[-1][1]["Authorization"] == "Bearer sk-secret"
     again.window.commands.open_embedded()
@@ -155,16 +120,14 @@ def test_a_server_is_connected_answers_and_is_remembered(home: Path, server: Scr
 
 def test_a_server_that_breaks_keeps_the_text_and_continue_works(server: ScriptedServer, qtbot: QtBot) -> None:
     server.says(chunk("On "))
-    app = App(qtbot)
-    app.wait(lambda: app.of(ModelLoaded))
+    app = App(qtbot, None, until=ModelLoaded)
     section = section_of(app, qtbot)
     qtbot.keyClicks(section.url, server.url)
     qtbot.mouseClick(section.connect_button, Qt.MouseButton.LeftButton)
     app.wait(lambda: len(app.of(ModelLoaded)) == 2)
-    app.ask("Where do puffins live?")
+    app.say("Where do puffins live?")
     app.wait(lambda: app.of(TurnEnded))
     ended = app.of(TurnEnded)[-1]
-    assert isinstance(ended, TurnEnded)
     assert (ended.state, ended.note) == ("interrupted", "The connection broke in the middle of the answer.")
     assert app.answer == "On "
     server.says(chunk("cliffs.", "stop"), DONE)
@@ -177,9 +140,8 @@ def test_a_server_that_breaks_keeps_the_text_and_continue_works(server: Scripted
     qtbot.mouseClick(section.connect_button, Qt.MouseButton.LeftButton)
     app.wait(lambda: app.of(CommandFailed))
     failed = app.of(CommandFailed)[0]
-    assert isinstance(failed, CommandFailed)
     assert failed.sentence.endswith("The server needs a key (401). Enter it where you connect.")
-    app.ask("Still there?")  # what was open still is
+    app.say("Still there?")  # what was open still is
     app.wait(lambda: len(app.of(TurnEnded)) == 3)
     app.window.close()
 
@@ -190,16 +152,14 @@ def test_in_safe_mode_a_crash_costs_a_reload_and_not_the_window(qtbot: QtBot) ->
     context = SETTINGS.context.model_copy(update={"n_ctx": 4096})
     long = Sampling(temperature=0.0, max_tokens=3000)  # a tiny model writes them in seconds: it is killed before
     save_settings(Settings(context=context, sampling=long, safe_mode=True), paths.settings_file())
-    app = App(qtbot)
-    app.wait(lambda: app.of(ModelLoaded))
-    app.ask("Count to a thousand in words.")
+    app = App(qtbot, None, until=ModelLoaded)
+    app.say("Count to a thousand in words.")
     app.wait(lambda: app.of(TextDelta))
     engine = next(p for p in set(psutil.Process().children()) - others if "--engine" in p.cmdline())
     os.kill(engine.pid, signal.SIGKILL)
     app.wait(lambda: app.of(EngineRestarted))
     app.wait(lambda: len(app.of(ModelLoaded)) == 2)
     ended = app.of(TurnEnded)[0]
-    assert isinstance(ended, TurnEnded)
     assert ended.state == "interrupted"
     before = app.answer
     assert before

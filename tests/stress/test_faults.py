@@ -23,7 +23,7 @@ from kvdesk.protocol.messages import CommandFailed, Event
 from kvdesk.protocol.operations import Compact, Operate, RemoveRange, SwapIn, SwapOut
 from kvdesk.settings import ContextSettings, Sampling, Settings
 from kvdesk.store.settings_file import save_settings
-from tests.app.test_main_path import App
+from tests.app.whole import App
 from tests.stress.conftest import Row, forms
 from tests.stress.driven import Driven, Kept, make_home
 
