@@ -13,7 +13,7 @@ pytest.importorskip("mcp")
 from kvdesk.settings import ToolServer
 from kvdesk.tools.client import ToolClients
 from kvdesk.tools.servers import CallEnded, ToolsListed
-from tests.tools.conftest import SERVER, Heard, Kept, local, old
+from tests.tools.conftest import PATIENCE_S, SERVER, Heard, Kept, local, old
 from tests.tools.server import TOOLS
 
 
@@ -53,7 +53,7 @@ def test_a_long_result_is_cut_and_says_so(heard: Heard) -> None:
 
 def listed_after(heard: Heard, tool: str) -> list[str]:
     """Names of the tools that a server lists when it has announced others."""
-    heard.call(tool)
+    heard.clients.call(1, "test", tool, {}, PATIENCE_S, 1000)
     while not isinstance(event := heard.next(), ToolsListed):
         pass
     return [one.name for one in event.tools]
