@@ -10,7 +10,7 @@ import pytest
 
 from kvdesk.host.host import Host
 from kvdesk.protocol import wire
-from kvdesk.protocol.cache import CacheView, Lease
+from kvdesk.protocol.cache import ANSWER_ID, CacheView, Lease
 from kvdesk.protocol.messages import Event
 from kvdesk.server.config import Key
 from tests.server.conftest import INSPECT, Running, metrics_of, served
@@ -114,6 +114,17 @@ def test_requests_take_no_more_sequences_than_there_are(inspector: httpx.Client)
     found = leases(inspector)
     assert len(found) == 4, "as many as there are sequences, and no more"
     assert all(lease.client for lease in found if lease.conversation not in chats)
+
+
+def test_who_asks_the_same_again_takes_no_other_sequence(inspector: httpx.Client) -> None:
+    def ask(text: str) -> str:
+        return str(answered(inspector, messages=[{"role": "user", "content": text}], max_tokens=24)["id"])
+
+    kept = [ask(f"{i} {SYSTEM}") for i in range(3)]
+    *_, last = [ask(f"Again: {SYSTEM}") for _ in range(5)]
+    found = {f"{ANSWER_ID}{lease.conversation}" for lease in leases(inspector) if lease.client}
+    assert last in found
+    assert found <= {*kept, last}, "the others of the five were this one"
 
 
 def leases(client: httpx.Client) -> list[Lease]:

@@ -79,14 +79,17 @@ class PrefixLookup:
 
     def earlier_request(self, client: Client, prompt: list[int], *, whole: bool) -> LeasedSequence | None:
         """The idle request of another program, sharing with `client`, that has the longest reusable prefix of the
-        prompt; `whole`: only one that holds nothing else, but for a few tokens.
+        prompt; `whole`: only one that holds nothing else, but for a few tokens, or one that asked the same while no
+        seq_id is free.
         """
         best, most = None, MIN_REUSE_TOKENS - 1
         for sequence in self._pool:
             if sequence.client is None or sequence.busy or sequence.inactive or sequence.sharing != client.sharing:
                 continue
             n = self.reusable_prefix(sequence, prompt)
-            if n > most and (not whole or n + MIN_REUSE_TOKENS > len(sequence.tokens)):
+            is_whole = n + MIN_REUSE_TOKENS > len(sequence.tokens)
+            asked_the_same = n == len(prompt) and not self._pool.free
+            if n > most and (not whole or is_whole or asked_the_same):
                 best, most = sequence, n
         return best
 
