@@ -100,8 +100,6 @@ TASKS: Final = tuple(
     )
 )
 """Which tool is right for each."""
-SYSTEM: Final = "Write each call of a tool between <tool_call> and </tool_call>, never in a code block."
-"""Without it Qwen2.5 1.5B writes calls as code, which is text to kvdesk as to llama-server."""
 
 
 def has_type(value: Any, schema: Mapping[str, Any]) -> bool:
@@ -123,7 +121,7 @@ def has_type(value: Any, schema: Mapping[str, Any]) -> bool:
 def calls_of(http: httpx.Client, number: int, choice: str) -> list[tuple[str, Any]]:
     """The calls of an answer that can be run: a tool that was offered, with arguments of its schema."""
     body = {
-        "messages": [{"role": "system", "content": SYSTEM}, {"role": "user", "content": TASKS[number][1]}],
+        "messages": [{"role": "user", "content": TASKS[number][1]}],
         "tools": [*TOOLS.values()],
         "tool_choice": choice,
         "max_tokens": MOST_TOKENS,
