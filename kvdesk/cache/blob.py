@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from kvdesk.cache.geometry import MAX_LAYERS, MAX_SEQ, Geometry
 from kvdesk.errors import KvdeskError
 from kvdesk.translation import tr
-from kvdesk.values import dataclass
+from kvdesk.values import dataclass, replace
 
 SEQ_MAGIC = 0xAF143CD8  # llama-context.cpp:3189
 _MAX_ARCH = 256
@@ -46,7 +46,7 @@ class Section:
     ggml_type: the engine's number of the type, as the blob says.
     """
 
-    kind: str  # "k", "v", or "state": of the recurrent part R of every layer, then S of every layer
+    kind: str  # "k" or "v"; "r" or "s" of the recurrent part
     offset: int
     n_bytes: int
     row_bytes: int
@@ -163,6 +163,8 @@ def _memory(reader: _Reader, geometry: Geometry, architecture: str, seq_id: int 
     follower: tuple[StreamBlob, ...] = ()
     if geometry.has_recurrent:
         states, sections, follower = _recurrent(reader, geometry, caches)
+        half = len(sections) // 2  # R of every layer, then S of every layer
+        sections = tuple(replace(one, kind="r" if i < half else "s") for i, one in enumerate(sections))
     if facts.kind == "dsv4":
         _compressed(reader)
     if reader.at != len(reader.view):

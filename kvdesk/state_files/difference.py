@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
 import numpy as np
@@ -35,11 +36,18 @@ def compare(one: Opened, other: Opened) -> Difference:
             only_first += len(np.unique(keys[0])) - len(at_first)
             only_second += len(np.unique(keys[1])) - len(at_second)
             if len(at_first):
-                tensors += _tensors(cache, (one, first, at_first), (other, second, at_second))
+                a, b = (
+                    (one, first.sections, first.n_cells, at_first),
+                    (other, second.sections, second.n_cells, at_second),
+                )
+                tensors += _tensors(cache, a, b)
         cells.append((both, only_first, only_second))
-    if one.state.states and other.state.states and one.state.states == other.state.states:
+    if one.state.states == other.state.states:
         n = len(one.state.states)
-        tensors += _states(one, other, np.arange(n))
+        a, b = (
+            (side, state.state_sections, n, np.arange(n)) for side, state in ((one, one.state), (other, other.state))
+        )
+        tensors += _tensors(-1, a, b)
     return Difference(common, tuple(cells), tuple(tensors))
 
 
@@ -49,35 +57,16 @@ def _keys(stream: StreamBlob, whole: bool) -> NDArray[np.int64]:
     return stream.pos.astype(np.int64) + (np.array(sequences, np.int64) << 32)
 
 
-_Side = tuple[Opened, StreamBlob, NDArray[np.intp]]
+_Side = tuple[Opened, Sequence[Section], int, NDArray[np.intp]]
+"""A file, tensors of it, how many cells they have, and which of those are compared."""
 
 
-def _tensors(cache: int, one: _Side, other: _Side) -> list[TensorDifference]:
-    found = []
-    for kind in ("k", "v"):
-        mine, theirs = ([s for s in side[1].sections if s.kind == kind] for side in (one, other))
+def _tensors(cache: int, one: _Side, other: _Side) -> Iterator[TensorDifference]:
+    for kind in ("k", "v", "r", "s"):
+        mine, theirs = ([section for section in side[1] if section.kind == kind] for side in (one, other))
         for layer, (a, b) in enumerate(zip(mine, theirs, strict=False)):
-            sides = (one[0].blob, a, one[1].n_cells, one[2]), (other[0].blob, b, other[1].n_cells, other[2])
-            found.append(_tensor(cache, kind, layer, *sides))
-    return found
-
-
-def _states(one: Opened, other: Opened, index: NDArray[np.intp]) -> list[TensorDifference]:
-    assert one.state is not None
-    assert other.state is not None
-    pairs = list(zip(one.state.state_sections, other.state.state_sections, strict=False))
-    n = len(pairs) // 2  # R of every layer, then S, which some models lack
-    return [
-        _tensor(
-            -1,
-            "r" if i < n else "s",
-            i % n if n else i,
-            (one.blob, a, len(index), index),
-            (other.blob, b, len(index), index),
-        )
-        for i, (a, b) in enumerate(pairs)
-        if a.row_bytes or b.row_bytes
-    ]
+            if a.row_bytes or b.row_bytes:  # some models have no S
+                yield _tensor(cache, kind, layer, (one[0].blob, a, *one[2:]), (other[0].blob, b, *other[2:]))
 
 
 _Tensor = tuple[memoryview, Section, int, NDArray[np.intp]]

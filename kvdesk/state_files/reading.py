@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import mmap
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from kvdesk.cache.blob import BlobError, StateBlob, StreamBlob
+from kvdesk.cache.blob import BlobError, Section, StateBlob, StreamBlob
 from kvdesk.paths import open_regular
 from kvdesk.state_files.formats import Parts, take_apart
 from kvdesk.state_files.found import Numbers, State, StateFile, Stream
@@ -55,19 +58,13 @@ def _with_cells(found: StateFile, parts: Parts, blob: memoryview) -> Opened:
     except BlobError as error:
         return Opened(replace(found, problem=found.problem or str(error)), None, blob)
     caches = tuple(tuple(_stream(blob, stream) for stream in streams) for streams in state.caches)
-    n_states = len(state.states)
-    n = len(state.state_sections) // 2  # R of every layer, then S
-    tensors = tuple(
-        replace(describe(blob, section, i % n if n else i, n_states), kind="r" if i < n else "s")
-        for i, section in enumerate(state.state_sections)
-    )
     found = replace(
         found,
         architecture=state.architecture,
         n_streams=geometry.n_stream if caches else 0,
         caches=caches,
         states=tuple(State(pos, seq_ids) for pos, seq_ids in state.states),
-        state_tensors=tensors,
+        state_tensors=_tensors(blob, state.state_sections, len(state.states)),
         extended=geometry.facts.cell_ext,
     )
     return Opened(found, state, blob)
@@ -79,9 +76,10 @@ def _stream(blob: memoryview, stream: StreamBlob) -> Stream:
     ends = np.append(starts[1:], len(positions)) - 1
     runs = tuple(zip(positions[starts].tolist(), positions[ends].tolist(), strict=True)) if len(positions) else ()
     sequences = sorted({seq_id for seq_ids in set(stream.seq_ids) for seq_id in seq_ids})
-    counts = {"k": 0, "v": 0}
-    tensors: list[Numbers] = []
-    for section in stream.sections:
-        tensors.append(describe(blob, section, counts[section.kind], stream.n_cells))
-        counts[section.kind] += 1
-    return Stream(stream.n_cells, runs, tuple(sequences), tuple(tensors))
+    return Stream(stream.n_cells, runs, tuple(sequences), _tensors(blob, stream.sections, stream.n_cells))
+
+
+def _tensors(blob: memoryview, sections: Iterable[Section], n_cells: int) -> tuple[Numbers, ...]:
+    """What each is like. Those of one kind are of one layer after another."""
+    layers: dict[str, Iterator[int]] = defaultdict(count)
+    return tuple(describe(blob, one, next(layers[one.kind]), n_cells) for one in sections)
