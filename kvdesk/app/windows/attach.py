@@ -50,7 +50,7 @@ class AttachWindow(SideWindow):
     """Shows a log until it is closed."""
 
     def __init__(self, app: QApplication, log: Log) -> None:
-        super().__init__(tr("{name} - kvdesk attach").format(name=log.name))
+        super().__init__(log.name)
         self._log = log
         theme, store, commands = Theme(app, self), Store(), JournalCommands(self._export, self._show_recording)
         said = tr("{name}  ·  as printed by its engine, not verified  ·  this log may contain prompts")

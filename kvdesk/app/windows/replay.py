@@ -43,7 +43,7 @@ class ReplayWindow(SideWindow):
     """Shows one journal from its beginning on."""
 
     def __init__(self, app: QApplication, name: str, header: JournalHeader, recording: Recording) -> None:
-        super().__init__(tr("{name} - kvdesk replay").format(name=name))
+        super().__init__(name)
         self._header = header
         theme, store, commands = Theme(app, self), Store(), JournalCommands(self._export)
         self.timeline = TimelinePage(theme, store, commands, live=False)

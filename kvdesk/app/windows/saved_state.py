@@ -42,7 +42,7 @@ class StateWindow(SideWindow):
     """Shows one file. A file that is dropped on it is compared; a model is that which it would be restored into."""
 
     def __init__(self, theme: Theme, question: Question, answer: Answer) -> None:
-        super().__init__(tr("{name} - kvdesk open").format(name=question.path.name))
+        super().__init__(question.path.name)
         self.setAcceptDrops(True)
         self.question, self.is_closed = question, False
         self.view = SavedStateView(theme)
