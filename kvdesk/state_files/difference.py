@@ -25,7 +25,7 @@ def compare(one: Opened, other: Opened) -> Difference:
     if one.state is None or other.state is None:
         return Difference(common, (), (), tr("The cells of one of them cannot be read, so they are not compared."))
     whole = one.state.seq_id is None and other.state.seq_id is None
-    cells, tensors = [], []
+    cells, tensors = list[tuple[int, int, int]](), list[TensorDifference]()
     for cache, streams in enumerate(zip_longest(one.state.caches, other.state.caches, fillvalue=())):
         both = only_first = only_second = 0
         sides = streams if whole else tuple([one for one in side if one.n_cells] for side in streams)
