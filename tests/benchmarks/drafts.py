@@ -196,9 +196,10 @@ class Writer:
         lib.llama_memory_seq_rm(lib.llama_get_memory(self._bare.ctx), 0, start, -1)
         for at, tokens in self._batches:
             self._decode(at, tokens, logits=True)
-            if at + len(tokens) >= end:
+            pairs = enumerate(zip(tokens, with_[at:], strict=False))
+            n_right = next((i for i, (token, right) in pairs if token != right), len(tokens))
+            if at + n_right >= end:
                 break
-            n_right = next((i for i, token in enumerate(tokens) if token != with_[at + i]), len(tokens))
             lib.llama_memory_seq_rm(lib.llama_get_memory(self._bare.ctx), 0, at + n_right, -1)
         in_batch = self._logits(end - 1 - at)
         apart_alone, apart_in_batch = (float(row[without[end]] - row[with_[end]]) for row in (alone, in_batch))

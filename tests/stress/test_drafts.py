@@ -1,4 +1,4 @@
-"""With *Exact answers* guessed tokens change nothing: greedy answers with drafts and without are the same."""
+"""With *Exact answers* guessed tokens, right or wrong, change nothing: greedy answers are those without drafts."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from typing import Final
 
 import pytest
 
+from kvdesk.backends.local.scheduler import request as requests
 from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
 from kvdesk.policies.drafting import Chance, Draft, DraftSize
 from kvdesk.protocol.cache import AuditCache, Audited, UsePolicy
 from kvdesk.protocol.chat import CloseConversation, LoadModel
 from kvdesk.protocol.model import LocalFile
 from kvdesk.settings import CachePolicy, ContextSettings, Sampling
+from tests.backends.local.test_drafts import Scripted
 from tests.stress.conftest import Row, forms
 
 SETTINGS: Final = ContextSettings(n_ctx=1024, n_seq_max=2, n_threads_batch=1, exact=True)
@@ -22,8 +24,12 @@ THINGS: Final = ("tea", "birds", "salt", "sleep", "music", "gravity", "maps", "g
 ASKED: Final = ("Say it again: {0} and {0} and {1}, {0} and {0} and {1}.", "What have {0} and {1} in common?")
 
 
+WRONG: Final = (0, 1, 2, 3, 7)
+"""Every such guess is wrong; 0: none."""
+
+
 def always(_self: DraftSize, chances: Sequence[Chance], _most: int, _usual: object) -> Draft:
-    """Eight tokens in every batch for which there are guesses, whatever that costs."""
+    """Up to eight tokens in every batch, whatever that costs."""
     return Draft(tuple(min(chance.most, 8) for chance in chances), 2.0)
 
 
@@ -40,13 +46,15 @@ def test_exact_answers_with_drafts_are_those_without(
         session_of(headless).loaded.model.vocab.ignore_eog()
         for name, rng in row.rounds("answers", n):
             asked = f"{rng.choice(ASKED).format(*rng.sample(THINGS, 2))} {name}"
-            told = []
+            told: list[tuple[int, ...]] = []
             for drafts in (False, True):
                 headless.do(UsePolicy(CachePolicy(drafts=drafts)))
                 chat = HeadlessChat(headless)
                 stats = chat.answer(asked, GREEDY).stats
-                told.append(chat.messages[-1].tokens)
+                told.append(tuple(chat.messages[-1].tokens))
                 headless.do(CloseConversation(chat.id))
+                script = {"answer": told[0], "wrong": rng.choice(WRONG)}
+                monkeypatch.setattr(requests, "Guess", type("Script", (Scripted,), script))
             assert told[0] == told[1], asked
             drafted, accepted = drafted + stats.drafted_tokens, accepted + stats.accepted_tokens
         (audited,) = (event for event in headless.do(AuditCache()) if isinstance(event, Audited))
