@@ -13,6 +13,7 @@ from kvdesk.experiments import (
     context_size,
     documents,
     drafts,
+    eviction,
     forgetting,
     fragmentation,
     kv_types,
@@ -536,6 +537,40 @@ def test_facts_are_different_ones() -> None:
     known = forgetting.facts(40)
     assert len({(fact.name, fact.thing) for fact in known}) == 40
     assert all(a.value != b.value for a, b in pairwise(known))
+
+
+# --- eviction ---------------------------------------------------------------------------------------------------------
+
+
+def eviction_result(**lost: float) -> Result:
+    """Eight questions; how much each way loses at 75 % of the cells, more below."""
+    samples = [Sample(f"{eviction.UNTOUCHED}: {eviction.SAID}", 100, 1.0, i) for i in range(8)]
+    for way in eviction.WAYS:
+        kl = lost.get(way.partition(" ")[0].partition("-")[0], 1.0)
+        for x in eviction.KEPT:
+            samples.append(Sample(f"{way}: {eviction.MS}", x, 3.0))
+            samples.append(Sample(f"{way}: {eviction.CELLS}", x, 5.0 * x))
+            for i in range(8):
+                samples.append(Sample(f"{way}: {eviction.KL}", x, kl * (1 + i / 10) * 75 / x, i))
+                samples.append(Sample(f"{way}: {eviction.SAID}", x, float(kl < 0.5), i))
+    return concluded(eviction.EXPERIMENT, samples)
+
+
+def test_who_loses_least_is_measured_and_so_is_what_a_norm_says() -> None:
+    attended = eviction_result(least=0.1, low=0.4, high=0.8)
+    assert attended.verdict.key == "least is lost with least attended; low norms are worth more"
+    assert "8, 8, 8 (least attended)" in attended.verdict.sentence
+    assert "0, 0, 0 (slide)" in attended.verdict.sentence
+    assert attended.figures[0].value == pytest.approx(0.25)
+    assert attended.tables[0].rows[0] == ("slide", "75 %", "375", "0 / 8", *attended.tables[0].rows[0][4:])
+    slide = eviction_result(slide=0.2, low=0.9, high=0.3)
+    assert slide.verdict.key == "least is lost with slide; high norms are worth more"
+
+
+def test_the_control_never_wins_and_equals_are_both_named() -> None:
+    assert eviction_result(high=0.1, sinks=0.5).verdict.key == "least is lost with sinks; high norms are worth more"
+    equal = eviction_result(low=0.5, sinks=0.5, high=0.5)
+    assert equal.verdict.key == "least is lost with sinks or low-norm keys; norms say nothing"
 
 
 # --- drafts -----------------------------------------------------------------------------------------------------------
