@@ -47,7 +47,8 @@ def test_the_price_comes_first_and_then_the_share(window: MainWindow, row: Leavi
     assert "24.0 MB" in row.measure.accessibleDescription()
     row.measure.click()
     command = sent[-1][0]
-    assert command == Attend(asked.queries, command.number)
+    assert isinstance(command, Attend)
+    assert command.queries == asked.queries
     assert "Computing" in row.text
     window.store.apply(attended(asked.queries, command.number - 1))
     assert "Computing" in row.text, "an answer to another question"
@@ -61,13 +62,17 @@ def test_the_price_comes_first_and_then_the_share(window: MainWindow, row: Leavi
 def test_what_cannot_be_measured_is_said(window: MainWindow, row: LeavingRow, record: Record) -> None:
     sent = record(window.commands.submit)
     row.measure.click()
-    queries = sent[-1][0].queries
+    ((asked,),) = sent
+    assert isinstance(asked, PreviewAttention)
+    queries = asked.queries
     window.store.apply(AttentionPreview(queries, refused="It does not fit."))
     assert "It does not fit." in row.text
     assert row.measure.text() == "Attention"
     window.store.apply(price(queries))
     row.measure.click()
-    window.store.apply(CommandFailed(sent[-1][0], "It failed."))
+    command = sent[-1][0]
+    assert isinstance(command, Attend)
+    window.store.apply(CommandFailed(command, "It failed."))
     assert "It failed." in row.text
 
 

@@ -150,6 +150,7 @@ def test_cells_that_a_running_answer_shares_do_not_move(narrow: HeadlessEngine) 
     tokens = held(narrow, chat)
     cache_manager = narrow.engine.session.runtime.cache_manager
     sequence = cache_manager.pool.get(chat.id)
+    assert sequence is not None
     cache_manager.mark_busy(sequence)
     found = worth_of(narrow).of("norms of K", chat.id, tokens, None)
     assert found.why == "another answer that is being written shares its cells."
@@ -179,7 +180,9 @@ def test_norms_are_those_of_k_wherever_a_cell_is_moved_to(narrow: HeadlessEngine
     assert found.mean() == pytest.approx(-1, abs=1e-4)
     seq_id = narrow.engine.session.runtime.cache_manager.pool.get(chat.id).seq_id
     narrow.do(Operate(ShiftPositions(seq_id, len(tokens) - 1, -1, 7), measured=False))
-    moved = worth_of(narrow)._norms(narrow.engine.session.runtime.cache_manager.pool.get(chat.id))
+    sequence = narrow.engine.session.runtime.cache_manager.pool.get(chat.id)
+    assert sequence is not None
+    moved = worth_of(narrow)._norms(sequence)
     assert np.allclose(moved[: len(tokens) - 1], found[:-1], atol=1e-3)
     assert moved[len(tokens) + 6] == pytest.approx(found[-1], abs=1e-3)
 
