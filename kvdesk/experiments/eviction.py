@@ -64,7 +64,7 @@ _TOKENS: Final = 14  # of a fact at most, about
 _ASKED: Final = 24  # of a question at most, about
 
 PARAMETERS = (
-    Parameter("facts", marked("Facts"), 60, 32, 60, 32, marked("Of the text, one message each")),
+    Parameter("facts", marked("Facts"), 60, 48, 60, 48, marked("Of the text, one message each")),
     Parameter("questions", marked("Questions"), 20, 2, 60, 4, marked("About facts, from the first to the last")),
 )
 

@@ -25,7 +25,7 @@ SMALL: dict[str, tuple[dict[str, float], str]] = {
     "kv-types": ({"chunk": 64, "chunks": 1, "written": 4, "deepest": 64, "rounds": 2}, "matters more"),
     "requantization": ({"text": 64, "judged": 16, "rounds": 1}, "q8_0 "),
     "forgetting": ({"facts": 4}, ""),
-    "eviction": ({"facts": 32, "questions": 2}, "least is lost with "),
+    "eviction": ({"facts": 48, "questions": 2}, "least is lost with "),
     "threads": ({"tokens": 4, "prompt": 32, "rounds": 2}, "beside a busy process"),
     "context-size": ({"n_ctx": 2048, "used": 16, "tokens": 4, "prompt": 128, "rounds": 2}, "a small n_batch costs"),
     "rebuild": ({"text": 64, "others": 256, "tokens": 4, "rounds": 2}, "a rebuild"),
