@@ -32,7 +32,7 @@ async function aiSdk(url) {
   const { createOpenAICompatible } = await import("@ai-sdk/openai-compatible");
   const { z } = await import("zod");
   const place = { name: "kvdesk", baseURL: url, apiKey: "none" };
-  const model = createOpenAICompatible({ ...place, supportsStructuredOutputs: true })("m");
+  const model = createOpenAICompatible({ ...place, includeUsage: true, supportsStructuredOutputs: true })("m");
   const providerOptions = { kvdesk: { reasoningEffort: "low" } };
   const usual = { model, maxOutputTokens: 100, maxRetries: 0, providerOptions };
   const inputSchema = z.object({ city: z.string() });
