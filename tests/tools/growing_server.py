@@ -19,7 +19,7 @@ def shout(text: str) -> str:
 
 
 @server.tool()
-async def grow(context: Context) -> str:  # type: ignore[type-arg]
+async def grow(context: Context) -> str:
     """Adds a tool."""
     server.add_tool(shout)
     await context.notify_tools_changed()
