@@ -19,11 +19,10 @@ SHIPPED = sorted(translations.TRANSLATIONS.glob("kvdesk_*.po"))
 SAME = frozenset(
     {
         *("Attention sinks", "attention sinks", "Flash attention", "flash attention", "Top n-sigma"),
-        *("n_seq_max", "seq_id {n}", "{name} - kvdesk attach", "{name} - kvdesk open"),
-        *("JSON schema", "JSON (*.json)", "Markdown (*.md)"),
+        *("n_seq_max", "JSON schema", "JSON (*.json)", "Markdown (*.md)"),
     }
 )
-"""Names of llama.cpp, of formats and of commands."""
+"""Names of llama.cpp and of formats."""
 FEWEST = 3_000
 """Translated texts: some leave with the code that showed them, but never this many at once."""
 _SOURCE = """
