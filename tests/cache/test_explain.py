@@ -58,7 +58,7 @@ def test_both_texts() -> None:
     found = explain([1, 7, 3], [1, 4, 3], text)
     assert (found.held_text, found.prompt_text) == ("\n", " there")
     assert found.sentence == (
-        "The prompt differs from what was held: 1 of 3 tokens were in the cache, 2 prefilled."
+        "The prompt differs from what was in the cache: 1 of 3 tokens were in the cache, 2 prefilled."
         " The cache held “↵” at position 1, the prompt has “ there”."
     )
 

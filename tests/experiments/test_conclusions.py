@@ -133,7 +133,7 @@ def test_too_little_memory_tells_nothing() -> None:
     for freed in (0.0, 0.5):
         result = seq_rm_result(freed, freed, kv_mb=8.0)
         assert result.verdict.key == "frees cells, too little memory to tell"
-        assert "the 0.5 MB of K and V in the filled cells are too little" in result.verdict.sentence
+        assert "the 0.5 MB of K and V in the filled cells are too few" in result.verdict.sentence
         assert result.remarks == ()
 
 

@@ -302,10 +302,8 @@ def test_a_server_that_is_started_again_with_other_keys_shows_and_hides_its_cell
             if inspect:
                 window.wait(lambda: window.view is not None)
             else:
-                (said,) = [e for e in window.of(LogLine) if "any more" in e.text]
-                assert said == LogLine(
-                    "warning", "first does not show its cells any more. The server refuses the key (403)."
-                )
+                (said,) = [e for e in window.of(LogLine) if "no longer" in e.text]
+                assert said == LogLine("warning", "first no longer shows its cells. The server refuses the key (403).")
     finally:
         window.close()
         server.close()

@@ -108,6 +108,7 @@ def main() -> None:
     people = People(says_yes="no" not in sys.argv)
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
+        listening.listen()
         port = listening.getsockname()[1]
         place = f"http://127.0.0.1:{port}"
         server = MCPServer(

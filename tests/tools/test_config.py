@@ -43,11 +43,11 @@ def test_a_name_that_is_taken_becomes_another() -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("no", "mcp.json is no JSON file."),
-        ("[" * 100_000, "mcp.json is no JSON file."),
+        ("no", "mcp.json is not a JSON file."),
+        ("[" * 100_000, "mcp.json is not a JSON file."),
         ("[]", "mcp.json lists no tool servers: it has no “mcpServers”."),
         ('{"mcpServers": []}', "mcp.json lists no tool servers: it has no “mcpServers”."),
-        ('{"mcpServers": {"a": {"url": "file:///etc/passwd"}}}', "mcp.json lists no server that kvdesk could use."),
+        ('{"mcpServers": {"a": {"url": "file:///etc/passwd"}}}', "mcp.json lists no server that kvdesk can use."),
     ],
 )
 def test_what_is_wrong_is_said(text: str, sentence: str) -> None:

@@ -34,6 +34,7 @@ def main() -> None:
 
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
+        listening.listen()
         sys.stdout.write(f"{listening.getsockname()[1]}\n")
         sys.stdout.flush()
         uvicorn.Server(uvicorn.Config(checked, log_level="error")).run([listening])

@@ -26,7 +26,7 @@ from kvdesk.viewmodel.effect_text import EffectRow, Titles, effect_rows, figures
 _NAMES: Final = (USED, HIGH_WATER, READ, GAPS, SHARED, "tok/s")
 _HEADS: Final = (marked("Chat"), marked("Cells"), marked("Next token"), marked("KL, nats"))
 _DISTINCT_CHARS: Final = 12
-"""Titles of chats that differ only behind so many characters are shown from their end."""
+"""Titles of chats that differ only after this many characters are shown from their end."""
 _MEASURED_TOKENS: Final = 16  # decode speed is the mean of this many tokens
 
 

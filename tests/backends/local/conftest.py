@@ -71,7 +71,7 @@ def emptied(loaded: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> Headless
     """The loaded engine with nothing in its cache, and a map that has been right so far. It reads prompts in whole
     batches, however slow the machine is just now, and a saved state always pays: a token is said to take a second.
     """
-    monkeypatch.setattr(prompt_piece, "PROGRESS_MS", 1e9)
+    monkeypatch.setattr(prompt_piece, "LONGEST_GAP_MS", 1e9)
     empty(loaded)
     session = loaded.engine.session
     assert session is not None

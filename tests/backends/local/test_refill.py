@@ -19,7 +19,7 @@ def test_it_goes_in_pieces_and_ends_with_what_was_read(
     headless: HeadlessEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     HeadlessChat(headless).answer(LONG, GREEDY)
-    monkeypatch.setattr(prompt_piece, "PROGRESS_MS", 0.001)  # as where reading is slow
+    monkeypatch.setattr(prompt_piece, "LONGEST_GAP_MS", 0.001)  # as where reading is slow
     events = headless.do(RebuildContext(SMALL, keep="tokens"))
     (refilled,) = of(events, Refilled)
     told = [working for working in of(events, Working) if working.total]

@@ -81,4 +81,4 @@ def test_what_cannot_be_listened_to_is_said(server: ScriptedServer) -> None:
     server.answers["/server_info"]["kv_events"]["endpoint_host"] = "no host"
     with closing(Watching()) as made:
         made.host.submit(LoadModel(Endpoint(server.url, ""), ContextSettings()))
-        assert "is no address of KV events" in made.seen(lambda view: bool(view.problem)).problem
+        assert "is not an address for KV events" in made.seen(lambda view: bool(view.problem)).problem

@@ -46,7 +46,7 @@ def test_llama_server_tells_its_slots_and_counters(server: ScriptedServer) -> No
     assert (found.found.kind, found.n_ctx, found.found.models) == ("llama-server", 4096, ("m", "other"))
     assert found.found.facts[:3] == (
         "llama-server, build b9999-abc.",
-        "2 slots with 4,096 tokens each, 1 of them at work.",
+        "2 slots with 4,096 tokens each, 1 of them busy.",
         "So far it has read 1,234 tokens and written 56.",
     )
     assert found.found.features == {Feature.CHAT, Feature.CONTINUE}

@@ -44,7 +44,7 @@ class TokenWorth:
         self._known = Worth()
 
     def n_held(self, conversation: ConversationId, tokens: list[int], *, here: bool) -> int:
-        """So many tokens of the conversation's prompt are in the cache or saved. `here`: in its sequence, to which a
+        """How many tokens of the conversation's prompt are in the cache or saved. `here`: in its sequence, to which a
         saved state is restored first.
         """
         if not here:

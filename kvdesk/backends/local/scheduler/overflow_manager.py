@@ -252,7 +252,7 @@ class OverflowManager:
     ) -> Step:
         """The context is full while the request runs: what is evicted, so that it can go on. Read-only.
 
-        n_cells   where it is the cache that is full, so many cells the request can have beside the others that run
+        n_cells   if the cache is full instead, how many cells the request can have beside the others
         sequence  in which it runs; None: it has not begun. previewed: as in `fit`
         """
         command, prompt = request.command, request.whole.tokens
