@@ -158,8 +158,7 @@ class Mirror:
 
     def placed(self, seq_id: int, n_tokens: int, without: Collection[int] = ()) -> tuple[int, NDArray[np.intp]]:
         """n_kv and the cells of `seq_id` once it has `n_tokens` more in the first free cells, and what only the
-        sequences `without` have is removed. Of the whole context, not of a window; (0, none) for a memory without cells.
-        Read-only.
+        sequences `without` have is removed. Of the whole context, not of a window; (0, none) without cells. Read-only.
         """
         if not self.caches:
             return 0, np.empty(0, np.intp)

@@ -129,7 +129,7 @@ def test_a_server_that_floods_is_ended(heard: Heard) -> None:
     assert state.sentence == "It sent too many messages and was stopped."
 
 
-@pytest.mark.parametrize(("tool", "sentence"), [("sample", "It asked the model for an answer"), ("elicit", "It asked you")])
+@pytest.mark.parametrize(("tool", "sentence"), [("sample", "It asked the model"), ("elicit", "It asked you")])
 def test_what_a_server_asks_for_is_refused_and_said(heard: Heard, tool: str, sentence: str) -> None:
     heard.started(old())
     assert heard.call(tool).failed
