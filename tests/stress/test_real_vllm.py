@@ -246,7 +246,7 @@ def test_the_blocks_and_hits_of_a_real_vllm(vllm: Vllm) -> None:
         assert window.view.blocks.n_restarts == 0
 
         vllm.kill()
-        window.wait(lambda: "does not publish KV events any more" in window.view.problem)
+        window.wait(lambda: "no longer publishes KV events" in window.view.problem)
         vllm.start()
         asyncio.run(ask(vllm.url, [next(text) for _ in range(8)], stop=False))
         window.chat(next(text))

@@ -106,5 +106,5 @@ def test_why_says_what_exact_answers_cost(exact: HeadlessEngine) -> None:
     chat = Chat(exact, [])
     chat.answer(LIST)
     whole = exact.engine.session.runtime.context.can("partial seq_rm")
-    said = "Exact answers reuse only whole blocks of 32 tokens" if whole else "This model's state comes back only whole"
+    said = "Exact answers reuse only whole blocks of 32 tokens" if whole else "This model's state can be restored only as a whole"
     assert chat.answer("And then?").stats.why.startswith(said)

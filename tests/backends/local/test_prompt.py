@@ -76,7 +76,7 @@ def test_an_answer_without_a_question_is_answered_and_said_once(headless: Headle
 
     first = asked()
     assert first.state in ("complete", "stopped")
-    assert "empty question stands before it" in first.note
+    assert "empty question was added before it" in first.note
     messages.append(Message(new_message_id(), conversation, None, "user", "Another one."))
     second = asked()
     assert "empty question" not in second.note

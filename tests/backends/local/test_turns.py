@@ -101,7 +101,7 @@ def test_repeating_a_turn_decodes_one_token(headless: HeadlessEngine) -> None:
     ended = of(events, TurnEnded)[0]
     assert ended.stats.reused_tokens == first.stats.prompt_tokens - 1
     assert ended.stats.prefilled_tokens == 1
-    assert ended.stats.why.startswith("The answer is given anew")
+    assert ended.stats.why.startswith("The answer is generated again")
     assert tuple(t for e in of(events, TextDelta) for t in e.tokens) == answer.tokens
     kept, removal = of(events, OperationDone)[:2]
     assert kept.call == f"llama_memory_seq_cp(mem, {ended.stats.seq_id}, 1, -1, -1)", "the first answer stays"
