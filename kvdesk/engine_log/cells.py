@@ -122,7 +122,7 @@ class _Messages:
             yield text + "\n"
         elif self.in_dump and text.startswith("\n"):
             yield text
-        elif self.in_dump and self._n_chars + len(text) < LONGEST and ("\n" in text or _ROW.fullmatch(text.rstrip())):
+        elif self.in_dump and self._n_chars + len(text) < LONGEST and _are_rows(text):
             self._rows.append(text)
             self._n_chars += len(text) + 1
         else:
@@ -141,6 +141,11 @@ class _Messages:
         if self._rows:
             rows, self._rows, self._n_chars = self._rows, [], 0
             yield "\n" + "\n".join(rows) + "\n\n"
+
+
+def _are_rows(text: str) -> bool:
+    """Whether this is a row of a map, or a run of them; other lines may come as a run, too."""
+    return bool(_ROW.match(text) if "\n" in text else _ROW.fullmatch(text.rstrip()))
 
 
 def cache_lines(cache: ShownCache, width: int = 64) -> Iterator[str]:

@@ -132,8 +132,9 @@ def test_searches_of_one_ubatch_are_one() -> None:
     two = messages(40, level=1) * 2
     assert [cache.ubatch for cache in read(plain(two)).caches.values()] == [1]
     streams = [*messages(40, level=1), *messages(20, level=1, stream=1)]
-    reader = read(plain([*streams, "slot update_slots: id  0\n", *streams]))
-    assert [cache.ubatch for cache in reader.caches.values()] == [2, 2]
+    for n_lines in (1, 2):  # several of a slot come as one
+        reader = read(plain([*streams, *["slot update_slots: id  0 | task 1 | decoding\n"] * n_lines, *streams]))
+        assert [cache.ubatch for cache in reader.caches.values()] == [2, 2]
     growing = [*messages(40, level=1), *messages(60, level=1)]
     assert [cache.ubatch for cache in read(plain(growing)).caches.values()] == [2]
 
