@@ -125,10 +125,10 @@ def engine_settings(env: Mapping[str, str], macros: Callable[[str], str]) -> lis
 
     llama.cpp fills the tiles' configuration on the stack, and what compilers know of `_tile_loadconfig` lets them leave
     most of that out (GCC 12's amxtileintrin.h): the first tile instruction ends the program. llama.cpp PR #26954.
-    With `KVDESK_AMX` in `env` it is compiled with AMX, and `amx.h` says what is read.
+    With `KVDESK_AMX` in `env`, other than 0, it is compiled with AMX, and `amx.h` says what is read.
     `macros`: what a compiler defines for this processor, by its name.
     """
-    with_amx = bool(env.get("KVDESK_AMX"))
+    with_amx = env.get("KVDESK_AMX", "") not in ("", "0")
     settings = []
     for language, variable, default in (("C", "CC", "cc"), ("CXX", "CXX", "c++")):
         if with_amx and language == "C":  # only C++ has such instructions

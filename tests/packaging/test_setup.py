@@ -228,6 +228,8 @@ def test_an_engine_for_a_processor_with_amx_is_compiled_without_it_unless_asked(
     ]
     wanted = machine.engine_settings({"CC": "gcc-12", "CXX": "g++-12", "KVDESK_AMX": "1"}, have.__getitem__)
     assert wanted == [f"cmake.define.CMAKE_CXX_FLAGS=-include {shlex.quote(str(machine.AMX_HEADER))}"]
+    off = {"CC": "gcc-12", "CXX": "g++-12", "CFLAGS": "-g", "KVDESK_AMX": "0"}
+    assert machine.engine_settings(off, have.__getitem__) == found
     assert machine.AMX_HEADER.is_file()
     assert machine.has_amx(tmp_path / "none") is False, "nothing tells"
     cpuinfo = tmp_path / "cpuinfo"
