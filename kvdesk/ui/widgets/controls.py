@@ -22,7 +22,6 @@ from PySide6.QtCore import (
 from PySide6.QtGui import QFontMetrics, QFontMetricsF, QHelpEvent, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractSpinBox,
-    QApplication,
     QComboBox,
     QFrame,
     QLabel,
@@ -329,8 +328,8 @@ def on_ground(widget: QWidget, pane: str) -> None:
 
 
 def has_focus(widget: QWidget) -> bool:
-    """Whether the keyboard is in a widget, or in what is inside of it."""
-    focus: QWidget | None = QApplication.focusWidget()  # the stubs do not know that there may be none
+    """Whether the keyboard is in a widget, or in what is inside of it; in a window behind another: comes back to it."""
+    focus: QWidget | None = widget.window().focusWidget()  # the stubs do not know that there may be none
     return focus is not None and (focus is widget or widget.isAncestorOf(focus))
 
 

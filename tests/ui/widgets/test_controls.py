@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtWidgets import QStyleOptionComboBox
+from PySide6.QtWidgets import QLineEdit, QStyleOptionComboBox, QWidget
 from pytestqt.qtbot import QtBot
 
-from kvdesk.ui.widgets.controls import Choice, ElidedLabel
+from kvdesk.ui.widgets import boxes
+from kvdesk.ui.widgets.controls import Choice, ElidedLabel, has_focus
 
 LONG = "Tell me about tides in three sentences, and then about the Moon"
 
@@ -53,3 +54,22 @@ def test_a_label_keeps_its_own_tip(qtbot: QtBot) -> None:
     one.setText(LONG)
     one.resize(60, 20)
     assert one.toolTip() == f"<qt>{LONG}<br>What it cost &lt; 1 s</qt>"
+
+
+def test_the_keyboard_stays_in_a_widget_while_another_window_is_in_front(qtbot: QtBot) -> None:
+    window, other = QWidget(), QLineEdit()
+    here, elsewhere = QWidget(), QLineEdit()
+    field = QLineEdit()
+    boxes.column(field, on=here)
+    boxes.column(elsewhere, here, on=window)
+    for shown in (window, other):
+        qtbot.addWidget(shown)
+        shown.show()
+    window.activateWindow()
+    field.setFocus()
+    assert has_focus(here)
+    assert not has_focus(elsewhere)
+    other.activateWindow()
+    qtbot.waitUntil(other.isActiveWindow)
+    assert has_focus(here)
+    assert not has_focus(elsewhere)
