@@ -52,6 +52,8 @@ _MOST_SHOWN: Final = 4000
 _PARSE_ERROR: Final = -32700  # of JSON-RPC
 _LISTED_AGAIN_S: Final = 1.0
 """Least time between two lists of tools, however often a server announces a change."""
+_LISTENED_AGAIN_S: Final = 60.0
+"""Most time until a lost subscription is opened again."""
 _REFUSED: Final = {
     "sampling/createMessage": marked("It asked the model for an answer. kvdesk does not allow that."),
     "elicitation/create": marked("It asked you a question. kvdesk does not pass questions on."),
@@ -295,7 +297,8 @@ class _Running:
             try:
                 await self._list(client)
             except TimeoutError:
-                self._say("on", tr("Its tools have changed, but it does not list them."))
+                changed = tr("Its tools have changed, but it does not list them.")
+                self._say("on", changed, version=client.protocol_version)
             await asyncio.sleep(_LISTED_AGAIN_S)
 
     async def _listen(self, client: Client) -> None:
@@ -303,17 +306,22 @@ class _Running:
         from mcp import MCPError
         from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
 
+        pause, has_lost = _LISTED_AGAIN_S, False
         while True:
             try:
                 async with client.listen(tools_list_changed=True) as changes:
+                    if has_lost:
+                        self._changed.set()  # there is no replay
                     async for _change in changes:
                         self._changed.set()
                 return  # the server closed it: it changes no more
             except SubscriptionLost:
-                self._changed.set()  # there is no replay
-                await asyncio.sleep(_LISTED_AGAIN_S)
+                has_lost = True
             except (ListenNotSupportedError, MCPError, TimeoutError):
-                return
+                if not has_lost:
+                    return  # it offers none; later the connection may be down for a while
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, _LISTENED_AGAIN_S)
 
     async def _on_message(self, message: object) -> None:
         if getattr(message, "method", "") == _CHANGED:

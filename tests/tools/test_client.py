@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import psutil
 import pytest
 
 pytest.importorskip("mcp")
 
+from mcp import MCPError
+from mcp.client.subscriptions import SubscriptionLost
+
 from kvdesk.settings import ToolServer
+from kvdesk.tools import client
 from kvdesk.tools.client import ToolClients
 from kvdesk.tools.servers import CallEnded, ToolsListed
 from tests.tools.conftest import PATIENCE_S, SERVER, Heard, Kept, local, old
@@ -81,6 +88,40 @@ def test_so_are_those_of_a_server_with_an_address(heard: Heard) -> None:
             assert listed_after(heard, "grow") == ["grow", "shout"]
         finally:
             process.kill()
+
+
+def test_a_lost_subscription_is_opened_again_and_the_tools_listed_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not before: after a sleep of the computer there is no network yet, and the server would be given up."""
+    monkeypatch.setattr(client, "_LISTED_AGAIN_S", 0.01)
+    ends = iter((SubscriptionLost("asleep"), MCPError(-1, "no network"), None))
+    is_changed: list[bool] = []
+
+    class Streams:
+        def __init__(self, running: client._Running) -> None:
+            self.running = running
+
+        @asynccontextmanager
+        async def listen(self, **_: object) -> AsyncIterator[AsyncIterator[None]]:
+            is_changed.append(self.running._changed.is_set())
+            end = next(ends)
+            if isinstance(end, MCPError):
+                raise end
+
+            async def changes() -> AsyncIterator[None]:
+                if end is not None:
+                    raise end
+                return
+                yield
+
+            yield changes()
+
+    async def listened() -> bool:
+        running = client._Running(local(), {}, lambda _: None, Kept())
+        await running._listen(Streams(running))  # type: ignore[arg-type]
+        return running._changed.is_set()
+
+    assert asyncio.run(asyncio.wait_for(listened(), 10))
+    assert is_changed == [False, False, False]
 
 
 # --- servers that fail ----------------------------------------------------------------------------------------------
