@@ -24,6 +24,13 @@ from kvdesk.server.streaming import LINES
 _SAME: Final = SAME | {"mirostat", "seed", "stop"}
 """Options that have the same name in a chat request."""
 _LIMIT: Final = "num_predict"
+_NAMES: Final = {
+    **{name: f"options.{name}" for name in _SAME},
+    "max_tokens": f"options.{_LIMIT}",
+    "response_format": "format",
+    "reasoning_effort": "think",
+}
+"""What a client calls the fields of a chat request."""
 _NS_PER_MS: Final = 1_000_000
 
 
@@ -62,7 +69,7 @@ def chat_of_ollama(request: OllamaChatRequest) -> ChatRequest:
     elif request.format:
         found["response_format"] = {"type": "json_object" if request.format == "json" else request.format}
     found["enable_thinking" if isinstance(request.think, bool) else "reasoning_effort"] = request.think
-    return parsed(ChatRequest, found)
+    return parsed(ChatRequest, found, _NAMES)
 
 
 def _message(one: Mapping[str, Any], at: str) -> dict[str, Any]:

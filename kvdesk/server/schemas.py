@@ -216,12 +216,12 @@ def read(kind: type[B], body: bytes) -> B:
     return parsed(kind, value)
 
 
-def parsed(kind: type[B], value: object) -> B:
-    """Raises ApiError."""
+def parsed(kind: type[B], value: object, names: Mapping[str, str] | None = None) -> B:
+    """`names`: as in `wrong_field`. Raises ApiError."""
     try:
         return kind.model_validate(value)
     except ValidationError as error:
-        raise wrong_field(error) from error
+        raise wrong_field(error, names) from error
     except RecursionError as error:
         raise ApiError(400, "The body is nested too deeply.") from error
 

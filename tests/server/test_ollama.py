@@ -10,6 +10,9 @@ import pytest
 
 from kvdesk import __version__
 from kvdesk.answer_reader import arguments_of
+from kvdesk.server.errors import ApiError
+from kvdesk.server.ollama_chat import OllamaChatRequest, chat_of_ollama
+from kvdesk.server.schemas import parsed
 
 
 def test_the_open_model_is_listed_and_shown(http: httpx.Client) -> None:
@@ -56,6 +59,14 @@ def test_a_schema_and_tools_reach_the_model(http: httpx.Client) -> None:
     ]
     tool = {"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}
     assert chat(http, messages=history, tools=[tool], think=False, stream=False).json()["done"] is True
+
+
+@pytest.mark.parametrize(("name", "value"), [("num_predict", "many"), ("temperature", "hot"), ("stop", [1])])
+def test_a_wrong_option_is_called_as_the_client_calls_it(name: str, value: object) -> None:
+    body = {"messages": [{"role": "user", "content": "x"}], "options": {name: value}}
+    with pytest.raises(ApiError, match=f"^options.{name}: ") as raised:
+        chat_of_ollama(parsed(OllamaChatRequest, body))
+    assert raised.value.param == f"options.{name}"
 
 
 @pytest.mark.parametrize("text", ["", "[1]", '{"city": "Ro', "[" * 100_000])
