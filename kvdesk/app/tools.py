@@ -81,6 +81,7 @@ class Tools(QObject, ToolCommands):
         self._calls: dict[MessageId, PendingCall] = {}
         self._waiting: dict[str, list[MessageId]] = {}  # calls whose server may not start yet
         self._running: dict[int, MessageId] = {}
+        self._fetching: dict[str, list[Callable[[], None]]] = {}  # servers that wait for keys, and their calls
         self._numbers = itertools.count(1)
         self._changes: dict[int, str] = {}  # sentences about changed tools that wait for their price
         self._leaving: set[str] = set()  # servers that are signed out of once they have ended
@@ -157,14 +158,18 @@ class Tools(QObject, ToolCommands):
         dialog.bring_up()
 
     def stop(self, name: str) -> None:
-        if self._clients is not None:
+        if (waiting := self._fetching.pop(name, None)) is not None:
+            self._on_told(ServerState(name))
+            for call in waiting:
+                call()
+        elif self._clients is not None:
             self._clients.stop(name)
 
     def sign_out(self, name: str) -> None:
         """A server that runs could keep another token meanwhile: it is ended first."""
         self._leaving.add(name)
-        if self._clients is not None and self._state(name) in ("starting", "on"):
-            self._clients.stop(name)
+        if self._state(name) in ("starting", "on"):
+            self.stop(name)
         else:
             self._sign_out(name)
 
@@ -398,15 +403,28 @@ class Tools(QObject, ToolCommands):
         if not (server.env or server.headers):
             self._servers.start(server, {})
             return
+        waiting = self._fetching[server.name] = []
         self._background.run(
             partial(self._keys.get, secret_of(server)),
-            lambda text: self._servers.start(server, _texts(text)),
-            lambda error: self._failed(server, error),
+            partial(self._on_keys, server, waiting),
+            partial(self._failed, server, waiting),
         )
 
-    def _failed(self, server: ToolServer, error: KvdeskError) -> None:
-        state = ServerState(server.name, "failed", str(error), error.detail)
-        self._session.show_tools(states={**self._session.tool_states, server.name: state})
+    def _on_keys(self, server: ToolServer, waiting: list[Callable[[], None]], text: str) -> None:
+        if self._fetching.get(server.name) is not waiting:
+            return  # stopped meanwhile
+        del self._fetching[server.name]
+        self._servers.start(server, _texts(text))
+        for call in waiting:
+            call()
+
+    def _failed(self, server: ToolServer, waiting: list[Callable[[], None]], error: KvdeskError) -> None:
+        if self._fetching.get(server.name) is not waiting:
+            return
+        del self._fetching[server.name]
+        self._on_told(ServerState(server.name, "failed", str(error), error.detail))
+        for call in waiting:
+            call()
 
     def _run(self, message: MessageId) -> None:
         """What may be run. Its server is started first, which may ask."""
@@ -433,7 +451,15 @@ class Tools(QObject, ToolCommands):
         number = next(self._numbers)
         self._running[number] = message
         arguments = _arguments(call.arguments) or {}
-        self._servers.call(number, name, tool, arguments, float(budget.call_s), budget.result_chars)
+
+        def send() -> None:
+            if number in self._running:
+                self._servers.call(number, name, tool, arguments, float(budget.call_s), budget.result_chars)
+
+        if (waiting := self._fetching.get(name)) is not None:
+            waiting.append(send)
+        else:
+            send()
 
     def _end(self, message: MessageId, why: str) -> None:
         self._calls.pop(message, None)

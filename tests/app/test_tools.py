@@ -335,3 +335,30 @@ def test_signing_out_ends_the_server_and_deletes_its_token(
         qtbot.waitUntil(lambda: any(one.isVisible() for one in asks(SignInDialog)), timeout=PATIENCE_MS)
         commands.stop("test")
         qtbot.waitUntil(lambda: store.tool_states["test"].state == "off", timeout=PATIENCE_MS)
+
+
+def with_a_key(rig: Rig) -> None:
+    server = local().model_copy(update={"env": ("KVDESK_TEST_KEY",)})
+    rig.window.commands.tools.add(server, {"KVDESK_TEST_KEY": "secret"})
+
+
+def test_a_call_waits_for_the_keys_of_its_server(tools: Rig, qtbot: QtBot) -> None:
+    with_a_key(tools)
+    switched_on(tools, qtbot, for_good=True)
+    tools.window.commands.tools.stop("test")
+    qtbot.waitUntil(lambda: tools.window.store.tool_states["test"].state == "off", timeout=PATIENCE_MS)
+    asks(tools, qtbot, text="Hello").buttons["once"].click()
+    assert n_asked(tools, qtbot, 2).messages[-1].text == "Hello"
+
+
+def test_a_server_that_is_stopped_before_its_keys_are_there_is_not_started(tools: Rig, qtbot: QtBot) -> None:
+    with_a_key(tools)
+    commands, store = tools.window.commands.tools, tools.window.store
+    commands.start("test")
+    consent(tools, qtbot)
+    states: list[str] = [store.tool_states["test"].state]
+    commands.stop("test")
+    states.append(store.tool_states["test"].state)
+    qtbot.wait(300)
+    states.append(store.tool_states["test"].state)
+    assert states == ["starting", "off", "off"]
