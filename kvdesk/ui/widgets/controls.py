@@ -328,7 +328,7 @@ def on_ground(widget: QWidget, pane: str) -> None:
 
 
 def has_focus(widget: QWidget) -> bool:
-    """Whether the keyboard is in a widget, or in what is inside of it; in a window behind another: comes back to it."""
+    """Whether a widget, or one in it, has the focus; in a window behind another: whether it gets it again."""
     focus: QWidget | None = widget.window().focusWidget()  # the stubs do not know that there may be none
     return focus is not None and (focus is widget or widget.isAncestorOf(focus))
 
