@@ -9,19 +9,20 @@ import numpy as np
 import pytest
 
 from kvdesk.backends.local.attention.worth import TokenWorth
+from kvdesk.backends.local.cache_manager.sequences import CacheSequence
 from kvdesk.backends.local.context_runtime import abilities
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.llama.model import Model
-from kvdesk.chat import MessageId
-from kvdesk.headless import HeadlessEngine
+from kvdesk.chat import ConversationId, MessageId
+from kvdesk.headless import HeadlessChat, HeadlessEngine
 from kvdesk.policies.overflow import N_RECENT, Situation, Span, plan_overflow
 from kvdesk.policies.tuned import RESERVE
 from kvdesk.protocol.attention import Attend, Attended, Queries
-from kvdesk.protocol.cache import OperationDone
+from kvdesk.protocol.cache import OperationDone, RebuildContext
 from kvdesk.protocol.chat import MessageRetention
 from kvdesk.protocol.operations import Operate, ShiftPositions
 from kvdesk.settings import CacheType, Overflow, Sampling
-from tests.backends.local.conftest import NARROW, opened_with
+from tests.backends.local.conftest import NARROW, SMALL, opened_with
 from tests.backends.local.test_overflow import (
     LONG,
     QUESTION,
@@ -232,3 +233,72 @@ def test_a_memory_without_room_for_a_second_context_slides(
     assert "oldest message" in event.sentence
     assert event.evicted
     audited(narrow, chat)
+
+
+def read_whole(headless: HeadlessEngine, chat: HeadlessChat) -> None:
+    """What the chat's last answer was written behind lacks whole messages at most."""
+    holds = audited(headless, chat)
+    left = [m for m in chat.messages if m.id not in chat.evicted.messages]
+    assert chat.evicted.cuts == ()
+    assert holds == headless.engine.session.loaded.prompts.tokens(left)[: len(holds)]
+
+
+def test_an_answer_beside_another_of_its_chat_reads_whole_messages(talking_file: Path) -> None:
+    """What was moved is not shared, so another sequence of the chat has none of it."""
+    for headless in opened_with(talking_file, SMALL.model_copy(update={"kv_unified": False})):
+        chat = filled(headless, Overflow.LOW_NORM_KEYS)
+        long_answer(chat)
+        assert chat.evicted.cuts
+        cache_manager = headless.engine.session.runtime.cache_manager
+        sequence = cache_manager.pool.get(chat.id)
+        assert sequence is not None
+        cache_manager.mark_busy(sequence)
+        chat.answer("And?", SHORT)
+        cache_manager.mark_idle(sequence)
+        (beside,) = [s for s in cache_manager.pool if s.tokens and s is not sequence]
+        left = [m for m in chat.messages if m.id not in chat.evicted.messages]
+        assert chat.evicted.cuts == ()
+        expected = headless.engine.session.loaded.prompts.tokens(left)
+        assert list(beside.tokens) == expected[: len(beside.tokens)]
+
+
+def test_a_rebuild_reads_no_message_without_some_of_its_tokens(narrow: HeadlessEngine) -> None:
+    chat = filled(narrow, Overflow.LOW_NORM_KEYS)
+    long_answer(chat)
+    assert chat.evicted.cuts
+    narrow.do(RebuildContext(NARROW, keep="tokens"))
+    chat.answer("And?", SHORT)
+    read_whole(narrow, chat)
+
+
+def test_exact_blocks_reuse_nothing_that_moved(talking_file: Path) -> None:
+    for headless in opened_with(talking_file, NARROW.model_copy(update={"exact": True})):
+        context = headless.engine.session.runtime.context
+        if context.block == 1:
+            pytest.skip("rows are alike in batches of all sizes here")
+        chat = filled(headless, Overflow.LOW_NORM_KEYS)
+        while not overflowed(headless):
+            chat.answer(TOLD, Sampling(temperature=0.0, max_tokens=1))
+        assert overflowed(headless)[0].evicted, "the oldest messages leave"
+        read_whole(headless, chat)
+
+
+def test_what_is_lost_between_planning_and_beginning_is_read_whole(
+    narrow: HeadlessEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The lease may evict another sequence, whose state takes the room of this chat's."""
+    chat = filled(narrow, Overflow.LOW_NORM_KEYS)
+    long_answer(chat)
+    cache_manager = narrow.engine.session.runtime.cache_manager
+    lease, lost = cache_manager.lease, []
+
+    def losing(conversation: ConversationId, **options: bool) -> CacheSequence:
+        if not lost:
+            lost.append(conversation)
+            cache_manager.close(conversation, "the test takes its cells")
+        return lease(conversation, **options)
+
+    monkeypatch.setattr(cache_manager, "lease", losing)
+    chat.answer("And?", SHORT)
+    assert lost
+    read_whole(narrow, chat)

@@ -44,13 +44,15 @@ class TokenWorth:
         self._known = Worth()
 
     def n_held(self, conversation: ConversationId, tokens: list[int], *, here: bool) -> int:
-        """How many tokens of the conversation's prompt are in the cache or saved. `here`: in its sequence, to which a
-        saved state is restored first.
+        """How many tokens of the conversation's prompt are in the cache or saved, and can be reused. `here`: in its
+        sequence, to which a saved state is restored first.
         """
         if not here:
             return self._cache.estimate_reuse(conversation, tokens, moved=True)[0]
         sequence = self._restored(conversation)
-        return common_prefix(sequence.tokens, tokens) if sequence is not None else 0
+        if sequence is None or sequence.busy:
+            return 0
+        return self._cache.prefixes.reusable_prefix(sequence, tokens[:-1])
 
     def of(
         self, measure: Measure, conversation: ConversationId, tokens: Sequence[int], running: CacheSequence | None
@@ -63,6 +65,8 @@ class TokenWorth:
         n = common_prefix(sequence.tokens, tokens) if sequence is not None else 0
         if sequence is None or not n:
             return Worth(why=tr("the conversation is not in the cache."))
+        if self._cache.block > 1 and running is None:
+            return Worth(why=tr("exact answers reuse no token that was moved."))
         if (sequence.busy and running is None) or not self._cache.shared_cells.can_slide(sequence, 0):
             return Worth(why=tr("another answer that is being written shares its cells."))
         asked = measure, sequence.seq_id, n, self._cache.operation

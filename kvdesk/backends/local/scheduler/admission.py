@@ -48,12 +48,19 @@ class Admission:
         self._idle_requests = idle_requests
 
     def admit(
-        self, waiting: Waiting, clocks: FirstTokenClocks, running: Sequence[Request], *, waits: bool
+        self,
+        waiting: Waiting,
+        clocks: FirstTokenClocks,
+        running: Sequence[Request],
+        *,
+        waits: bool,
+        again: bool = False,
     ) -> Request | None:
         """The request as it begins; its sequence is busy from then on and loses only its divergent tail.
 
         None: no sequence or no room is free while others run (`waits`), or one of them is just reading much of the same
-        prompt. Try again when one has ended. Raises KvdeskError.
+        prompt. Try again when one has ended. `again`: what single tokens were evicted from was not in the cache any
+        more, so they are in the prompt now. Raises KvdeskError.
         """
         command, vocab, cache_manager = waiting.command, self._context.model.vocab, self._cache_manager
         plan = plan_sampling(command.sampling, vocab)
@@ -73,6 +80,10 @@ class Admission:
         moved = not policy_of(command.overflow).exact
         self._idle_requests.save(sequence, prompt, moved=moved, lenders=False)
         acquired = self._acquire(command, sequence, prompt, moved=moved)
+        if not again and self._overflow_manager.has_gaps(fit, acquired.n_tokens):
+            self._overflow.read_whole(command, fit)
+            cache_manager.release_empty_branch(sequence)
+            return self.admit(waiting, clocks, running, waits=waits, again=True)
         n_new = len(prompt) - acquired.n_tokens
         clocks.acquired(
             saved=acquired.saved,

@@ -221,6 +221,8 @@ def _refill(
             continue  # deleted meanwhile
         if pool.get(h.conversation) is not None or not pool.free or n >= n_ctx_seq:
             continue  # its next turn has begun meanwhile, or it has no place
+        if not h.blob and not h.exact:
+            continue  # its next turn reads it
         sequence = cache_manager.lease(h.conversation, client=h.client)
         if not cache_manager.has_room(sequence, n):
             cache_manager.release(sequence)
@@ -231,6 +233,9 @@ def _refill(
             found["carried"] += n
             told = tr("Carrying conversations over")
         else:
+            tokens = tokens[: h.exact]  # single tokens may be missing from what was moved: its next turn reads that
+            n = len(tokens)
+            cache_manager.set_spans(sequence, tuple(span for span in h.spans if span.p1 <= n))
             cache_manager.acquire_prefix(sequence, tokens)  # what others have already
             told = tr("Reading conversations again")
         read = first = len(sequence.tokens)
@@ -245,7 +250,7 @@ def _refill(
         if read == n:
             found["conversations"] += 1
             del left[h.conversation]
-            spans.restore(sequence, h.spans)
+            spans.restore(sequence, sequence.spans)
             emit(Working(told, done, total))
             yield None  # carrying a state over took long enough
 

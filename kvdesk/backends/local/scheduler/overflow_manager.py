@@ -152,6 +152,12 @@ class OverflowManager:
             self._evicted[asked.conversation] = evicted
         return evicted != before
 
+    def has_gaps(self, fit: Fit, n_held: int) -> bool:
+        """Whether messages without some of their tokens would be read, since only `n_held` tokens of the prompt are
+        there.
+        """
+        return bool(_lost(fit.whole, fit.evicted, n_held))
+
     def forget(self, conversation: ConversationId) -> None:
         """The conversation's next prompt contains all messages again."""
         self._evicted.pop(conversation, None)
@@ -360,14 +366,14 @@ class OverflowManager:
 
     def _held(self, asked: Asked, evicted: EvictedMessages, *, here: bool) -> tuple[Prompt, EvictedMessages]:
         """The prompt, and what is evicted from it. Single tokens stay evicted only where the cache or a saved state has
-        the rest of their message, which was computed with them: what is read again, is read whole. `here`: where the
+        what is behind them, which was computed with them: what is read again, is read whole. `here`: where the
         cache has it, once a saved state was restored.
         """
         prompt = self._prompt(asked, evicted)
         if not evicted.cuts:
             return prompt, evicted
         n_held = self._cells.n_held(asked.conversation, prompt.tokens, here=here)
-        lost = {place.message for place in prompt.places if place.end > n_held}
+        lost = _lost(prompt, evicted, n_held)
         if not lost:
             return prompt, evicted
         evicted = replace(evicted, cuts=tuple(cut for cut in evicted.cuts if cut[0] not in lost))
@@ -470,6 +476,17 @@ def _staying(cuts: Sequence[Tokens], n: int) -> list[int]:
         found += range(start, min(p0, start + n - len(found)))
         start = max(start, p1)
     return [*found, *range(start, start + n - len(found))]
+
+
+def _lost(whole: Prompt, evicted: EvictedMessages, n_held: int) -> set[MessageId]:
+    """Messages that would be read with a gap, since only the first `n_held` tokens of the prompt are there."""
+    cuts, found = dict(evicted.cuts), set[MessageId]()
+    for place in whole.places:
+        if ranges := cuts.get(place.message, ()):
+            behind = place.first + ranges[-1][1] - sum(p1 - p0 for p0, p1 in ranges)  # where its last gap is
+            if min(behind, place.end) >= n_held:
+                found.add(place.message)
+    return found
 
 
 def _with_cuts(whole: Prompt, evicted: EvictedMessages) -> Prompt:

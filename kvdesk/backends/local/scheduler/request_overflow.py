@@ -17,6 +17,7 @@ from kvdesk.policies.overflow import policy_of
 from kvdesk.protocol.chat import Generate, MessagesEvicted, Overflowed
 from kvdesk.settings import Overflow
 from kvdesk.translation import tr
+from kvdesk.values import replace
 
 
 class RequestOverflow:
@@ -41,6 +42,10 @@ class RequestOverflow:
                 sequence, sequence.exact, tr("what was moved is read again: exact answers were chosen")
             )
         return []
+
+    def read_whole(self, command: Generate, fit: Fit) -> None:
+        """The next prompt has the single tokens again that are evicted from its messages."""
+        self._remember(command, replace(fit.evicted, cuts=()))
 
     def go_on(self, request: Request, n_free: int | None = None) -> str:
         """The context is full while the request runs. n_free: the cache is full instead, with this many free cells.
