@@ -225,3 +225,14 @@ def test_why_tells_the_difference_to_what_is_saved(dear: HeadlessEngine) -> None
     stats = Program(dear, Client("editor"), "The time is 14:04. " + SEA).ask("What came today?")
     assert "The cache held “3” at position" in stats.why
     assert "the date or the time" in stats.why
+
+
+def test_who_asks_what_another_asked_first_cuts_none_of_its_later_turns(headless: HeadlessEngine) -> None:
+    for number in range(3):
+        Program(headless, Client("editor"), f"You count to {number}, and say so in few words.").ask("What now?")
+    agent = Program(headless, Client("agent"), SEA)
+    for text in ("What came today?", "And what was it yesterday?"):
+        held = agent.ask(text)
+    assert not headless.engine.session.runtime.cache_manager.pool.free
+    Program(headless, Client("agent"), SEA).ask("What came today?")
+    assert agent.ask("And tomorrow?").reused_tokens >= held.prompt_tokens

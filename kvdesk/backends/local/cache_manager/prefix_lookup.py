@@ -79,8 +79,8 @@ class PrefixLookup:
 
     def earlier_request(self, client: Client, prompt: list[int], *, whole: bool) -> LeasedSequence | None:
         """The idle request of another program, sharing with `client`, that has the longest reusable prefix of the
-        prompt; `whole`: only one that holds nothing else, but for a few tokens, or one that asked the same while no
-        seq_id is free.
+        prompt; `whole`: only one that holds nothing else, but for a few tokens, or one that asked the same last while
+        no seq_id is free. `prompt` is without its last token, which is decoded in any case.
         """
         best, most = None, MIN_REUSE_TOKENS - 1
         for sequence in self._pool:
@@ -88,7 +88,7 @@ class PrefixLookup:
                 continue
             n = self.reusable_prefix(sequence, prompt)
             is_whole = n + MIN_REUSE_TOKENS > len(sequence.tokens)
-            asked_the_same = n == len(prompt) and not self._pool.free
+            asked_the_same = n == len(prompt) == sequence.n_asked - 1 and not self._pool.free
             if n > most and (not whole or is_whole or asked_the_same):
                 best, most = sequence, n
         return best
