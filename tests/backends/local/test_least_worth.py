@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -290,9 +291,9 @@ def test_what_is_lost_between_planning_and_beginning_is_read_whole(
     chat = filled(narrow, Overflow.LOW_NORM_KEYS)
     long_answer(chat)
     cache_manager = narrow.engine.session.runtime.cache_manager
-    lease, lost = cache_manager.lease, []
+    lease, lost = cache_manager.lease, list[ConversationId]()
 
-    def losing(conversation: ConversationId, **options: bool) -> CacheSequence:
+    def losing(conversation: ConversationId, **options: Any) -> CacheSequence:
         if not lost:
             lost.append(conversation)
             cache_manager.close(conversation, "the test takes its cells")
