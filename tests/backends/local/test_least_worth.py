@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 from kvdesk.backends.local.attention.worth import TokenWorth
+from kvdesk.backends.local.cache_manager.operation_journal import MOST_CALLS
 from kvdesk.backends.local.cache_manager.sequences import CacheSequence
 from kvdesk.backends.local.context_runtime import abilities
 from kvdesk.backends.local.llama.context import Context
@@ -20,7 +22,7 @@ from kvdesk.policies.overflow import N_RECENT, Situation, Span, plan_overflow
 from kvdesk.policies.tuned import RESERVE
 from kvdesk.protocol.attention import Attend, Attended, Queries
 from kvdesk.protocol.cache import OperationDone, RebuildContext
-from kvdesk.protocol.chat import MessageRetention
+from kvdesk.protocol.chat import Client, MessageRetention
 from kvdesk.protocol.operations import Operate, ShiftPositions
 from kvdesk.settings import CacheType, Overflow, Sampling
 from tests.backends.local.conftest import NARROW, SMALL, opened_with
@@ -59,6 +61,8 @@ def test_it_goes_on_and_finds_its_cache_again(narrow: HeadlessEngine, policy: Ov
     assert event.sentence in ended.note
     (operation,) = [e for e in of(narrow.events, OperationDone) if e.name == "slide"]
     assert operation.reason == event.sentence
+    assert operation.call.count("llama_memory_seq_") == MOST_CALLS
+    assert re.search(r"; /\* \d+ more \*/$", operation.call)
     holds = audited(narrow, chat)
     system = narrow.engine.session.loaded.prompts.tokens(chat.messages[:1])
     assert holds[: len(system) - 5] == system[:-5], "the system prompt stays, without what opens the answer"
@@ -293,11 +297,11 @@ def test_what_is_lost_between_planning_and_beginning_is_read_whole(
     cache_manager = narrow.engine.session.runtime.cache_manager
     lease, lost = cache_manager.lease, list[ConversationId]()
 
-    def losing(conversation: ConversationId, **options: Any) -> CacheSequence:
+    def losing(conversation: ConversationId, *, inactive: bool = False, client: Client | None = None) -> CacheSequence:
         if not lost:
             lost.append(conversation)
             cache_manager.close(conversation, "the test takes its cells")
-        return lease(conversation, **options)
+        return lease(conversation, inactive=inactive, client=client)
 
     monkeypatch.setattr(cache_manager, "lease", losing)
     chat.answer("And?", SHORT)

@@ -7,7 +7,7 @@ belong together: a slide is `seq_rm` and `seq_add`. Runs on the engine's thread.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -22,13 +22,15 @@ from kvdesk.protocol.operations import Effect
 from kvdesk.values import dataclass, field
 
 Emit = Callable[[Event], None]
+MOST_CALLS = 16
+"""Of one operation that are written down."""
 
 
 @dataclass(slots=True, eq=False)
 class RunningOperation:
     """An operation in progress. Values set here are reported with it; `OperationDone` explains them.
 
-    call    llama.cpp's calls as text; "": the collected calls, joined by "; "
+    call    llama.cpp's calls as text; "": the first of the collected calls, joined by "; "
     told    False: no event is sent, only an entry is written
     number  `Mirror.operation` afterwards; ms: wall time in milliseconds. Both are known at the end
     calls   llama.cpp's calls with their answers
@@ -162,14 +164,20 @@ class OperationJournal:
         operation, made, self._unwritten = self._running, self._unwritten, []
         if operation is None or not made:
             return
-        text = operation.call or "; ".join(one.call for one in made)
+        text = operation.call or _joined([one.call for one in made])
         who, ms = operation.conversation or "", sum(one.ms for one in made)
         self.journal.record([Operation(made[-1].number, time.time(), operation.name, text, ms, who, operation.reason)])
 
 
+def _joined(made: Sequence[str]) -> str:
+    """The first calls, and how many followed: single tokens leave a full context in thousands of them."""
+    more = len(made) - MOST_CALLS
+    return "; ".join(made) if more <= 0 else f"{'; '.join(made[:MOST_CALLS])}; /* {more} more */"
+
+
 def _event(operation: RunningOperation) -> OperationDone:
     o = operation
-    call = o.call or "; ".join(o.calls)
+    call = o.call or _joined(o.calls)
     return OperationDone(
         o.number,
         time.monotonic(),

@@ -35,14 +35,17 @@ class SharedCells:
         """Whether no busy sequence shares the cells from position `p1` on, which would move."""
         return not any(other.busy for other in self.sharing(sequence, p1))
 
-    def cells_freed(self, sequence: CacheSequence, p0: int, p1: int) -> int:
-        """Cells that become free when those of the sequence at positions `[p0, p1)` are removed: those that no busy
-        sequence shares, since idle ones are evicted.
+    def cells_freed(self, sequence: CacheSequence, *ranges: tuple[int, int]) -> int:
+        """Cells that become free when those of the sequence at positions `[p0, p1)` of all ranges are removed: those
+        that no busy sequence shares, since idle ones are evicted.
         """
         if not self._one_buffer or not self._memory.mirror.caches:
             return 0
         cells = self._memory.snapshot().maps[0].streams[0]
-        mine = holders(cells, sequence.seq_id) & (cells.pos >= p0) & (cells.pos < p1)
+        leaves = np.zeros(int(cells.pos.max(initial=0)) + 1, bool)
+        for p0, p1 in ranges:
+            leaves[p0:p1] = True
+        mine = holders(cells, sequence.seq_id) & leaves[cells.pos]
         for other in self._pool:
             if other.busy and other is not sequence:
                 mine &= ~holders(cells, other.seq_id)

@@ -42,11 +42,10 @@ def frees_enough(cache_manager: Cache, sequence: CacheSequence, step: Step, poli
     """
     move = move_for(sequence.tokens, step)
     if move is not None and cache_manager.shared_cells.can_slide(sequence, move.removed[0][1]):
-        leaving = (*move.removed, (move.held, ALL_EXACT))
-        freed = sum(cache_manager.shared_cells.cells_freed(sequence, p0, p1) for p0, p1 in leaving)
+        freed = cache_manager.shared_cells.cells_freed(sequence, *move.removed, (move.held, ALL_EXACT))
         return n_free + freed >= len(step.after) - move.n_kept
     n = cache_manager.prefixes.reusable_prefix(sequence, step.after[:-1], exact=policy_of(policy).exact)
-    return n_free + cache_manager.shared_cells.cells_freed(sequence, n, ALL_EXACT) >= len(step.after) - n
+    return n_free + cache_manager.shared_cells.cells_freed(sequence, (n, ALL_EXACT)) >= len(step.after) - n
 
 
 def carry_out(cache_manager: Cache, sequence: CacheSequence, step: Step, policy: Overflow) -> str:
