@@ -13,6 +13,7 @@ from array import array
 from collections.abc import Sequence
 from functools import lru_cache
 from hashlib import blake2b
+from itertools import pairwise
 from typing import Any, get_args
 
 from kvdesk.chat import (
@@ -222,7 +223,7 @@ def unpack_evicted(text: str) -> EvictedMessages:
         known = frozenset(MessageId(name) for name in messages if isinstance(name, str))
         if len(known) != len(messages):
             return NONE_EVICTED
-        cuts = tuple((MessageId(name), tuple(map(_range, ranges))) for name, ranges in found.get("cuts", ()))
+        cuts = tuple((MessageId(name), _ranges(ranges)) for name, ranges in found.get("cuts", ()))
         if not all(isinstance(name, str) for name, _ in cuts):
             return NONE_EVICTED
         if partial is None:
@@ -235,12 +236,13 @@ def unpack_evicted(text: str) -> EvictedMessages:
         return NONE_EVICTED
 
 
-def _range(found: Sequence[object]) -> tuple[int, int]:
-    """Raises ValueError, TypeError where it is none."""
-    start, end = found
-    if type(start) is not int or type(end) is not int:
-        raise TypeError("a range of tokens has two numbers")
-    return start, end
+def _ranges(found: Sequence[Sequence[int]]) -> tuple[tuple[int, int], ...]:
+    """Raises ValueError, TypeError where they are not ascending and apart."""
+    ranges = tuple((start, end) for start, end in found)
+    ends = [end for both in ranges for end in both]
+    if any(type(end) is not int for end in ends) or any(a >= b for a, b in pairwise([-1, *ends])):
+        raise ValueError("ranges of tokens ascend")
+    return ranges
 
 
 def pack_tools(tools: Sequence[str]) -> str:

@@ -415,6 +415,8 @@ DEEP = "[" * 100_000
                 '{"messages": [], "parted": null, "cuts": [["a", [[1, "2"]]]]}',
                 '{"messages": [], "parted": null, "cuts": [[3, [[1, 2]]]]}',
                 '{"messages": [], "parted": null, "cuts": [["a", [[2]]]]}',
+                '{"messages": [], "parted": null, "cuts": [["a", [[5, 7], [2, 3]]]]}',
+                '{"messages": [], "parted": null, "cuts": [["a", [[-1, 3]]]]}',
             )
         ),
     ],
