@@ -166,7 +166,7 @@ class Cache(Leases):
         moved when messages were evicted may be reused.
         """
         sequence = own(sequence)
-        source, wanted, sequence.n_asked = "", prompt[:-1], len(prompt)
+        source, wanted, sequence.n_last_prompt = "", prompt[:-1], len(prompt)
         reusable = self.prefixes.reusable_prefix(sequence, wanted, exact=not moved)
         branch, n_branch = self.prefixes.best_branch(sequence.conversation, wanted, exact=not moved)
         if branch is not None and n_branch > reusable:

@@ -88,7 +88,7 @@ class PrefixLookup:
                 continue
             n = self.reusable_prefix(sequence, prompt)
             is_whole = n + MIN_REUSE_TOKENS > len(sequence.tokens)
-            asked_the_same = n == len(prompt) == sequence.n_asked - 1 and not self._pool.free
+            asked_the_same = n == len(prompt) == sequence.n_last_prompt - 1 and not self._pool.free
             if n > most and (not whole or is_whole or asked_the_same):
                 best, most = sequence, n
         return best

@@ -111,7 +111,7 @@ class Sequences(Protocol):
 
 @dataclass(slots=True, eq=False)
 class LeasedSequence:
-    """The mutable `CacheSequence`, which explains the attributes. n_asked: tokens of the last prompt in it."""
+    """The mutable `CacheSequence`, which explains the attributes. n_last_prompt: tokens of the last prompt in it."""
 
     seq_id: int
     conversation: ConversationId
@@ -125,7 +125,7 @@ class LeasedSequence:
     inactive: bool = False
     branch: int = 1
     client: Client | None = None
-    n_asked: int = 0
+    n_last_prompt: int = 0
 
     @property
     def sharing(self) -> str:
