@@ -170,8 +170,7 @@ class Mirror:
         free = np.flatnonzero(~used)[:n_tokens]
         behind = np.arange(cells.high_water, cells.high_water + n_tokens - len(free))
         own = np.concatenate((np.flatnonzero(cells.holders(seq_id)), free, behind))
-        ends = (part[-1] + 1 for part in (np.flatnonzero(used), free, behind) if len(part))
-        return cells.n_kv_of(int(max(ends, default=0))), own
+        return cells.n_kv_of(1 + int(np.max(np.append(np.flatnonzero(used), own), initial=-1))), own
 
     def tokens_of(self, seq_id: int) -> list[int] | None:
         """Token ids at positions 0, 1, 2, ... of the sequence, up to the first hole, doubled position or unknown token.

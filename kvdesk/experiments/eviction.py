@@ -175,7 +175,7 @@ def _logits(context: RawContext, question: Sequence[int]) -> NDArray[np.float32]
     """Of the token after each of the question's, shape (tokens, n_vocab); the cache is as before then."""
     n = context.span(0)[1] + 1
     logits = context.all_logits(question, 0, n)
-    context.remove(0, n, -1)
+    context.take_back(n)
     return logits
 
 
