@@ -223,7 +223,7 @@ def _order(route: tuple[str, str]) -> tuple[bool, str]:
 
 def _fields() -> Iterator[str]:
     from kvdesk.server.app import routes  # imports every request
-    from kvdesk.server.schemas import IGNORED, OTHER_NAMES, Body, ChatOptions, Sampled
+    from kvdesk.server.request.schemas import IGNORED, OTHER_NAMES, Body, ChatOptions, Sampled
 
     list(routes(mock.sentinel.service))
     shared: dict[type[BaseModel], str] = {Sampled: "Of every completion and chat", ChatOptions: "Of every chat"}

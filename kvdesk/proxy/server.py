@@ -14,10 +14,10 @@ from kvdesk.proxy.app import Proxy
 from kvdesk.proxy.exchange import Exchange
 from kvdesk.proxy.report import Finding, Reporter
 from kvdesk.server.config import DEFAULT_HOST, Limits, ServerConfig
-from kvdesk.server.gate import Gate
-from kvdesk.server.http_protocol import with_limits
-from kvdesk.server.sockets import bound
 from kvdesk.server.spans import spans_of
+from kvdesk.server.transport.gate import Gate
+from kvdesk.server.transport.http_protocol import with_limits
+from kvdesk.server.transport.sockets import bound
 
 MOST_WAITING: Final = 64 << 20
 """Bytes of requests that wait to be compared. What comes beyond is counted only."""

@@ -13,22 +13,26 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from kvdesk.server import kv, messages, models, ollama, responses, tokens
-from kvdesk.server.chat_completions import apply_template, chat_completions
-from kvdesk.server.embeddings import embeddings
+from kvdesk.server import kv
+from kvdesk.server.anthropic import messages
 from kvdesk.server.errors import ApiError
-from kvdesk.server.gate import Gate
-from kvdesk.server.infill import infill
-from kvdesk.server.llama_completions import complete
+from kvdesk.server.llama_server import tokens
+from kvdesk.server.llama_server.completions import complete
+from kvdesk.server.llama_server.infill import infill
+from kvdesk.server.llama_server.props import props
+from kvdesk.server.llama_server.rerank import rerank
+from kvdesk.server.llama_server.slot_actions import slot_action
+from kvdesk.server.llama_server.slots import slots
 from kvdesk.server.metrics import metrics
-from kvdesk.server.ollama_chat import chat
-from kvdesk.server.openai_completions import completions
-from kvdesk.server.props import props
-from kvdesk.server.rerank import rerank
+from kvdesk.server.ollama import about
+from kvdesk.server.ollama.chat import chat
+from kvdesk.server.openai import models, responses
+from kvdesk.server.openai.chat_completions import apply_template, chat_completions
+from kvdesk.server.openai.completions import completions
+from kvdesk.server.openai.embeddings import embeddings
 from kvdesk.server.service import Service
-from kvdesk.server.slot_actions import slot_action
-from kvdesk.server.slots import slots
 from kvdesk.server.streaming import UNEXPECTED
+from kvdesk.server.transport.gate import Gate
 
 Endpoint = Callable[[Service, Request], Awaitable[Response]]
 _log = logging.getLogger(__name__)
@@ -43,7 +47,7 @@ _POST: Final[dict[str, Endpoint]] = {
     "/embedding": embeddings,
     "/apply-template": apply_template,
     "/api/chat": chat,
-    "/api/show": ollama.show,
+    "/api/show": about.show,
 }
 _GET: Final[dict[str, Endpoint]] = {
     "/v1/models/{name:path}": models.model,
@@ -51,8 +55,8 @@ _GET: Final[dict[str, Endpoint]] = {
     "/slots": slots,
     "/metrics": metrics,
     "/props": props,
-    "/api/version": ollama.version,
-    "/api/tags": ollama.tags,
+    "/api/version": about.version,
+    "/api/tags": about.tags,
     "/kv/map": kv.kv_map,
     "/kv/score": kv.kv_score,
     "/kv/events": kv.kv_events,

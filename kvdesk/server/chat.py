@@ -19,15 +19,15 @@ from kvdesk.protocol.chat import Generate, TextDelta, TurnEnded, TurnStarted
 from kvdesk.protocol.prompt import Tokenize, Tokenized
 from kvdesk.server.answering import Choice
 from kvdesk.server.bridge import AnswerEvent
-from kvdesk.server.conversation import GivenAnswer, chains, messages_of, with_tokens
 from kvdesk.server.errors import ApiError, invalid
-from kvdesk.server.reasoning_options import options_of
-from kvdesk.server.request_parts import text_of
-from kvdesk.server.sampling import check_schema, sampling_of, seeded
-from kvdesk.server.schemas import ChatRequest
+from kvdesk.server.request.conversation import GivenAnswer, chains, messages_of, with_tokens
+from kvdesk.server.request.parts import text_of
+from kvdesk.server.request.reasoning_options import options_of
+from kvdesk.server.request.sampling import check_schema, sampling_of, seeded
+from kvdesk.server.request.schemas import ChatRequest
+from kvdesk.server.request.tools import callable_tools, choice_of, tools_of
 from kvdesk.server.service import Service, key_of
 from kvdesk.server.streaming import ALIVE, EVENTS, EventStream, Framing, WholeResponse
-from kvdesk.server.tools import callable_tools, choice_of, tools_of
 from kvdesk.values import replace
 
 

@@ -11,7 +11,7 @@ from typing import Final
 from kvdesk.chat import storable
 from kvdesk.protocol.prompt import Detokenize, Tokenize
 from kvdesk.server.errors import ApiError, invalid, unsupported
-from kvdesk.server.request_parts import text_of
+from kvdesk.server.request.parts import text_of
 from kvdesk.server.service import Service
 from kvdesk.values import dataclass
 

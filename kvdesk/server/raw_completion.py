@@ -11,8 +11,8 @@ from starlette.responses import Response
 
 from kvdesk.chat import new_conversation_id, new_message_id
 from kvdesk.protocol.chat import Generate, RawPrompt
-from kvdesk.server.sampling import sampling_of, seeded
-from kvdesk.server.schemas import Sampled
+from kvdesk.server.request.sampling import sampling_of, seeded
+from kvdesk.server.request.schemas import Sampled
 from kvdesk.server.service import Service
 from kvdesk.server.streaming import EventStream, WholeResponse
 

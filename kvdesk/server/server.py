@@ -20,12 +20,12 @@ from kvdesk.server.app import make_app
 from kvdesk.server.bridge import HostBridge
 from kvdesk.server.config import ServerConfig
 from kvdesk.server.embedding_process import EmbeddingProcess
-from kvdesk.server.http_protocol import with_limits
-from kvdesk.server.places import Places
 from kvdesk.server.service import Service
-from kvdesk.server.sockets import bound
 from kvdesk.server.spans import Spans, spans_of
 from kvdesk.server.state import ServerState
+from kvdesk.server.transport.http_protocol import with_limits
+from kvdesk.server.transport.places import Places
+from kvdesk.server.transport.sockets import bound
 from kvdesk.settings import Sampling
 from kvdesk.translation import tr
 

@@ -19,16 +19,16 @@ from kvdesk.protocol.prompt import Detokenize, Tokenize, Tokenized
 from kvdesk.server.answering import Answering
 from kvdesk.server.bridge import HostBridge
 from kvdesk.server.config import NOBODY, Key, ServerConfig
-from kvdesk.server.conversation import MOST_BYTES, GivenAnswers
 from kvdesk.server.embedding_process import EmbeddingProcess
 from kvdesk.server.errors import ApiError
 from kvdesk.server.kept_responses import KeptResponses
-from kvdesk.server.places import Places
 from kvdesk.server.prefix_cache import header, reused
-from kvdesk.server.schemas import B, read
+from kvdesk.server.request.conversation import MOST_BYTES, GivenAnswers
+from kvdesk.server.request.schemas import B, read
 from kvdesk.server.spans import PARENT, Spans
 from kvdesk.server.state import NAME_MARK, ServerState
 from kvdesk.server.streaming import read_body
+from kvdesk.server.transport.places import Places
 from kvdesk.settings import Sampling
 from kvdesk.values import dataclass, field
 

@@ -15,13 +15,13 @@ from kvdesk.headless import HeadlessEngine
 from kvdesk.protocol.chat import Client, Generate, LoadModel, RawPrompt, TurnEnded
 from kvdesk.protocol.model import LocalFile
 from kvdesk.protocol.prompt import Tokenize, Tokenized
-from kvdesk.server.conversation import messages_of
+from kvdesk.server.anthropic.request import MessagesRequest, chat_of_messages
 from kvdesk.server.errors import ApiError
-from kvdesk.server.messages_request import MessagesRequest, chat_of_messages
-from kvdesk.server.reasoning_options import options_of
-from kvdesk.server.responses_request import ResponsesRequest, chat_of_response
-from kvdesk.server.schemas import ChatRequest, parsed
-from kvdesk.server.tools import tools_of
+from kvdesk.server.openai.responses_request import ResponsesRequest, chat_of_response
+from kvdesk.server.request.conversation import messages_of
+from kvdesk.server.request.reasoning_options import options_of
+from kvdesk.server.request.schemas import ChatRequest, parsed
+from kvdesk.server.request.tools import tools_of
 from kvdesk.settings import ContextSettings, Sampling
 from kvdesk.testing.prompts import Asked
 from kvdesk.testing.replay import Turn

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from kvdesk.chat import TurnStats, new_conversation_id
-from kvdesk.server.conversation import GivenAnswer, GivenAnswers, chains, messages_of, with_tokens
 from kvdesk.server.errors import ApiError
+from kvdesk.server.request.conversation import GivenAnswer, GivenAnswers, chains, messages_of, with_tokens
 from kvdesk.tool_calls import ToolCall
 
 CALL = {"id": "c", "type": "function", "function": {"name": "look", "arguments": "{}"}}

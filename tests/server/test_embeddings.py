@@ -19,7 +19,7 @@ import pytest
 from kvdesk.host.host import Host
 from kvdesk.protocol.embedding import Embed, Embedded, EmbeddingModel
 from kvdesk.server.embedding_process import EmbeddingProcess
-from kvdesk.server.embeddings import normalized
+from kvdesk.server.openai.embeddings import normalized
 from tests.server.conftest import Running, served
 from tests.server.encoder import N_CTX, write_encoder
 

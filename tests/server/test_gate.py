@@ -9,7 +9,7 @@ from typing import Any
 from starlette.types import Message, Receive, Scope, Send
 
 from kvdesk.server.config import Limits, ServerConfig
-from kvdesk.server.gate import Gate
+from kvdesk.server.transport.gate import Gate
 from kvdesk.values import replace
 
 

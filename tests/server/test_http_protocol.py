@@ -10,8 +10,8 @@ import uvicorn
 from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.flow_control import FlowControl
 
-from kvdesk.server.http_protocol import with_limits
 from kvdesk.server.streaming import EventStream
+from kvdesk.server.transport.http_protocol import with_limits
 
 WRITE_S = 0.1
 

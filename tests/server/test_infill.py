@@ -12,7 +12,7 @@ import pytest
 
 from kvdesk.protocol.model import Endpoint, InfillTokens, ModelInfo
 from kvdesk.server.errors import ApiError
-from kvdesk.server.infill import InfillRequest, infill_prompt, tokens_to_fill
+from kvdesk.server.llama_server.infill import InfillRequest, infill_prompt, tokens_to_fill
 
 MARKS = InfillTokens(prefix=1, suffix=2, middle=3)
 FILLED: dict[str, Any] = {

@@ -13,11 +13,11 @@ from kvdesk.answer_reader import AnswerDelta, AnswerReader, CallDelta
 from kvdesk.chat import ConversationId, MessageId
 from kvdesk.protocol.chat import Generate, TextDelta, ToolChoice
 from kvdesk.server.answering import Choice
+from kvdesk.server.anthropic.events import SIGNATURE, MessageEvents
 from kvdesk.server.chat import Answer
-from kvdesk.server.messages_events import SIGNATURE, MessageEvents
-from kvdesk.server.responses_events import ResponseEvents
-from kvdesk.server.responses_request import ResponsesRequest
-from kvdesk.server.schemas import parsed
+from kvdesk.server.openai.responses_events import ResponseEvents
+from kvdesk.server.openai.responses_request import ResponsesRequest
+from kvdesk.server.request.schemas import parsed
 from kvdesk.settings import Sampling
 from tests.server.conftest import KEY, Running
 from tests.server.scripted import THINKING, Calling

@@ -11,8 +11,8 @@ import pytest
 from kvdesk import __version__
 from kvdesk.answer_reader import arguments_of
 from kvdesk.server.errors import ApiError
-from kvdesk.server.ollama_chat import OllamaChatRequest, chat_of_ollama
-from kvdesk.server.schemas import parsed
+from kvdesk.server.ollama.chat import OllamaChatRequest, chat_of_ollama
+from kvdesk.server.request.schemas import parsed
 
 
 def test_the_open_model_is_listed_and_shown(http: httpx.Client) -> None:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from kvdesk.server.reasoning_options import options_of
-from kvdesk.server.schemas import ChatRequest
+from kvdesk.server.request.reasoning_options import options_of
+from kvdesk.server.request.schemas import ChatRequest
 from kvdesk.thinking import at_effort, switch
 
 ON = switch(True)

@@ -13,9 +13,9 @@ from kvdesk.chat import ConversationId
 from kvdesk.protocol.chat import ToolChoice
 from kvdesk.server import kept_responses
 from kvdesk.server.errors import ApiError
-from kvdesk.server.responses_events import ResponseEvents
-from kvdesk.server.responses_request import ResponsesRequest
-from kvdesk.server.schemas import parsed
+from kvdesk.server.openai.responses_events import ResponseEvents
+from kvdesk.server.openai.responses_request import ResponsesRequest
+from kvdesk.server.request.schemas import parsed
 from kvdesk.thinking import at_effort, switch
 from tests.server.conftest import INSPECT, Running
 from tests.server.scripted import THINKING, Calling

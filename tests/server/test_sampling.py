@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from kvdesk.server.errors import ApiError
-from kvdesk.server.sampling import check_schema, sampling_of
-from kvdesk.server.schemas import ChatRequest, parsed
+from kvdesk.server.request.sampling import check_schema, sampling_of
+from kvdesk.server.request.schemas import ChatRequest, parsed
 from kvdesk.settings import Sampling
 
 HI: dict[str, Any] = {"messages": [{"role": "user", "content": "Hi"}]}

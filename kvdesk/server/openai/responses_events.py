@@ -14,8 +14,8 @@ from kvdesk.server.answering import progress, timings
 from kvdesk.server.bridge import AnswerEvent
 from kvdesk.server.chat import Answer, Renderer
 from kvdesk.server.errors import ApiError
+from kvdesk.server.openai.responses_request import ENCRYPTED, ResponsesRequest, sealed
 from kvdesk.server.prefix_cache import prefix_cache
-from kvdesk.server.responses_request import ENCRYPTED, ResponsesRequest, sealed
 
 RESPONSE_ID: Final = "resp_"
 _KINDS: Final = {"message": "output_text", "reasoning": "reasoning_text"}

@@ -16,10 +16,10 @@ from kvdesk.chat import storable
 from kvdesk.protocol.model import InfillTokens
 from kvdesk.protocol.prompt import Tokenize
 from kvdesk.server.errors import ApiError
-from kvdesk.server.llama_completions import LlamaCompletion, LlamaSampled
+from kvdesk.server.llama_server.completions import LlamaCompletion, LlamaSampled
 from kvdesk.server.mixed_prompts import tokens_of
-from kvdesk.server.sampling import check_schema
-from kvdesk.server.schemas import Body
+from kvdesk.server.request.sampling import check_schema
+from kvdesk.server.request.schemas import Body
 from kvdesk.server.service import Service
 
 _REPOSITORY, _FILE = "myproject\n", "filename\n"

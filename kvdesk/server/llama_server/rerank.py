@@ -11,7 +11,7 @@ from starlette.responses import Response
 from kvdesk.chat import storable
 from kvdesk.protocol.embedding import Rank
 from kvdesk.server.errors import ApiError
-from kvdesk.server.schemas import Body, Whole
+from kvdesk.server.request.schemas import Body, Whole
 from kvdesk.server.service import Service
 from kvdesk.server.streaming import WholeResponse
 

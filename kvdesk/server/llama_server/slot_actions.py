@@ -14,7 +14,7 @@ from starlette.responses import JSONResponse, Response
 from kvdesk.chat import new_conversation_id
 from kvdesk.protocol.cache import TransferSequence
 from kvdesk.server.errors import ApiError, invalid
-from kvdesk.server.schemas import Body
+from kvdesk.server.request.schemas import Body
 from kvdesk.server.service import Service, may_inspect
 
 _NAME: Final = re.compile(r"(?!.*\.\.)[\w][\w .()+=,@-]{0,199}(?<![ .])")

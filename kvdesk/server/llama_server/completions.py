@@ -16,8 +16,8 @@ from kvdesk.server.logprobs import chat_logprobs
 from kvdesk.server.mixed_prompts import TokenizedPrompt, prompts_of, tokens_of
 from kvdesk.server.prefix_cache import prefix_cache
 from kvdesk.server.raw_completion import RawCompletion
-from kvdesk.server.sampling import check_schema
-from kvdesk.server.schemas import MOST_CHOICES, MOST_PROBS, Sampled, Whole
+from kvdesk.server.request.sampling import check_schema
+from kvdesk.server.request.schemas import MOST_CHOICES, MOST_PROBS, Sampled, Whole
 from kvdesk.server.service import Service
 from kvdesk.server.streaming import sse
 from kvdesk.settings import Mirostat, Sampling

@@ -6,7 +6,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from kvdesk.protocol.model import LocalFile
-from kvdesk.server.llama_completions import generation_settings
+from kvdesk.server.llama_server.completions import generation_settings
 from kvdesk.server.service import FINGERPRINT, Service
 
 

@@ -11,8 +11,8 @@ from typing import Any, Final
 from pydantic import Field
 
 from kvdesk.server.errors import invalid
-from kvdesk.server.request_parts import FunctionsRequest, response_format, string, text_of, text_of_part
-from kvdesk.server.schemas import MOST_MESSAGES, Body, ChatRequest, as_chat
+from kvdesk.server.request.parts import FunctionsRequest, response_format, string, text_of, text_of_part
+from kvdesk.server.request.schemas import MOST_MESSAGES, Body, ChatRequest, as_chat
 
 _CHOICES: Final = {"auto": "auto", "any": "required", "none": "none"}
 

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from kvdesk.chat import storable
 from kvdesk.server.errors import invalid, unsupported
-from kvdesk.server.schemas import ChatOptions, ResponseFormat, parsed
+from kvdesk.server.request.schemas import ChatOptions, ResponseFormat, parsed
 
 _TEXTS: Final = {"text": "text", "input_text": "text", "output_text": "text", "refusal": "refusal"}
 """Types of parts that are texts, and the field that has the text."""

@@ -14,7 +14,7 @@ from starlette.responses import Response
 from kvdesk.protocol.embedding import Embed
 from kvdesk.server.errors import ApiError, unsupported
 from kvdesk.server.mixed_prompts import prompts_of
-from kvdesk.server.schemas import Body, Whole
+from kvdesk.server.request.schemas import Body, Whole
 from kvdesk.server.service import Service
 from kvdesk.server.streaming import WholeResponse
 

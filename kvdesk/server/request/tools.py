@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from kvdesk.protocol.chat import ToolChoice
 from kvdesk.server.errors import ApiError, invalid
-from kvdesk.server.schemas import ChatRequest
+from kvdesk.server.request.schemas import ChatRequest
 
 _MODES: Final = {"auto": False, "required": True, "any": True}
 """Whether the answer must call. `any` is what some clients say for required."""

@@ -120,7 +120,7 @@ class Sampled(Body):
     top_p: Share | None = None
     presence_penalty: Penalty | None = None
     frequency_penalty: Penalty | None = None
-    logit_bias: dict[str, Any] | list[Any] | None = None  # read by `kvdesk.server.sampling`
+    logit_bias: dict[str, Any] | list[Any] | None = None  # read by `kvdesk.server.request.sampling`
     response_format: ResponseFormat | None = None
     grammar: str | None = None
     json_schema: dict[str, Any] | None = None
@@ -168,8 +168,8 @@ class ChatOptions(Sampled):
 
 class ChatRequest(ChatOptions):
     """`/v1/chat/completions`, and what the requests of all other protocols become. `messages` are read by
-    `kvdesk.server.conversation`. `functions` are what tools were; `continue_final_message` is what happens anyway to an
-    answer at the end.
+    `kvdesk.server.request.conversation`. `functions` are what tools were; `continue_final_message` is what happens
+    anyway to an answer at the end.
     """
 
     messages: list[dict[str, Any]] = Field(min_length=1, max_length=MOST_MESSAGES)

@@ -10,8 +10,8 @@ from typing import Any, Final
 from pydantic import Field
 
 from kvdesk.server.errors import ApiError, invalid, unsupported
-from kvdesk.server.request_parts import FunctionsRequest, response_format, string, text_of
-from kvdesk.server.schemas import MOST_MESSAGES, Body, ChatRequest, Whole, as_chat
+from kvdesk.server.request.parts import FunctionsRequest, response_format, string, text_of
+from kvdesk.server.request.schemas import MOST_MESSAGES, Body, ChatRequest, Whole, as_chat
 
 ENCRYPTED: Final = "reasoning.encrypted_content"
 """What a client includes that keeps no responses here and sends reasoning back itself."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from kvdesk.server.anthropic.events import MessageEvents
+from kvdesk.server.anthropic.request import MessagesRequest, chat_of_messages
 from kvdesk.server.chat import Chat
-from kvdesk.server.messages_events import MessageEvents
-from kvdesk.server.messages_request import MessagesRequest, chat_of_messages
 from kvdesk.server.service import Service
 
 

@@ -18,7 +18,7 @@ from kvdesk.cache.reuse.prefix import common_prefix
 from kvdesk.chat import ConversationId, Message, Role, TurnStats, new_message_id, storable
 from kvdesk.message import fields_of, fields_text
 from kvdesk.server.errors import ApiError, invalid
-from kvdesk.server.request_parts import text_of
+from kvdesk.server.request.parts import text_of
 from kvdesk.tool_calls import ToolCall, told_calls
 from kvdesk.values import dataclass, replace
 

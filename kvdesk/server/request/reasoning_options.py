@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from kvdesk.server.schemas import ChatRequest
+from kvdesk.server.request.schemas import ChatRequest
 from kvdesk.thinking import at_effort, switch
 from kvdesk.values import dataclass
 

@@ -8,8 +8,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from kvdesk.server.chat import Chat
-from kvdesk.server.responses_events import ResponseEvents
-from kvdesk.server.responses_request import ResponsesRequest, chat_of_response, messages_of_items
+from kvdesk.server.openai.responses_events import ResponseEvents
+from kvdesk.server.openai.responses_request import ResponsesRequest, chat_of_response, messages_of_items
 from kvdesk.server.service import Service, key_of
 
 

@@ -8,7 +8,7 @@ from starlette.responses import JSONResponse, Response
 
 from kvdesk.protocol.prompt import Detokenize, Tokenize
 from kvdesk.server.errors import invalid
-from kvdesk.server.schemas import Body
+from kvdesk.server.request.schemas import Body
 from kvdesk.server.service import Service
 
 MOST_PROMPT_TOKENS = 1 << 20

@@ -16,8 +16,8 @@ from kvdesk.server.answering import Choice, timings
 from kvdesk.server.bridge import AnswerEvent
 from kvdesk.server.chat import Answer, Chat, Renderer
 from kvdesk.server.errors import ApiError, unsupported
-from kvdesk.server.sampling import SAME
-from kvdesk.server.schemas import MOST_MESSAGES, Body, ChatRequest, parsed
+from kvdesk.server.request.sampling import SAME
+from kvdesk.server.request.schemas import MOST_MESSAGES, Body, ChatRequest, parsed
 from kvdesk.server.service import Service
 from kvdesk.server.streaming import LINES
 

@@ -19,7 +19,7 @@ from kvdesk.server.chat import Answer, Chat, Renderer
 from kvdesk.server.errors import ApiError, invalid, unsupported
 from kvdesk.server.logprobs import chat_logprobs
 from kvdesk.server.prefix_cache import counted, prefix_cache
-from kvdesk.server.schemas import ChatRequest
+from kvdesk.server.request.schemas import ChatRequest
 from kvdesk.server.service import FINGERPRINT, Service
 from kvdesk.server.streaming import DONE
 

@@ -10,7 +10,7 @@ from starlette.responses import JSONResponse, Response
 
 from kvdesk import __version__
 from kvdesk.protocol.model import ModelInfo
-from kvdesk.server.schemas import Body
+from kvdesk.server.request.schemas import Body
 from kvdesk.server.service import Service
 
 

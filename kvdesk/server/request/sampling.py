@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from kvdesk.errors import SchemaError
 from kvdesk.grammar.json_schema import gbnf_of
 from kvdesk.server.errors import ApiError, invalid, unsupported
-from kvdesk.server.schemas import ChatRequest, ResponseFormat, Sampled, wrong_field
+from kvdesk.server.request.schemas import ChatRequest, ResponseFormat, Sampled, wrong_field
 from kvdesk.settings import RANDOM_SEED, Mirostat, Sampling
 
 SAME: Final = (Sampled.model_fields.keys() & Sampling.model_fields.keys()) - {

@@ -17,8 +17,8 @@ from kvdesk.server.logprobs import text_logprobs
 from kvdesk.server.mixed_prompts import Part, prompts_of, tokens_of
 from kvdesk.server.prefix_cache import counted, prefix_cache
 from kvdesk.server.raw_completion import RawCompletion
-from kvdesk.server.sampling import check_schema
-from kvdesk.server.schemas import MOST_CHOICES, CompletionRequest
+from kvdesk.server.request.sampling import check_schema
+from kvdesk.server.request.schemas import MOST_CHOICES, CompletionRequest
 from kvdesk.server.service import FINGERPRINT, Service
 from kvdesk.server.streaming import DONE, sse
 

@@ -1,0 +1,1 @@
+"""Anthropic's protocol: `/v1/messages`."""

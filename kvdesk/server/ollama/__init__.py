@@ -1,0 +1,1 @@
+"""Ollama's protocol: what its clients ask first, and chats."""

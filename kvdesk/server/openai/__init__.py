@@ -1,0 +1,1 @@
+"""OpenAI's protocol: chat completions, completions, responses, embeddings, the list of models."""

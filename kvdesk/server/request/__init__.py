@@ -1,0 +1,1 @@
+"""The fields of a request as values, and what they mean to kvdesk: messages, tools, sampling, reasoning."""
