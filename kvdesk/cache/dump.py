@@ -88,8 +88,9 @@ class DumpReader:
 def read_cells(dump: SlotDump) -> StreamMap | None:
     """The cells that the maps of a dump show; None if it has none or they contradict its line.
 
-    A shared cell (`M`) gets every sequence whose span contains its position. Cells in a row with an id from 10 on,
-    which cannot be split into cells, get none.
+    A shared cell (`M`) gets every sequence whose span contains its position and that has no cell of its own there.
+    Several shared cells of one position get none: the log does not show which sequence has which. Nor do cells in a row
+    with an id from 10 on, which cannot be split into cells.
     """
     if dump.sequence_map is None or dump.position_map is None:
         return None
@@ -106,16 +107,22 @@ def read_cells(dump: SlotDump) -> StreamMap | None:
             return None
     bits = np.zeros((high_water, _WORDS), np.uint64)
     rows = [row.removesuffix(" *") for row in dump.sequence_map.strip("\n").split("\n")]
+    is_shared = np.zeros(high_water, bool)
     for first, row in zip(range(0, high_water, _SEQ_ROW), rows, strict=False):
         if len(row) != min(_SEQ_ROW, dump.line.size - first):
             continue
         signs = np.frombuffer(row.encode(), np.uint8)[: high_water - first]
         for seq_id in range(10):
             bits[first : first + len(signs)][signs == ord("0") + seq_id, 0] |= np.uint64(1 << seq_id)
-        shared = first + np.flatnonzero(signs == ord("M"))
-        for span in dump.spans:
-            inside = shared[(pos[shared] >= span.pos_min) & (pos[shared] <= span.pos_max)]
-            bits[inside, span.seq_id // 64] |= np.uint64(1 << span.seq_id % 64)
+        is_shared[first : first + len(signs)] = signs == ord("M")
+    shared = is_shared.nonzero()[0]
+    _, which, counts = np.unique(pos[shared], return_inverse=True, return_counts=True)
+    shared = shared[counts[which] == 1]
+    for span in dump.spans:
+        word, bit = span.seq_id // 64, np.uint64(1 << span.seq_id % 64)
+        own = pos[:high_water][bits[:, word] & bit != 0]
+        inside = (pos[shared] >= span.pos_min) & (pos[shared] <= span.pos_max) & ~np.isin(pos[shared], own)
+        bits[shared[inside], word] |= bit
     empty = np.zeros(high_water, np.int64)
     return StreamMap(
         pos=pos[:high_water],

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kvdesk.cache.cells import StreamCells
+from kvdesk.cache.cells import StreamCells, seq_members
 from kvdesk.cache.dump import render_position_map, render_sequence_map
 from kvdesk.engine_log.cells import CellsReader, cache_lines
 from kvdesk.engine_log.lines import LONGEST, LogLine, read_lines
@@ -100,6 +100,24 @@ def test_a_map_that_is_cut_anywhere_has_the_same_cells_and_line_numbers(first: i
     (cache,) = reader.caches.values()
     assert cache.cells is not None
     assert cache.cells.pos.tolist() == [-1] * 40 + pos.tolist()
+
+
+def test_a_shared_cell_belongs_to_those_that_have_no_other_there() -> None:
+    """Sequences 0 and 1 share a prompt, 2 has its own. Which of two shared cells is whose the log does not show."""
+    for n_pairs, expected in ((1, [(0, 1)] * 4 + [(2,)] * 4), (2, [()] * 4 + [(4,)] * 4 + [()] * 4)):
+        cells = StreamCells(256, 4)
+        seq_ids = [(0, 1)] * 4 + [(2 * n_pairs,)] * 4 + [(2, 3)] * 4 * (n_pairs - 1)
+        pos = np.tile(np.arange(4, dtype=np.int32), n_pairs + 1)
+        cells.place(np.arange(len(pos)), pos, seq_ids, np.zeros(len(pos), dtype=np.int32), 1)
+        frozen, n = cells.freeze(), len(pos)
+        said = [
+            f"find_slot: stream[0], n = {n:5}, used = {n:5}, head = {frozen.head:5}, size =   256, n_swa =     0\n",
+            *(render_sequence_map(frozen), render_position_map(frozen)),
+            *(f"find_slot: stream[0] min[{s}] =     0, max[{s}] =     3\n" for s in range(2 * n_pairs + 1)),
+        ]
+        (cache,) = read(plain(said)).caches.values()
+        assert cache.cells is not None
+        assert [tuple(seq_members(bits)) for bits in cache.cells.seq_bits] == expected
 
 
 def test_level_1_shows_numbers_and_positions() -> None:
