@@ -32,14 +32,20 @@ def run(command: Sequence[str], environment: Mapping[str, str]) -> int:
 
 @contextmanager
 def running(
-    command: Sequence[str], environment: Mapping[str, str], *, piped: bool = False
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    *,
+    piped: bool = False,
+    on_signal: Callable[[], None] = lambda: None,
 ) -> Iterator[subprocess.Popen[bytes]]:
     """The program, which is ended behind the block if it still runs. Ctrl+C is the program's; what ends this process
-    ends the program first. `piped`: its output and errors are read from `stdout`. Raises OSError if it cannot be
-    started.
+    ends the program first. Raises OSError if it cannot be started.
+
+    piped      its output and errors are read from `stdout`
+    on_signal  is called, on the main thread, for each signal that asks both to end
     """
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT} if piped else {}
-    with _signals() as forward:
+    with _signals(on_signal) as forward:
         process = subprocess.Popen(command, env=dict(environment), **pipes)  # type: ignore[call-overload]
         forward(process)
         if sys.platform == "win32":
@@ -71,16 +77,18 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 @contextmanager
-def _signals() -> Iterator[Callable[[subprocess.Popen[bytes]], None]]:
+def _signals(note: Callable[[], None]) -> Iterator[Callable[[subprocess.Popen[bytes]], None]]:
     """While a program runs. Handlers of Python and not SIG_IGN, which the program would inherit."""
     processes: list[subprocess.Popen[bytes]] = []
 
     def leave(*_: Any) -> None:
         """The program has it too."""
+        note()
 
     def forward(number: int, _frame: Any) -> None:
         for process in processes:
             process.send_signal(number)
+        note()
 
     before: dict[int, Any] = {}
     if threading.current_thread() is threading.main_thread():  # elsewhere Python sets no handlers

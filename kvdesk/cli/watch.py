@@ -6,6 +6,7 @@ import argparse
 import os
 import re
 import sys
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import pairwise
@@ -96,9 +97,11 @@ def _watched(command: Sequence[str], level: int, log: BinaryIO | None, is_text: 
         **os.environ,
         "LLAMA_KV_CACHE_DEBUG": str(level),
     }
+    over = threading.Event()  # a signal asks the server and this command to end
     with ExitStack() as ending:
         try:
-            server = ending.enter_context(foreground.running([*command, "-lv", str(_DEBUG)], environment, piped=True))
+            started = [*command, "-lv", str(_DEBUG)]
+            server = ending.enter_context(foreground.running(started, environment, piped=True, on_signal=over.set))
         except OSError as error:
             said = tr("{command} cannot be started: {strerror}.")
             raise UserError(said.format(command=command[0], strerror=error.strerror or error)) from error
@@ -111,8 +114,10 @@ def _watched(command: Sequence[str], level: int, log: BinaryIO | None, is_text: 
         else:
             from kvdesk.app.windows.attach import Log, run
 
-            name = Path(command[0]).name
-            run(Log(name, lambda: passed.on(read_lines(_output(server.stdout, log))), server.terminate))
+            def lines() -> Iterator[LogLine]:
+                return passed.on(read_lines(_output(server.stdout, log)))
+
+            run(Log(Path(command[0]).name, lines, server.terminate, is_over=over.is_set))
         return foreground.exit_code(server)
 
 

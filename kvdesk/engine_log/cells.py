@@ -29,12 +29,12 @@ class ShownCache:
     """One stream of one cache as it was printed. Its maps are read when somebody asks for `cells`.
 
     ubatch   number of the ubatch whose slots were searched, from 1; the cells are those before it was placed
-    at_line  of the log
+    at_line  of the log; clock: the time that it prints for the search, "" for none
     """
 
-    def __init__(self, name: CacheName, dump: SlotDump, ubatch: int, at_line: int) -> None:
+    def __init__(self, name: CacheName, dump: SlotDump, ubatch: int, at_line: int, clock: str) -> None:
         self.name: CacheName = name
-        self.ubatch, self.at_line = ubatch, at_line
+        self.ubatch, self.at_line, self.clock = ubatch, at_line, clock
         self.line, self.spans = dump.line, dump.spans
         self._dump = dump
         self.n_chars = len(dump.sequence_map or "") + len(dump.position_map or "")
@@ -55,6 +55,7 @@ class CellsReader:
         self._ubatch = 0
         self._searches: dict[tuple[bool, int], FindSlotLine] = {}  # of the ubatch so far, the last of each stream
         self._at = LogLine(0, "")
+        self._clock = ""  # of the last search
         self._is_apart = True  # whether other lines came since the last search
 
     @property
@@ -68,7 +69,9 @@ class CellsReader:
         found = False
         for message in self._messages.feed(line):
             found |= self._take(self._dumps.feed(message), line)
-        if not is_slot and not self._messages.in_dump:
+        if is_slot:
+            self._clock = line.clock
+        elif not self._messages.in_dump:
             found |= self._take(self._dumps.close(), line)
             self._is_apart = True
         return found
@@ -97,7 +100,7 @@ class CellsReader:
                 other.name = "window" if other.line.n_swa else "base"
         has_window = any(cache.line.n_swa for cache in self.caches.values())
         name: CacheName = "window" if key[0] else "base" if has_window else "kv"
-        self.caches[key] = ShownCache(name, dump, self._ubatch, began.number)
+        self.caches[key] = ShownCache(name, dump, self._ubatch, began.number, self._clock)
         return True
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from typing import Final
 
@@ -13,6 +12,7 @@ from kvdesk.cache.journal.recording import Recording
 from kvdesk.cache.journal.view_recorder import ViewRecorder
 from kvdesk.cache.snapshot import CacheMap, CacheName, StreamMap
 from kvdesk.engine_log.cells import ShownCache
+from kvdesk.engine_log.lines import seconds_of
 from kvdesk.translation import tr
 from kvdesk.values import replace
 
@@ -45,15 +45,15 @@ class CellsJournal:
             at = latest.line
             call = f"find_slot: stream[{at.stream}], n = {at.high_water}, used = {at.used}, head = {at.head}"
             reason = tr("as printed by the engine at ubatch {n:,}").format(n=latest.ubatch)
-            return Operation(number, time.time(), "decode", call, reason=reason)
+            return Operation(number, seconds_of(latest.clock), "decode", call, reason=reason)
 
         self._views.take(self.n, self._maps(shown), operation)
 
-    def note(self, call: str, ms: float, reason: str) -> None:
-        """Record a request. A log may say any number: what no request takes counts as 0 ms."""
+    def note(self, at_s: float, call: str, ms: float, reason: str) -> None:
+        """Record a request that ended at `at_s`. A log may say any number: what no request takes counts as 0 ms."""
         self.n += 1
         ms = ms if 0 <= ms < _MOST_MS else 0.0
-        self._views.note(Operation(self.n, time.time(), REQUEST, call, ms, reason=reason))
+        self._views.note(Operation(self.n, at_s, REQUEST, call, ms, reason=reason))
 
     def recording(self) -> Recording | None:
         """What was printed so far; None before the first cells."""

@@ -7,6 +7,7 @@ of which lines say nothing `sentences` has the patterns.
 from __future__ import annotations
 
 import codecs
+import datetime as dt
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
@@ -24,7 +25,8 @@ _RUNS: Final = re.compile(
     rf"^((?:[.M0-9][.M0-9 *]{{40,}}\n){{2,}}|(?:{IDLE_SLOT}){{2,}}|(?:{IDLE_OTHER}){{2,}})", re.MULTILINE
 )
 """Rows of a map, of which there may be hundreds a token, and lines that say nothing: they come as one."""
-_LATEST: Final = 1e18  # microseconds; an integer of JSON may be no float at all
+_LATEST: Final = 1e10  # seconds; an integer of JSON may be no float at all
+_CLOCK: Final = re.compile(r"(\d{1,8})\.(\d\d)\.(\d{3})\.(\d{3})")
 _COLOUR: Final = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _LEVELS: Final = {"error": 1, "warn": 2, "info": 3, "debug": 5}
 _LETTERS: Final = {"E": 1, "W": 2, "I": 3, "D": 5}
@@ -77,6 +79,18 @@ def read_lines(chunks: Iterable[bytes]) -> Iterator[LogLine]:
             yield LogLine(number, text[plain.end() :], clock, _LETTERS[letter])
         else:
             yield from _lines(number, text)
+
+
+def seconds_of(clock: str) -> float:
+    """What a line's time says: seconds since the start of its program, or Unix time; 0.0 if that is unknown."""
+    if plain := _CLOCK.fullmatch(clock):
+        minutes, seconds, ms, us = map(int, plain.groups())
+        return 60.0 * minutes + seconds + ms / 1e3 + us / 1e6
+    try:
+        found = float(clock[:-2]) if clock.endswith(" s") else dt.datetime.fromisoformat(clock).timestamp()
+    except (ValueError, OverflowError, OSError):  # the last two for a year that no clock shows
+        return 0.0
+    return found if 0.0 < found < _LATEST else 0.0
 
 
 def _decoded(chunks: Iterable[bytes]) -> Iterator[str]:
@@ -135,5 +149,5 @@ def _from_json(text: str) -> tuple[str, str, int] | None:
         return None
     if found.type != "log":
         return None
-    has_time = isinstance(found.time, int | float) and 0 < found.time < _LATEST
+    has_time = isinstance(found.time, int | float) and 0 < found.time < 1e6 * _LATEST
     return found.msg, f"{found.time / 1e6:.3f} s" if has_time else "", _LEVELS.get(str(found.level), 0)

@@ -13,7 +13,7 @@ from kvdesk.cache.journal.recording import Recording
 from kvdesk.engine_log.causes import Finding
 from kvdesk.engine_log.cells import number_lines
 from kvdesk.engine_log.journal import CellsJournal
-from kvdesk.engine_log.lines import LogLine
+from kvdesk.engine_log.lines import LogLine, seconds_of
 from kvdesk.engine_log.live import LiveLog
 from kvdesk.engine_log.record import Request
 from kvdesk.engine_log.report import request_lines
@@ -53,7 +53,7 @@ class LogRecorder:
     def feed(self, line: LogLine) -> bool:
         """Whether this line completed a dump of cells."""
         if self._with_requests and line.text.startswith(_OF_PROXY) and (passed := _passed(line.text)):
-            self._journal.note(*passed)
+            self._journal.note(time.time() if self._is_live() else 0.0, *passed)
             return False
         if not self._live.feed(line):
             return False
@@ -92,7 +92,8 @@ class LogRecorder:
     def _note(self, request: Request, finding: Finding) -> None:
         ms = max(request.prompt_ms, 0.0) + max(request.generated_ms, 0.0)
         call = _call(request.slot, request.n_prompt, request.reused, request.read, finding.cause)
-        self._journal.note(call, ms, "\n".join(request_lines(request, finding)))
+        began = seconds_of(request.clock)
+        self._journal.note(began and began + ms / 1e3, call, ms, "\n".join(request_lines(request, finding)))
 
 
 class LogReading:
@@ -119,6 +120,7 @@ class LogReading:
         self._recorder.wait_for_answers()  # without the lock: the window reads meanwhile
         with self._lock:
             self._recorder.close()
+            self._has_cells = True  # the end may complete a dump
         self.ended.set()
 
     def news(self) -> tuple[list[str], bool]:

@@ -82,7 +82,7 @@ function stateAt(number) {
 }
 function show(number) {
   const state = stateAt(number), one = data.calls[number - 1];
-  call.textContent = one ? `${one.n}: ${one.call || one.name} · ${one.ms.toFixed(2)} ms`.replace(" · 0.00 ms", "") : "";
+  call.textContent = one ? `${one.n}: ${one.call || one.name}` + (one.ms ? ` · ${one.ms.toFixed(2)} ms` : "") : "";
   slider.setAttribute("aria-valuetext", call.textContent);
   state.forEach((cells, s) => {
     const { text, context } = drawn[s];

@@ -36,8 +36,9 @@ def _events(recording: Recording, header: JournalHeader) -> Iterator[dict[str, A
     begin = None
     for operation, patch in recording.patches():
         start = operation.at_s - operation.ms / 1e3  # it is recorded when it has ended
-        begin = start if begin is None else begin
-        at = {"ts": max(0.0, round((start - begin) * 1e6, 3)), "pid": _PROCESS, "tid": _THREAD}
+        begin = start if begin is None and operation.at_s else begin
+        since = 0.0 if begin is None else start - begin
+        at = {"ts": max(0.0, round(since * 1e6, 3)), "pid": _PROCESS, "tid": _THREAD}
         used[patch.index] = patch.pos >= 0
         arguments = {"operation": operation.number, "call": operation.call, "cells": patch.n_cells}
         ms = round(operation.ms * 1e3, 3)

@@ -167,4 +167,7 @@ def remarks(done: OperationDone) -> tuple[str, ...]:
 
 
 def took(ms: float) -> str:
+    """A time as text, "" for 0: it is unknown."""
+    if not ms:
+        return ""
     return f"{ms:,.1f} ms" if ms < 100 else f"{ms / 1000:,.2f} s"

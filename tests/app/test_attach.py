@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -16,6 +20,13 @@ from kvdesk.engine_log.live import follow
 from kvdesk.errors import UserError
 from tests.engine_log.test_cells import messages, plain
 from tests.engine_log.test_doctor import LOGS
+from tests.places import ROOT
+
+SERVER = """
+import signal
+print("0.00.000.001 I ready", flush=True)
+signal.pause()
+"""
 
 
 def test_cells_and_requests_are_shown_as_they_come(qtbot: QtBot, tmp_path: Path) -> None:
@@ -29,17 +40,46 @@ def test_cells_and_requests_are_shown_as_they_come(qtbot: QtBot, tmp_path: Path)
     window.show()
     qtbot.waitUntil(lambda: "low similarity" in window.requests.toPlainText())
     assert "not verified" in window.about.full_text
-    assert "40 of 256 cells used" in window.numbers.full_text
+    assert "40 of 256 cells used" in window.numbers.toPlainText()
     with log.open("a") as more:
         more.write(plain(messages(60)) + "slot      release: id  0\n")
-    qtbot.waitUntil(lambda: "60 of 256 cells used" in window.numbers.full_text)
+    qtbot.waitUntil(lambda: "60 of 256 cells used" in window.numbers.toPlainText())
     qtbot.waitUntil(lambda: (newest := window.timeline._newest) is not None and newest.last == 2)
     window.timeline.show_operation(2)
     assert "as printed by the engine at ubatch 2" in window.timeline.details
+    assert "5.100 s after the start of the log, 20 cells changed" in window.timeline.details
+    assert " ms" not in window.timeline.details, "the log shows no time of the call"
+    assert " ms" not in window.timeline.model.index(0).data()
     assert not window.grab().isNull()
     window.close()
     assert over.is_set()
     assert window.reading.ended.wait(10)
+
+
+def test_every_stream_is_shown_whole(qtbot: QtBot) -> None:
+    log = plain([*messages(40), *messages(30, stream=1), "slot decode: x\n"]).encode()
+    window = attach.open_window(attach.Log("server", lambda: read_lines([log]), lambda: None))
+    qtbot.addWidget(window)
+    window.show()
+    qtbot.waitUntil(lambda: "it has ended" in window.about.full_text)
+    text = window.numbers.toPlainText()
+    assert [part in text for part in ("stream 0 ·", "40 of 256", "stream 1 ·", "30 of 256")] == [True] * 4
+    assert window.numbers.height() >= window.numbers.document().size().height()
+    assert window.isVisible()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_the_window_of_a_watched_server_ends_with_it(number: signal.Signals, tmp_path: Path) -> None:
+    server = tmp_path / "server.py"
+    server.write_text(SERVER)
+    command = [sys.executable, "-m", "kvdesk", "watch", "--", sys.executable, str(server)]
+    environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen", "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as watch:
+        assert watch.stderr is not None
+        assert any("ready" in line for line in watch.stderr)
+        watch.send_signal(number)
+        assert watch.wait(60) == 128 + number
 
 
 def test_a_log_that_is_not_there_opens_no_window(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -73,6 +73,8 @@ def test_a_log_becomes_a_journal_with_its_requests(
     (kv,) = recording.state_at(recording.last)
     assert kv.streams[0].used == 60
     assert not any(operation.reason for operation in operations(recording))
+    dumps = [operation for operation in operations(recording) if operation.name != "request"]
+    assert [(operation.at_s, operation.ms) for operation in dumps] == [(5.1, 0.0)], "by the log's own clock"
     events = json.loads(trace_text(recording, header))["traceEvents"]
     assert [event["ph"] for event in events].count("b") == [event["ph"] for event in events].count("e") > 1
     assert "low similarity" in page(recording, header)

@@ -55,6 +55,7 @@ def test_the_last_dump_is_shown_with_its_ubatch(form: object) -> None:
     said = [*messages(40), "decode: something\n", *messages(60, shared=10)]
     (cache,) = read(form(said)).caches.values()
     assert (cache.name, cache.line.used, cache.ubatch) == ("kv", 60, 2)
+    assert cache.clock == ("0.05.100.000" if form is plain else "")
     assert cache.cells is not None
     assert cache.cells.pos.tolist() == list(range(60))
     assert np.bitwise_count(cache.cells.seq_bits).sum(axis=1).tolist() == [2] * 10 + [1] * 50

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import UTC, datetime
 
 import pytest
 
-from kvdesk.engine_log.lines import LONGEST, LogLine, read_lines
+from kvdesk.engine_log.lines import LONGEST, LogLine, read_lines, seconds_of
 from kvdesk.engine_log.sentences import SERVER
 
 LINE = "slot update_slots: id  0 | task 3 | cached n_tokens = 7, memory_seq_rm [7, end)"
@@ -37,6 +38,20 @@ def only(text: str) -> LogLine:
 )
 def test_what_wraps_a_line_is_taken_off(wrapped: str, clock: str, level: int) -> None:
     assert only(wrapped) == LogLine(1, LINE, clock, level)
+
+
+@pytest.mark.parametrize(
+    ("clock", "seconds"),
+    [
+        ("2.00.281.274", 120.281274),
+        ("1.500 s", 1.5),
+        ("2026-06-03 11:02:46", datetime(2026, 6, 3, 11, 2, 46).astimezone().timestamp()),
+        ("2026-06-03T11:02:46Z", datetime(2026, 6, 3, 11, 2, 46, tzinfo=UTC).timestamp()),
+        *((clock, 0.0) for clock in ("", "1 s s", "nan s", "1e300 s", "9999-12-31", "0001-01-01", "2026/06/03 - 1")),
+    ],
+)
+def test_the_time_of_a_line_in_seconds(clock: str, seconds: float) -> None:
+    assert seconds_of(clock) == pytest.approx(seconds)
 
 
 def test_several_lines_of_one_message_are_lines_and_a_dump_is_one() -> None:

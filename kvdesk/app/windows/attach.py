@@ -34,16 +34,23 @@ from kvdesk.values import dataclass
 LOOK_MS: Final = 200
 RARELY_MS: Final = 2000  # the longest wait before the next look
 MOST_LINES: Final = 5000
+N_LINES: Final = 6  # of the numbers, at first
 
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """What a window shows. `lines` begins to read; `close` ends it; `is_live`: all that was there has been read."""
+    """What a window shows.
+
+    lines    begins to read; close ends it
+    is_live  all that was there has been read
+    is_over  the window closes at the end of the log
+    """
 
     name: str
     lines: Callable[[], Iterator[LogLine]]
     close: Callable[[], None]
     is_live: Callable[[], bool] = lambda: True
+    is_over: Callable[[], bool] = lambda: False
 
 
 class AttachWindow(SideWindow):
@@ -53,22 +60,21 @@ class AttachWindow(SideWindow):
         super().__init__(log.name)
         self._log = log
         theme, store, commands = Theme(app, self), Store(), JournalCommands(self._export, self._show_recording)
-        said = tr("{name}  ·  as printed by its engine, not verified  ·  this log may contain prompts")
-        self.about = ElidedLabel(said.format(name=log.name), tone="secondary", scale="small")
-        self.numbers = ElidedLabel(n_lines=2, tone="secondary", scale="small")
+        self.about = ElidedLabel(tone="secondary", scale="small")
+        self._say_about()
         self.timeline = TimelinePage(theme, store, commands)
-        self.requests = QPlainTextEdit()
-        self.requests.setReadOnly(True)
+        self.numbers = _text(tr("Numbers of each stream"), tr("Numbers appear here when the engine prints its cells."))
+        self.requests = _text(tr("Requests, explained"), tr("Requests appear here as they end."))
         self.requests.setMaximumBlockCount(MOST_LINES)
-        self.requests.setAccessibleName(tr("Requests, explained"))
-        self.requests.setPlaceholderText(tr("Requests appear here as they end."))
         self._saver = JournalSaver(self, store.notify)
-        both = QSplitter(Qt.Orientation.Vertical)
-        both.addWidget(self.timeline)
-        both.addWidget(self.requests)
-        both.setSizes([600, 240])
-        lines = boxes.column(self.about, self.numbers, margins=(0, 0, 12, 0), spacing=8)
-        boxes.column(lines, (both, 1), on=self, margins=(12, 8, 0, 12), spacing=8)
+        parts = QSplitter(Qt.Orientation.Vertical)
+        for part, height in ((self.numbers, 0), (self.timeline, 600), (self.requests, 240)):
+            parts.addWidget(part)
+            parts.setStretchFactor(parts.count() - 1, height)
+        numbers = (N_LINES + 1) * self.numbers.fontMetrics().lineSpacing()
+        parts.setSizes([numbers, 600 - numbers, 240])
+        parts.setChildrenCollapsible(False)
+        boxes.column(self.about, (parts, 1), on=self, margins=(12, 8, 0, 12), spacing=8)
         self.show_notices(theme, store, commands, over=self.timeline)
         self.resize(760, 900)
         self.timeline.set_room(700)
@@ -85,10 +91,21 @@ class AttachWindow(SideWindow):
             self.requests.appendPlainText("\n".join(texts))
         if has_cells:
             text, _ = self.reading.state()
-            self.numbers.setText(text.replace("\n", "  ·  "))
-            self.numbers.setToolTip(text)
+            at = self.numbers.verticalScrollBar().value()
+            self.numbers.setPlainText(text)
+            self.numbers.verticalScrollBar().setValue(at)
             self.timeline.note_change()
+        if self.reading.ended.is_set():
+            self._say_about(tr("it has ended"))
+            if self._log.is_over():
+                self.close()
+                return
         self._pace()
+
+    def _say_about(self, *more: str) -> None:
+        """Where all of this comes from."""
+        said = tr("{name}  ·  as printed by its engine, not verified  ·  this log may contain prompts")
+        self.about.setText("  ·  ".join((said.format(name=self._log.name), *more)))
 
     def _pace(self) -> None:
         """The next look, by what this thread has spent since the last one: on reading it out, and on painting."""
@@ -111,6 +128,15 @@ class AttachWindow(SideWindow):
         self._log.close()
         self._saver.wait()
         super().closeEvent(event)
+
+
+def _text(name: str, placeholder: str) -> QPlainTextEdit:
+    """Lines to read."""
+    text = QPlainTextEdit()
+    text.setReadOnly(True)
+    text.setAccessibleName(name)
+    text.setPlaceholderText(placeholder)
+    return text
 
 
 def open_window(log: Log) -> AttachWindow:

@@ -26,9 +26,10 @@ _LEVEL = 4  # of zlib: higher gains 3 % and costs twice the time
 class Operation:
     """One operation on the cache, as it is recorded.
 
-    number        of `Mirror.operation` after it; at_s: Unix time in seconds, kept to the microsecond
+    number        of `Mirror.operation` after it
+    at_s          Unix time in seconds, or seconds since the start of another program's log; kept to the microsecond
     name          short, such as "decode" or "seq_rm"; call: llama.cpp's own call with its arguments
-    ms            wall time of the call, kept to the microsecond
+    ms            wall time of the call, kept to the microsecond; 0 for at_s or ms: unknown
     conversation  its id, "" for none; reason: why it was made, "" for none
     """
 

@@ -151,15 +151,13 @@ class TimelineModel(QAbstractListModel):
             return row, self.entry(row.main)
         if role == Qt.ItemDataRole.ToolTipRole:
             words = f"{row.main:,}: {_words(row, self.entry(row.main))}"
-            return plain_tip(
-                tr("{words}\nCells changed: {n_cells}, in {took}").format(
-                    words=words, n_cells=f"{row.n_cells:,}", took=took(row.ms)
-                )
-            )
+            timed, untimed = tr("{words}\nCells changed: {n_cells}, in {took}"), tr("{words}\nCells changed: {n_cells}")
+            said = timed if row.ms else untimed
+            return plain_tip(said.format(words=words, n_cells=f"{row.n_cells:,}", took=took(row.ms)))
         words = _words(row, self.entry(row.main))
         n_cells = tr("{n} cells").format(n=f"{row.n_cells:,}")
         group = ", " + (tr("unfolded group") if row.opened else tr("folded group")) if row.n > 1 or row.opened else ""
-        return f"{row.main:,} {words}, {took(row.ms)}, {n_cells}{group}"
+        return ", ".join(filter(None, (f"{row.main:,} {words}", took(row.ms), f"{n_cells}{group}")))
 
 
 class Columns(NamedTuple):

@@ -49,6 +49,7 @@ from kvdesk.viewmodel.palette import N_COLOURS
 
 ASK_MS: Final = 500  # a recording is asked for at most this often
 _DRAW_MS: Final = 50
+_UNIX_S: Final = 1e9  # 2001: a time below it counts from the start of a log
 _MOST_FITTED: Final = 20_000  # rows that may be of different heights
 
 
@@ -326,13 +327,10 @@ class TimelinePage(QWidget):
         who = f"  ·  {known.title}" if known else ""
         self._what.setText(f"{operation.number:,}  {operation.name}{who}")
         self._call.setText(operation.call)
-        when = datetime.fromtimestamp(operation.at_s).astimezone().strftime("%H:%M:%S")
         cells = tr("1 cell changed") if entry.n_cells == 1 else tr("{n} cells changed").format(n=f"{entry.n_cells:,}")
-        about = [
-            tr("{when}, took {took}, {cells}{difference}.").format(
-                when=when, took=took(operation.ms), cells=cells, difference=self._difference(number)
-            )
-        ]
+        time = tr("took {took}").format(took=took(operation.ms)) if operation.ms else ""
+        facts = (_when(operation.at_s), time, f"{cells}{self._difference(number)}")
+        about = [tr("{facts}.").format(facts=tr(", ").join(filter(None, facts)))]
         if operation.reason:
             about.append(tr("Why: {reason}.").format(reason=operation.reason))
         self._about.setText(" ".join(about))
@@ -436,3 +434,10 @@ class TimelinePage(QWidget):
         super().showEvent(event)
         if self._live:
             self._asking.request()
+
+
+def _when(at_s: float) -> str:
+    """The time of an operation, "" if it is unknown."""
+    if 0 < at_s < _UNIX_S:
+        return tr("{seconds} s after the start of the log").format(seconds=f"{at_s:,.3f}")
+    return datetime.fromtimestamp(at_s).astimezone().strftime("%H:%M:%S") if at_s > 0 else ""
