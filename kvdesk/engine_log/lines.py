@@ -25,6 +25,8 @@ _RUNS: Final = re.compile(
     rf"^((?:[.M0-9][.M0-9 *]{{40,}}\n){{2,}}|(?:{IDLE_SLOT}){{2,}}|(?:{IDLE_OTHER}){{2,}})", re.MULTILINE
 )
 """Rows of a map, of which there may be hundreds a token, and lines that say nothing: they come as one."""
+_IN_RUNS: Final = " D "
+"""Is in a piece of a log that has any: at level 5."""
 _LATEST: Final = 1e10  # seconds; an integer of JSON may be no float at all
 _CLOCK: Final = re.compile(r"(\d{1,8})\.(\d\d)\.(\d{3})\.(\d{3})")
 _COLOUR: Final = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -113,7 +115,8 @@ def _split(pieces: Iterable[str]) -> Iterator[tuple[int, str]]:
         text = rest + piece
         end = text.rfind("\n") + 1
         rest = text[end:][:LONGEST]
-        for i, part in enumerate(_RUNS.split(text[:end])):
+        whole = text[:end]
+        for i, part in enumerate(_RUNS.split(whole) if _IN_RUNS in whole else (whole,)):
             if i % 2:
                 yield number, part.removesuffix("\n")
                 number += part.count("\n")

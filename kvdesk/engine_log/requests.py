@@ -128,9 +128,12 @@ class RequestReader:
     # -- slots and requests
 
     def _slot(self, number: int) -> _Slot:
-        if number not in self._slots and len(self._slots) >= MOST_SLOTS:
-            self._slots.clear()  # no server has that many: what was read is no log of one
-        return self._slots.setdefault(number, _Slot())
+        slot = self._slots.get(number)
+        if slot is None:
+            if len(self._slots) >= MOST_SLOTS:
+                self._slots.clear()  # no server has that many: what was read is no log of one
+            slot = self._slots[number] = _Slot()
+        return slot
 
     def _request(self, event: Event) -> Request | None:
         """The request of a line, begun where the log begins in its middle."""
