@@ -17,13 +17,12 @@ from kvdesk.app.models.servers import Servers
 from kvdesk.app.report.help_desk import HelpDesk
 from kvdesk.app.report.journal_saver import JournalSaver
 from kvdesk.app.windows.state_windows import StateWindows
-from kvdesk.app.worker import Worker
 from kvdesk.cache.journal.file import JournalHeader
 from kvdesk.cache.journal.recording import Recording
 from kvdesk.chat import Attachment, ConversationId, MessageId
 from kvdesk.conversations.parameters import Parameters
 from kvdesk.conversations.service import ConversationService
-from kvdesk.protocol.messages import Command
+from kvdesk.host.host import Host
 from kvdesk.protocol.model import LocalFile
 from kvdesk.protocol.operations import CopySequence
 from kvdesk.session import Store
@@ -42,7 +41,7 @@ class Parts(Protocol):
     """Who does the work: the controller, and what it is made of."""
 
     window: MainWindow
-    worker: Worker
+    host: Host
     store: Store
     chats: Chats
     conversations: ConversationService
@@ -229,11 +228,8 @@ class AppCommands(Commands):
 
     # --- cache --------------------------------------------------------------------------------------------------------
 
-    def submit(self, command: Command) -> None:
-        self.controller.worker.send(command)
-
     def cancel_work(self) -> None:
-        self.controller.worker.cancel()
+        self.controller.host.cancel()
 
     def fork(self, conversation: ConversationId, message: MessageId | None, p0: int = -1, p1: int = -1) -> None:
         store = self.controller.store

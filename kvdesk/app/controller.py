@@ -90,14 +90,14 @@ class Controller(QObject):
         keys: ServerKeys | None = None,
     ) -> None:
         super().__init__(window)
-        self.window, self.worker, self.store = window, worker, window.store
-        commands.controller = self
+        self.window, self.worker, self.host, self.store = window, worker, worker.host, window.store
+        commands.controller, commands.submit = self, self.host.submit
         self._database = store
         self._marker = marker
         self._settings = settings = window.store.settings
         keys = keys or ServerKeys(paths.keys_file())
-        self.tools = Tools(window, keys, worker.send)
-        self.chats = Chats(self, window.store, worker, store, self.tools)
+        self.tools = Tools(window, keys, self.host.submit)
+        self.chats = Chats(self, window.store, self.host, store, self.tools)
         self.conversations = self.tools.service = self.chats.service
         self.deletions = Deletions(self, window.store, self.chats)
         self.branches = Branches(window, self.chats)
@@ -107,8 +107,8 @@ class Controller(QObject):
         self.states = StateWindows(window, lambda: settings.current)
         self.attaching = Attaching(window, self.conversations)
         self.saver = JournalSaver(self, window.store.notify)
-        self.help = HelpDesk(window, worker, self.chats)
-        self._silence = Silence(self, window.store, worker)
+        self.help = HelpDesk(window, self.chats)
+        self._silence = Silence(self, window.store, self.host)
         self.servers = Servers(window, keys, settings, self.open_server)
         self._listeners: tuple[Callable[[Event], None], ...] = ()  # until it is furnished
         self.engine_ended = True  # False after `shut_down` where the engine hangs: only `os._exit` ends its thread
@@ -149,7 +149,7 @@ class Controller(QObject):
         from kvdesk.app.slices.controllers import controllers
 
         window, embedded = self.window, self._marker.embedded
-        self.slices = controllers(window, self.worker, embedded)
+        self.slices = controllers(window, self.host, embedded)
         self.models = ModelLibrary(window, self._settings, embedded)
         self.downloads = ModelDownloads(window, self._settings)
         self.downloads.finished.connect(self.models.refresh)
@@ -174,7 +174,7 @@ class Controller(QObject):
         self.conversations.queued.wait_for_model()
         source = Endpoint(server.url, server.model, server.name)
         self.store.apply(ModelLoading(source, 0.0))
-        self.worker.send(LoadModel(source, self.settings.context))
+        self.host.submit(LoadModel(source, self.settings.context))
 
     def open_model(self, path: Path) -> None:
         """Load another model."""
@@ -188,7 +188,7 @@ class Controller(QObject):
         self._marker.set(path)
         self.store.apply(ModelLoading(LocalFile(path), 0.0))  # at once: the back end may only just be starting
         self.conversations.queued.wait_for_model()
-        self.worker.send(LoadModel(LocalFile(path), self.settings.context))
+        self.host.submit(LoadModel(LocalFile(path), self.settings.context))
 
     @Slot()
     def shut_down(self) -> None:
@@ -254,7 +254,7 @@ class Controller(QObject):
         """Another context is kept only when it could be made: a setting that cannot work must not outlive a restart."""
         if self._has_context:
             self._wanted, self._replaced = context, self.settings.context
-            self.worker.send(RebuildContext(context, keep))  # type: ignore[arg-type]
+            self.host.submit(RebuildContext(context, keep))  # type: ignore[arg-type]
             return
         self._settings.change(context=context)
         if self._model is not None:
@@ -279,7 +279,7 @@ class Controller(QObject):
     def watch(self, watched: bool) -> None:
         """Whether the cache is looked at."""
         self._watched = watched  # views may come all the same, for others who watch
-        self.worker.send(Watch(watched))
+        self.host.submit(Watch(watched))
 
     def _on_settings_changed(self, changed: frozenset[str]) -> None:
         if "cache" in changed:
@@ -298,7 +298,7 @@ class Controller(QObject):
 
         Each step is guarded separately, so that a widget that fails costs neither a token nor the events after it.
         """
-        events = [event for event in self.worker.take_events() if self._watched or not isinstance(event, CacheView)]
+        events = [event for event in self.worker.events.take() if self._watched or not isinstance(event, CacheView)]
         changes = [self.chats.take(event) for event in events]
         self.conversations.turns.tell_growth()
         for event, changed in zip(events, changes, strict=True):
@@ -332,7 +332,7 @@ class Controller(QObject):
                 if Feature.CACHE_POLICY in event.features:
                     self._send_policy()
                 if Feature.CACHE_VIEW in event.features:
-                    self.worker.send(Watch(self._watched))
+                    self.host.submit(Watch(self._watched))
 
     def _on_failed(self, command: Command) -> None:
         if isinstance(command, LoadModel):
@@ -353,7 +353,7 @@ class Controller(QObject):
 
     def _send_policy(self) -> None:
         """Send the cache policy, and the folder for saved conversations."""
-        self.worker.send(UsePolicy(self.settings.cache, paths.states_dir()))
+        self.host.submit(UsePolicy(self.settings.cache, paths.states_dir()))
 
 
 def _fills(event: Event) -> bool:

@@ -9,7 +9,7 @@ from typing import Final
 
 from PySide6.QtCore import QObject, QTimer, Slot
 
-from kvdesk.app.worker import Worker
+from kvdesk.host.host import Host
 from kvdesk.session import Store
 from kvdesk.translation import tr
 
@@ -19,11 +19,11 @@ SILENT_S: Final = 15.0
 
 
 class Silence(QObject):
-    """Looks at the worker every `LOOK_MS`."""
+    """Looks at the host every `LOOK_MS`."""
 
-    def __init__(self, parent: QObject, session: Store, worker: Worker) -> None:
+    def __init__(self, parent: QObject, session: Store, host: Host) -> None:
         super().__init__(parent)
-        self._session, self._worker = session, worker
+        self._session, self._host = session, host
         self._said = False
         self._clock = QTimer(self, interval=LOOK_MS)
         self._clock.timeout.connect(self.look)
@@ -36,7 +36,7 @@ class Silence(QObject):
     @Slot()
     def look(self) -> None:
         """Say what has changed since the last look."""
-        silent = self._worker.silent_s >= SILENT_S
+        silent = self._host.silent_s >= SILENT_S
         sentence = tr(
             "The engine has not responded for {silent_s:.0f} seconds: it is computing, or it hangs. Everything shown "
             "is saved; you can close and restart kvdesk."

@@ -12,9 +12,7 @@ from collections.abc import Callable
 from PySide6.QtCore import QObject, QThread, Signal
 
 from kvdesk.backends.base import Backend, Emit
-from kvdesk.chat import MessageId
 from kvdesk.host.host import Host
-from kvdesk.protocol.messages import Command, Event
 
 GIL_SWITCH_S = 0.001
 CLOSE_S = 5.0
@@ -29,37 +27,15 @@ def local_engine(emit: Emit) -> Backend:
 
 
 class Worker(QThread):
-    """Runs a `Host`. `send`, `stop`, `cancel`, `take_events` and `shut_down` are called from the window's thread."""
+    """Runs a `Host`. The window's thread takes `events` after `events_ready`, and calls `shut_down`."""
 
     events_ready = Signal()
-    """There are events to take. Emitted from the worker's thread, once until `take_events` is called."""
+    """There are events to take. Emitted from the worker's thread, once until they are taken."""
 
     def __init__(self, parent: QObject | None = None, make_backend: Callable[[Emit], Backend] = local_engine) -> None:
         super().__init__(parent)
         self.host = Host(make_backend)
-        """For other subscribers, on other threads."""
-        self._subscription = self.host.subscribe(self._tell)
-
-    def send(self, command: Command) -> None:
-        """Queue a command. Returns at once."""
-        self.host.submit(command)
-
-    def stop(self, answer: MessageId) -> None:
-        """Stop an answer, even while the engine computes. Returns at once."""
-        self.host.stop(answer)
-
-    def cancel(self) -> None:
-        """End the long work that `Working` tells of. Returns at once."""
-        self.host.cancel()
-
-    def take_events(self) -> list[Event]:
-        """All events since the last call, oldest first. After `SubscriptionDropped` all that is known comes again."""
-        return self._subscription.take()
-
-    @property
-    def silent_s(self) -> float:
-        """For how long the engine has been in one step of its work without a word; 0.0 while it has nothing to do."""
-        return self.host.silent_s
+        self.events = self.host.subscribe(self._tell)
 
     def shut_down(self) -> bool:
         """Refuse new work, stop what runs, and wait until context and model are closed.

@@ -5,7 +5,7 @@ Every method returns at once; its outcome is in the `Store`. This class does not
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -50,6 +50,8 @@ class Commands:
         self.lab, self.models, self.hub = LabCommands(), ModelCommands(), HubCommands()
         self.servers, self.serving = ServerCommands(), ServeCommands()
         self.tools = ToolCommands()
+        self.submit: Callable[[Command], None] = lambda _command: None
+        """Sends a command to the engine as it is."""
 
     # --- answers ------------------------------------------------------------------------------------------------------
 
@@ -180,9 +182,6 @@ class Commands:
         """Also write the messages that the disk does not accept to this file."""
 
     # --- cache --------------------------------------------------------------------------------------------------------
-
-    def submit(self, command: Command) -> None:
-        """Send a command to the engine as it is."""
 
     def operate(self, operation: HandOperation) -> None:
         """Do an operation by hand: `OperationDone` or `CommandFailed`."""

@@ -11,7 +11,8 @@ from collections.abc import Callable
 from enum import Enum, auto
 from typing import Final, Literal
 
-from kvdesk.chat import ConversationId
+from kvdesk.chat import ConversationId, MessageId
+from kvdesk.protocol.cache import VerifyConversation
 from kvdesk.protocol.features import Feature
 from kvdesk.protocol.operations import (
     ClearCache,
@@ -26,6 +27,7 @@ from kvdesk.protocol.operations import (
     TryDecode,
     Undo,
 )
+from kvdesk.session.commands import Commands
 from kvdesk.session.state import State, Target
 from kvdesk.translation import marked, tr
 from kvdesk.values import dataclass
@@ -64,16 +66,6 @@ class Scope(Enum):
     CACHE = auto()  # all; it needs no target
 
 
-class Request(Enum):
-    """The request that its button makes."""
-
-    OPERATION = auto()  # the operation that `build` makes
-    FORK = auto()  # a new chat; `build` makes the copy of cells that comes with it
-    VERIFICATION = auto()
-    COMPACTION = auto()  # a dialog
-    REBUILD = auto()  # the settings of the context
-
-
 def _nothing(_chosen: Chosen, _state: State) -> None:
     return None
 
@@ -94,6 +86,7 @@ class OperationSpec:
     needs_cells     the target must have cells
     needs_owner     the target must belong to a conversation
     field           the field of the form that is beside its button
+    action          the action of the window that its button runs instead, which asks for more
     build           the operation, made from what is chosen
     problem         why it makes no sense for what is chosen, in one sentence; empty if it does
     """
@@ -101,7 +94,6 @@ class OperationSpec:
     label: str
     tip: str
     scope: Scope = Scope.SEQUENCE
-    request: Request = Request.OPERATION
     menu: str = ""
     capability: OperationName | None = None
     partial: OperationName | None = None
@@ -109,6 +101,7 @@ class OperationSpec:
     needs_cells: bool = True
     needs_owner: bool = False
     field: Literal["", "shift", "pos"] = ""
+    action: str = ""
     build: Callable[[Chosen, State], HandOperation | None] = _nothing
     problem: Callable[[Chosen, State], str] = _no_problem
 
@@ -143,7 +136,6 @@ KEEP: Final = OperationSpec(
 FORK: Final = OperationSpec(
     marked("Fork"),
     marked("Starts a new chat that shares these cells: they are not stored twice"),
-    request=Request.FORK,
     menu=marked("Fork into a new chat"),
     capability="seq_cp",
     partial="partial seq_cp",
@@ -186,7 +178,6 @@ TRY: Final = OperationSpec(
 VERIFY: Final = OperationSpec(
     marked("Verify"),
     marked("Computes the conversation again in a free sequence and compares the logits of the next token"),
-    request=Request.VERIFICATION,
     menu=marked("Verify its cells"),
     needs_owner=True,
 )
@@ -194,14 +185,14 @@ COMPACT: Final = OperationSpec(
     marked("Compact…"),
     marked("Moves used cells to the front; first shows what would change"),
     scope=Scope.CACHE,
-    request=Request.COMPACTION,
     capability="compaction",
+    action="cache.compact",
 )
 REBUILD: Final = OperationSpec(
     marked("Rebuild…"),
     marked("Makes a new context; conversations are forgotten, prefilled again or carried over"),
     scope=Scope.CACHE,
-    request=Request.REBUILD,
+    action="settings.context",
 )
 CLEAR: Final = OperationSpec(
     marked("Clear"),
@@ -252,8 +243,17 @@ def remark(spec: OperationSpec, chosen: Chosen, state: State) -> str:
 def call_of(spec: OperationSpec, chosen: Chosen, state: State) -> str:
     """llama.cpp's call with its arguments; empty if the button asks for something else. A fork gets a new seq_id."""
     operation = spec.build(chosen, state)
-    seq_id = -1 if spec.request is Request.FORK else chosen.seq_id
-    return operation.call(seq_id) if operation is not None else ""
+    return operation.call(-1 if spec is FORK else chosen.seq_id) if operation is not None else ""
+
+
+def carry_out(spec: OperationSpec, chosen: Chosen, state: State, commands: Commands) -> None:
+    """Ask for an operation that is not refused."""
+    if spec is FORK:  # the copy of cells comes with the new chat
+        commands.fork(chosen.conversation, _last_message(chosen, state), chosen.p0, chosen.p1)
+    elif spec is VERIFY:
+        commands.submit(VerifyConversation(chosen.conversation))
+    elif (operation := spec.build(chosen, state)) is not None:
+        commands.operate(operation)
 
 
 def _refusal_of_target(spec: OperationSpec, chosen: Chosen, state: State) -> str:
@@ -272,6 +272,14 @@ def _refusal_of_target(spec: OperationSpec, chosen: Chosen, state: State) -> str
     if spec.takes_range and 0 <= chosen.p1 <= max(chosen.p0, 0):
         return tr("The range is empty: its end lies before its start.")
     return ""
+
+
+def _last_message(chosen: Chosen, state: State) -> MessageId | None:
+    """A fork of the first positions has the messages that end there; if their positions are unknown, all of them."""
+    spans = state.spans.get(chosen.conversation)
+    if chosen.p1 < 0 or spans is None:
+        return None
+    return next((span.message for span in reversed(spans.spans) if span.p1 <= chosen.p1), None)
 
 
 def _capability(spec: OperationSpec, chosen: Chosen) -> str:

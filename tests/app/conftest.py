@@ -58,6 +58,16 @@ class ByHand(ScriptedBackend):
         self.cancelled += 1
 
 
+class _SteppingHost(Host):
+    """Carries out each command at once, on the thread that submits it."""
+
+    silent_s = 0.0
+
+    def submit(self, command: Command, age_s: float = 0.0) -> None:
+        super().submit(command, age_s)
+        self.run_until_idle()
+
+
 class ScriptedWorker(QObject):
     """The worker's whole face: a host, on the window's thread, with a back end that a test speaks for."""
 
@@ -65,23 +75,13 @@ class ScriptedWorker(QObject):
 
     def __init__(self, features: frozenset[Feature] = LOCAL) -> None:
         super().__init__()
-        self._host = Host(lambda emit: self._made(emit, features))
-        self._subscription = self._host.subscribe(self.events_ready.emit)
+        self.host = _SteppingHost(lambda emit: self._made(emit, features))
+        self.events = self.host.subscribe(self.events_ready.emit)
         self.running = self.ends = True
-        self.silent_s = 0.0
-        self.stop, self.cancel, self.take_events = self._host.stop, self._host.cancel, self._subscription.take
 
     def _made(self, emit: Emit, features: frozenset[Feature]) -> ByHand:
         self._backend = ByHand(emit, features)
         return self._backend
-
-    @property
-    def host(self) -> Host:
-        return self._host
-
-    def send(self, command: Command) -> None:
-        self._host.submit(command)
-        self._host.run_until_idle()
 
     def shut_down(self) -> bool:
         self.running = False

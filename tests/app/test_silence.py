@@ -13,21 +13,21 @@ from tests.app.conftest import Rig, over_both
 def test_silence_is_said_once_and_so_is_its_end(rig: Rig) -> None:
     silence, activity = rig.controller._silence, rig.window.activity
     silence.look()
-    rig.worker.silent_s = SILENT_S - 1
+    rig.worker.host.silent_s = SILENT_S - 1
     silence.look()
     assert activity.text == ""
-    rig.worker.silent_s = SILENT_S
+    rig.worker.host.silent_s = SILENT_S
     silence.look()
     assert "has not responded for 15 seconds" in activity.text
     activity.dismiss()
     silence.look()
     assert activity.text == "", "it was dismissed"
-    rig.worker.silent_s = 0.0
+    rig.worker.host.silent_s = 0.0
     silence.look()
     assert activity.text == "The engine answers again."
-    rig.worker.silent_s = SILENT_S
+    rig.worker.host.silent_s = SILENT_S
     silence.look()
-    rig.worker.silent_s = 0.0
+    rig.worker.host.silent_s = 0.0
     silence.look()
     assert activity.sentences == ("The engine answers again.",), "that it does not is no longer true"
 

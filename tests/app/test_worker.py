@@ -38,7 +38,7 @@ class Heard:
     def __init__(self, qtbot: QtBot) -> None:
         self.worker, self.events = Worker(), list[Event]()
         self._qtbot = qtbot
-        self.worker.events_ready.connect(lambda: self.events.extend(self.worker.take_events()))
+        self.worker.events_ready.connect(lambda: self.events.extend(self.worker.events.take()))
         self.worker.start()
 
     def of(self, kind: type[E]) -> list[E]:
@@ -74,7 +74,7 @@ def test_after_the_loop_died_the_model_is_loaded_again_and_what_waited_is_answer
     monkeypatch.setattr(Running, "step", dies_at_the_third)
     first, second = generate("Where do puffins live?"), generate("And gulls?")
     for command in (Watch(True), LoadModel(LocalFile(talking_file), TINY), first, second):
-        heard.worker.send(command)
+        heard.worker.host.submit(command)
     heard.wait_for(TurnEnded, 2)
     ended = {event.answer: event for event in heard.of(TurnEnded)}
     assert (ended[first.answer].state, ended[first.answer].note) == ("interrupted", "The engine stopped unexpectedly.")
@@ -106,9 +106,9 @@ def test_one_that_is_dropped_just_after_it_was_read_says_so(monkeypatch: pytest.
 
     worker.start()
     try:
-        worker.send(LoadModel(LocalFile(Path("/models/scripted.gguf")), TINY))
+        worker.host.submit(LoadModel(LocalFile(Path("/models/scripted.gguf")), TINY))
         monkeypatch.setattr(subscription.Subscription, "_take", take_and_drop)
-        events = worker.take_events()
+        events = worker.events.take()
         assert any(isinstance(event, SubscriptionDropped) for event in events)
     finally:
         worker.shut_down()

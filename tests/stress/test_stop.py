@@ -40,14 +40,14 @@ class Engine:
     def __init__(self, model: Path) -> None:
         self.worker, self.events, self._untold = Worker(), list[Event](), deque[Event]()
         self.worker.start()
-        self.worker.send(LoadModel(LocalFile(model), CONTEXT))
+        self.worker.host.submit(LoadModel(LocalFile(model), CONTEXT))
         self.wait(ContextReady)
 
     def next(self, kind: type[E], at_most_s: float) -> E | None:
         """The next event of a kind; None where there is none in time."""
         deadline = time.monotonic() + at_most_s
         while True:
-            self._untold += self.worker.take_events()
+            self._untold += self.worker.events.take()
             while self._untold:
                 self.events.append(event := self._untold.popleft())
                 assert not isinstance(event, CommandFailed), event
@@ -65,19 +65,19 @@ class Engine:
     def ask(self, where: ConversationId, text: str) -> tuple[Generate, TurnStarted]:
         question = Message(new_message_id(), where, None, "user", text)
         command = Generate(where, new_message_id(), (question,), Sampling(temperature=1.0, max_tokens=1000))
-        self.worker.send(command)
+        self.worker.host.submit(command)
         return command, self.wait(TurnStarted)
 
     def stop(self, asked: Generate) -> tuple[TurnEnded, float]:
         """How the answer ended, and the seconds from Stop to that."""
         start_s = time.perf_counter()
-        self.worker.stop(asked.answer)
+        self.worker.host.stop(asked.answer)
         ended = self.wait(TurnEnded)
         return ended, time.perf_counter() - start_s
 
     def audit(self) -> str:
         """What is wrong with the cache, or ""."""
-        self.worker.send(AuditCache())
+        self.worker.host.submit(AuditCache())
         audited = self.wait(Audited)
         return "" if audited.state == "verified" else audited.sentence
 

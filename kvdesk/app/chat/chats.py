@@ -10,7 +10,6 @@ from typing import assert_never
 
 from PySide6.QtCore import QObject, Signal, Slot
 
-from kvdesk.app.worker import Worker
 from kvdesk.chat import ConversationId, MessageId
 from kvdesk.conversations.changes import (
     AnswerEnded,
@@ -31,6 +30,7 @@ from kvdesk.conversations.changes import (
 from kvdesk.conversations.service import ConversationService
 from kvdesk.conversations.toolbox import Toolbox
 from kvdesk.errors import KvdeskError, guarded
+from kvdesk.host.host import Host
 from kvdesk.protocol.messages import Event
 from kvdesk.session import Store
 from kvdesk.store.listener import StoreListener, read_tree
@@ -45,13 +45,13 @@ class Chats(QObject):
     _tree_read = Signal(str, object)
 
     def __init__(
-        self, parent: QObject, session: Store, worker: Worker, store: StoreWriter, toolbox: Toolbox | None = None
+        self, parent: QObject, session: Store, host: Host, store: StoreWriter, toolbox: Toolbox | None = None
     ) -> None:
         super().__init__(parent)
         self._session, self._store = session, store
         self._collected: list[Change] | None = None  # what an event changed that is being applied
         self.service = ConversationService(
-            worker.send, worker.stop, lambda: session.settings.current, self._read_tree, N_COLOURS, toolbox
+            host.submit, host.stop, lambda: session.settings.current, self._read_tree, N_COLOURS, toolbox
         )
         self._stored = StoreListener(store)
         self.service.subscribe(self._stored)

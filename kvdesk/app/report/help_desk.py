@@ -14,7 +14,6 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 from kvdesk import paths
 from kvdesk.app.background import Background
 from kvdesk.app.chat.chats import Chats
-from kvdesk.app.worker import Worker
 from kvdesk.cache.journal.recording import Recording
 from kvdesk.protocol.cache import RecordingTaken, TakeRecording
 from kvdesk.protocol.chat import LogLine, ModelLoaded
@@ -47,9 +46,9 @@ class HelpDesk(QObject):
 
     logged = Signal(LogLine)  # from any thread
 
-    def __init__(self, window: MainWindow, worker: Worker, chats: Chats) -> None:
+    def __init__(self, window: MainWindow, chats: Chats) -> None:
         super().__init__(window)
-        self._window, self._worker, self._chats, self._session = window, worker, chats, window.store
+        self._window, self._chats, self._session = window, chats, window.store
         self._opened: ModelInfo | None = None  # last, also after the engine has died
         self._wanted: tuple[Path, ReportChoice] | None = None
         self._background = Background("report", self)
@@ -89,7 +88,7 @@ class HelpDesk(QObject):
         self._wanted = path, choice
         if choice.journal and self._opened is not None:
             self._waiting.start()
-            self._worker.send(TakeRecording())
+            self._window.commands.submit(TakeRecording())
         else:
             self._write()
 

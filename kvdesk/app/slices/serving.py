@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -35,7 +34,7 @@ class Serving(QObject, ServeCommands):
     def __init__(
         self,
         window: MainWindow,
-        host: Callable[[], Host],
+        host: Host,
         settings: SettingsStore,
     ) -> None:
         super().__init__(window)
@@ -104,7 +103,7 @@ class Serving(QObject, ServeCommands):
         keys = (Key(key, inspect=chosen.inspect),)
         share = chosen.client_share / 100
         config = ServerConfig(host, chosen.port, keys, share_prefixes=chosen.share_prefixes, client_share=share)
-        server = Server(self._host(), config, self._settings.current.sampling)
+        server = Server(self._host, config, self._settings.current.sampling)
         server.start()
         return server
 

@@ -29,14 +29,16 @@ class JournalCommands(Commands):
 
     def __init__(self, export: Callable[[Path, Recording], None], ask: Callable[[], None] = lambda: None) -> None:
         super().__init__()
-        self._export, self._ask = export, ask
+        self._export = export
+
+        def submit(command: Command) -> None:
+            if isinstance(command, TakeRecording):
+                ask()
+
+        self.submit = submit
 
     def save_recording(self, path: Path, recording: Recording) -> None:
         self._export(path, recording)
-
-    def submit(self, command: Command) -> None:
-        if isinstance(command, TakeRecording):
-            self._ask()
 
 
 class ReplayWindow(SideWindow):

@@ -23,13 +23,13 @@ from kvdesk.session.operation_specs import (
     OperationSpec,
     alternative,
     call_of,
+    carry_out,
     refusal,
     remark,
 )
 from kvdesk.session.state import Target
 from kvdesk.translation import tr
 from kvdesk.ui.operations.leaving_row import LeavingRow
-from kvdesk.ui.operations.request import request
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.collapsible import Collapsible
 from kvdesk.ui.widgets.controls import Choice, label, push_button, set_tone
@@ -221,7 +221,7 @@ class OperationsPanel(QWidget):
         chosen = self.chosen
         spec = alternative(spec, chosen.target)
         if not self._refusal(spec, chosen):
-            request(self._kit, spec, chosen)
+            carry_out(spec, chosen, self._state, self._kit.commands)
 
     def _refusal(self, spec: OperationSpec, chosen: Chosen) -> str:
         """Why the operation cannot be done; also a number that cannot be read."""
@@ -281,7 +281,8 @@ class OperationsPanel(QWidget):
         return body
 
     def _make_button(self, spec: OperationSpec) -> QPushButton:
-        button = push_button(tr(spec.label), scale="small", clicked=lambda: self._press(spec))
+        press = self._kit.act(spec.action) if spec.action else lambda: self._press(spec)
+        button = push_button(tr(spec.label), scale="small", clicked=press)
         button.setMinimumWidth(0)
         button.setProperty("destructive", spec is CLEAR)
         button.installEventFilter(self)
