@@ -22,6 +22,9 @@ os.environ.setdefault("GGML_NO_BACKTRACE", "1")  # an abort must not fork a debu
 import llama_cpp
 import llama_cpp.llama_cpp as lib
 
+from kvdesk.errors import EngineError
+from kvdesk.translation import tr
+
 __all__ = [
     "FOLDER",
     "MIRRORED_BINDING",
@@ -32,6 +35,7 @@ __all__ = [
     "engine_log",
     "engine_version",
     "free_context",
+    "ggml_function",
     "lib",
     "library",
     "llama_class",
@@ -246,3 +250,15 @@ def library(name: str) -> ctypes.CDLL | None:
         if (FOLDER / file).exists():
             return ctypes.CDLL(str(FOLDER / file))
     return None
+
+
+def ggml_function(*names: str) -> Any:
+    """A function of ggml, which llama-cpp-python does not wrap: the first of these that the engine has. It has no types
+    yet. Raises EngineError.
+    """
+    libraries = [library(name) for name in ("ggml-cpu", "ggml-base", "ggml", "llama")]
+    for name in names:
+        for one in libraries:
+            if hasattr(one, name):
+                return getattr(one, name)
+    raise EngineError(tr("This build of llama.cpp has no {name}.").format(name=names[0]))

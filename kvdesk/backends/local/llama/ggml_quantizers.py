@@ -8,11 +8,11 @@ from __future__ import annotations
 import ctypes
 import functools
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
-from kvdesk.backends.local.llama.binding import library
+from kvdesk.backends.local.llama.binding import ggml_function
 from kvdesk.library.ggml_rows import Bytes, Floats
 from kvdesk.library.ggml_types import BY_NAME, TYPES
 
@@ -57,15 +57,9 @@ def encode(table: Floats, ggml_type: int) -> Bytes:
 @functools.cache
 def _from_float(ggml_type: int) -> Callable[[int, int, int], None]:
     """The processor's quantizer. If the build has no library for it with a known name, the reference, which may round
-    the last bit differently.
+    the last bit differently. Raises EngineError.
     """
-    for name, function, traits in (
-        ("ggml-cpu", "ggml_get_type_traits_cpu", _CpuTraits),
-        ("ggml-base", "ggml_get_type_traits", _TypeTraits),
-        ("llama", "ggml_get_type_traits", _TypeTraits),
-    ):
-        found: Any = getattr(library(name), function, None)
-        if found is not None:
-            found.argtypes, found.restype = [ctypes.c_int], ctypes.POINTER(traits)
-            return _FROM_FLOAT(found(ggml_type).contents.from_float)
-    raise NotImplementedError("no library of the engine has ggml_get_type_traits")
+    found = ggml_function("ggml_get_type_traits_cpu", "ggml_get_type_traits")
+    traits = _CpuTraits if found.__name__.endswith("_cpu") else _TypeTraits
+    found.argtypes, found.restype = [ctypes.c_int], ctypes.POINTER(traits)
+    return _FROM_FLOAT(found(ggml_type).contents.from_float)

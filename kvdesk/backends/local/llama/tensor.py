@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kvdesk.backends.local.llama.binding import library
+from kvdesk.backends.local.llama.binding import ggml_function
 from kvdesk.errors import EngineError
 from kvdesk.library.ggml_rows import can_decode, decode
 from kvdesk.library.ggml_types import TYPES
@@ -25,6 +25,13 @@ _DIMS, _PARAMS, _SOURCES, _NAME = 4, 16, 10, 64  # GGML_MAX_DIMS, _OP_PARAMS / 4
 _DEPTH: Final = 8
 """Most tensors that are followed, from one to its source, to find a name."""
 _KEEPS_ROWS: Final = ("CPY", "CONT", "VIEW", "RESHAPE", "PERMUTE")
+_FUNCTIONS: Final = {  # of ggml: the types of the result and of the argument
+    "ggml_get_name": (ctypes.c_void_p, ctypes.c_void_p),
+    "ggml_nelements": (ctypes.c_int64, ctypes.c_void_p),
+    "ggml_element_size": (ctypes.c_size_t, ctypes.c_void_p),
+    "ggml_op_name": (ctypes.c_char_p, ctypes.c_int),
+    "ggml_backend_buffer_is_host": (ctypes.c_bool, ctypes.c_void_p),
+}
 _LAYER: Final = re.compile(rb"-(\d+)(?: \(|$)")  # `llm_graph_context::cb` appends the layer to the name
 
 
@@ -100,9 +107,9 @@ def is_view_of(tensor: Any, name: bytes) -> bool:
 
 def check_layout(address: int) -> None:
     """Compare the struct's fields of a tensor with the results of ggml's functions. Raises EngineError."""
-    functions, tensor = _functions(), Tensor.from_address(address)
-    name, n_bytes = int(functions.ggml_get_name(address)), int(functions.ggml_element_size(address))
-    same = name == address + Tensor.name.offset and int(np.prod(tensor.ne)) == functions.ggml_nelements(address)
+    tensor = Tensor.from_address(address)
+    name, n_bytes = int(_ggml("ggml_get_name")(address)), int(_ggml("ggml_element_size")(address))
+    same = name == address + Tensor.name.offset and int(np.prod(tensor.ne)) == _ggml("ggml_nelements")(address)
     kind = TYPES.get(tensor.type)
     if not same or kind is None or kind.size != n_bytes:
         raise EngineError(tr("This llama.cpp lays out its tensors otherwise: what they hold cannot be read."))
@@ -111,7 +118,7 @@ def check_layout(address: int) -> None:
 @functools.cache
 def operation(number: int) -> str:
     """The name of an operation by its number in a tensor, such as "FLASH_ATTN_EXT"."""
-    name: bytes = _functions().ggml_op_name(number)
+    name: bytes = _ggml("ggml_op_name")(number)
     return name.decode()
 
 
@@ -125,31 +132,12 @@ def _ancestors(tensor: Any) -> Iterator[Any]:
 
 
 def _in_memory(tensor: Any) -> bool:
-    return tensor.buffer is None or bool(_functions().ggml_backend_buffer_is_host(tensor.buffer))
-
-
-class _Functions:
-    """Functions of ggml, each from its own library, since llama-cpp-python wraps none of them."""
-
-    def __init__(self) -> None:
-        for name, result, argument in (
-            ("ggml_get_name", ctypes.c_void_p, ctypes.c_void_p),
-            ("ggml_nelements", ctypes.c_int64, ctypes.c_void_p),
-            ("ggml_element_size", ctypes.c_size_t, ctypes.c_void_p),
-            ("ggml_op_name", ctypes.c_char_p, ctypes.c_int),
-            ("ggml_backend_buffer_is_host", ctypes.c_bool, ctypes.c_void_p),
-        ):
-            found = [one for one in map(library, ("ggml-base", "ggml", "llama")) if hasattr(one, name)]
-            if not found:
-                raise EngineError(tr("This build of llama.cpp has no {name}.").format(name=name))
-            function = getattr(found[0], name)
-            function.restype, function.argtypes = result, [argument]
-            setattr(self, name, function)
-
-    def __getattr__(self, name: str) -> Any:  # for the type checker
-        raise AttributeError(name)
+    return tensor.buffer is None or bool(_ggml("ggml_backend_buffer_is_host")(tensor.buffer))
 
 
 @functools.cache
-def _functions() -> _Functions:
-    return _Functions()
+def _ggml(name: str) -> Any:
+    function = ggml_function(name)
+    function.restype, argument = _FUNCTIONS[name]
+    function.argtypes = [argument]
+    return function
