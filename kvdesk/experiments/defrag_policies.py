@@ -7,6 +7,7 @@ from contextlib import ExitStack
 
 import numpy as np
 
+from kvdesk.backends.local.scheduler.speed_model import reads_of
 from kvdesk.cache.cells import StreamCells
 from kvdesk.cache.geometry import CTX_PAD, pad
 from kvdesk.errors import UserError
@@ -20,9 +21,8 @@ from kvdesk.experiments.scenarios.history import Event, History, Paused, Read, S
 from kvdesk.experiments.scenarios.player import Player, States
 from kvdesk.experiments.simulators.compactions import Way, simulate
 from kvdesk.experiments.simulators.hole_filling import max_moves, over_threshold
-from kvdesk.library.hyper import read_hyper
 from kvdesk.policies.compaction_gain import Fragmented, judge_compaction
-from kvdesk.policies.costs import Costs, Reads
+from kvdesk.policies.costs import Costs
 from kvdesk.protocol.experiment import Figure, Parameter, Plot, Progress, Result, Sample, Table, Values, Verdict
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import marked, tr
@@ -208,8 +208,7 @@ class _DayWith:
         self.policy, self.context = policy, context
         self._player, self._sequences = Player(context, bench.model.vocab.n_tokens, states), Sequences()
         self._row_bytes, self._flash = _row_bytes(context), bench.settings.flash_attn
-        heads = read_hyper(bench.header).n_heads / bench.settings.decode_threads
-        self._costs = Costs(Reads(bench.header.file_size, self._row_bytes, self._flash, heads))
+        self._costs = Costs(reads_of(bench.header, bench.settings, bench.header.file_size, self._row_bytes))
         self._tally = _Tally()
 
     def do(self, event: Event) -> None:

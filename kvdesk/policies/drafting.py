@@ -62,12 +62,22 @@ class Draft:
 
 
 class DraftSize:
-    """The size of batches with guessed tokens, by what batches of each size took. Of one context's settings."""
+    """The size of batches with guessed tokens, by what batches of each size took. Of one context's settings.
 
-    def __init__(self) -> None:
+    wanted   whether batches may have guesses at all
+    why_not  why no batch of this context can have any, "" if one can
+    """
+
+    def __init__(self, why_not: str = "") -> None:
+        self.wanted, self.why_not = True, why_not
         self._step_ms: dict[int, deque[float]] = {}
         self._steps: dict[tuple[int, int], deque[float]] = {}
         self._n_refused = 0
+
+    @property
+    def is_off(self) -> bool:
+        """Whether no batch has guesses."""
+        return not self.wanted or bool(self.why_not)
 
     def took(self, n_answers: int, n_tokens: int, ms: float) -> None:
         """A batch of these answers' tokens. It is kept in steps: what else runs on the machine makes both slower."""

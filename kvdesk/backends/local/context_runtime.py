@@ -24,15 +24,14 @@ from kvdesk.backends.local.scheduler.idle_requests import IdleRequests
 from kvdesk.backends.local.scheduler.message_spans import MessageSpanReporter
 from kvdesk.backends.local.scheduler.overflow_manager import OverflowManager
 from kvdesk.backends.local.scheduler.previews import Previews
-from kvdesk.backends.local.scheduler.speed_model import SpeedModel
+from kvdesk.backends.local.scheduler.speed_model import SpeedModel, reads_of
 from kvdesk.backends.local.scheduler.threads import Threads
 from kvdesk.cache.journal.recording import MAX_BYTES, Recording
 from kvdesk.cache.snapshot import VerificationState
 from kvdesk.chat import ConversationId
 from kvdesk.errors import NO_TOKENIZER, PromptError, UserError
 from kvdesk.library.estimate import Estimate
-from kvdesk.library.hyper import read_hyper
-from kvdesk.policies.costs import Reads
+from kvdesk.policies.drafting import DraftSize
 from kvdesk.policies.overflow import Abilities
 from kvdesk.protocol import calls
 from kvdesk.protocol.cache import Audited, CacheView, ContextInfo, LedgerRow, MemoryLedger
@@ -59,7 +58,7 @@ class ContextRuntime:
     idle_requests     requests of other programs that leave the cache for memory
     previews          what commands would do
     spans             reports where messages lie in the cache
-    why_no_drafts     see `Running`
+    draft_size        how many guessed tokens batches of answers contain
     """
 
     def __init__(
@@ -81,7 +80,9 @@ class ContextRuntime:
         self.estimate = estimate
         self.context = context
         self.operation_journal = OperationJournal(context, emit, self._conversation_of)
-        self.speed_model = SpeedModel(emit, loaded.costs, context.settings, self._reads())
+        cell = (estimate.k + estimate.v) // max(1, context.n_ctx)
+        reads = reads_of(loaded.header, context.settings, loaded.model.info().size_bytes, cell)
+        self.speed_model = SpeedModel(emit, loaded.costs, context.settings, reads)
         swapper = StateSwapper(context, self.operation_journal, saved_states, self.speed_model.costs.again)
         self.cache_manager = Cache(context, self.operation_journal, swapper, self.speed_model.costs, eviction_reasons)
         self.overflow_manager = None
@@ -91,6 +92,7 @@ class ContextRuntime:
         self.threads = Threads(context, context.settings, emit)
         self.idle_requests = IdleRequests(context, self.cache_manager)
         self.spans = MessageSpanReporter(self.cache_manager, self.overflow_manager, emit)
+        self.draft_size = DraftSize(_why_no_drafts(context))
         self.previews = Previews(context, self.cache_manager, lambda: self.chats, self.speed_model)
         self.use(policy)
         self.cache_manager.listen(self._on_decoded)
@@ -99,7 +101,7 @@ class ContextRuntime:
         """Apply this policy from now on."""
         self.threads.follow = policy.follow_load
         self.idle_requests.enabled = policy.save_idle_requests
-        self.why_no_drafts = self._why_no_drafts() if policy.drafts else ""
+        self.draft_size.wanted = policy.drafts
 
     @property
     def info(self) -> ContextInfo:
@@ -185,31 +187,6 @@ class ContextRuntime:
 
     # --- private ------------------------------------------------------------------------------------------------------
 
-    def _why_no_drafts(self) -> str | None:
-        """Why no guessed tokens may be in the batches of answers; None: they may."""
-        if not self.context.traits.geometry.most_removable:
-            return tr("No drafts: this model's memory cannot remove a wrong token.")
-        if self.context.settings.exact and self.context.block > 1:
-            return tr(
-                "No drafts: with exact answers a token is computed alone, among others it is rounded differently."
-            )
-        return None
-
-    def _reads(self) -> Reads:
-        """What a decoded token reads, for the cost of a cell before it was measured."""
-        settings, n_cells = self.context.settings, max(1, self.context.n_ctx)
-        cell = (self.estimate.k + self.estimate.v) // n_cells
-        hyper, n_threads = read_hyper(self.loaded.header), settings.decode_threads
-        divides = settings.flash_attn and settings.type_k == settings.type_v and settings.type_k in ("f16", "f32")
-        return Reads(
-            self.loaded.model.info().size_bytes,
-            cell,
-            settings.flash_attn,
-            hyper.n_heads / n_threads,
-            hyper.n_head_numbers / n_threads,
-            n_threads if divides else 1,
-        )
-
     def _on_decoded(self, decodes: Sequence[MirroredDecode]) -> None:
         """Write down all, then measure all: right after a decode that is faster than alternating."""
         for decode in decodes:
@@ -226,6 +203,15 @@ def abilities(context: Context) -> Abilities:
     """Whether parts of a sequence can leave and move, and why not."""
     remove, shift = (context.capabilities[name] for name in ("partial seq_rm", "seq_add"))
     return Abilities(remove.allowed, shift.allowed, remove.why, shift.why)
+
+
+def _why_no_drafts(context: Context) -> str:
+    """Why no guessed tokens may be in the batches of answers, "" if they may."""
+    if not context.traits.geometry.most_removable:
+        return tr("No drafts: this model's memory cannot remove a wrong token.")
+    if context.settings.exact and context.block > 1:
+        return tr("No drafts: with exact answers a token is computed alone, among others it is rounded differently.")
+    return ""
 
 
 def _held(sequence: CacheSequence | None) -> bool:

@@ -376,7 +376,7 @@ class Engine:
             runtime.threads,
             runtime.idle_requests,
             runtime.spans,
-            lambda: runtime.why_no_drafts,
+            runtime.draft_size,
         )
         back_to = context.settings if undoes else None
         self._emit(ContextReady(runtime.info, rebuilt, tuple(context.capabilities.values()), back_to))

@@ -70,7 +70,7 @@ class Running:
     admission, overflow  None if the model has no text tokenizer, so no request begins
     on_complete          gets a request whose answer has ended normally
     jobs                 the running one has a part in the batches
-    why_no_drafts        why batches of answers may not contain guessed tokens; "": not wanted, None: they may
+    draft_size           how many guessed tokens batches of answers contain
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class Running:
         emit: Emit,
         on_complete: Callable[[Request], None],
         jobs: Jobs,
-        why_no_drafts: Callable[[], str | None],
+        draft_size: DraftSize,
     ) -> None:
         self._context = context
         self._cache_manager = cache_manager
@@ -99,11 +99,10 @@ class Running:
         self._emit = emit
         self._on_complete = on_complete
         self._jobs = jobs
-        self._why_no_drafts = why_no_drafts
+        self._draft_size = draft_size
         self._aborts_tokens = context.can("partial seq_rm")
         """A state that cannot lose a part is lost with an aborted decode, so a token is then completed."""
         self._chunk = ChunkSize(context.n_batch, context.block)
-        self._draft_size = DraftSize()
         self._requests: list[Request] = []
         self._n_decoded = 0  # batches since the last one with tokens of a prompt, while several requests run
         self._n_sure = 0  # batches with one token per request that fit without another check
@@ -142,7 +141,7 @@ class Running:
         waiting.held_back = request is None
         if request is None:
             return False
-        request.drafts = Drafts(self._why_no_drafts() or "")
+        request.drafts = Drafts(self._draft_size.why_not if self._draft_size.wanted else "")
         self._requests.append(request)
         self._stops.begin(command.answer)
         self._tell_started(request)
@@ -346,7 +345,7 @@ class Running:
         """
         alone = self._context.settings.exact or self._context.traits.geometry.has_state or not self._together
         most = 1 if alone else self._context.n_ubatch
-        return self._why_no_drafts() is None and len(self._requests) <= most
+        return not self._draft_size.is_off and len(self._requests) <= most
 
     def _next_tokens(self, n_room: int) -> list[tuple[Request | Reading, Batch]]:
         """The token that each answer sampled last, followed by guesses if they pay off. `n_room`: tokens for each that
@@ -406,7 +405,7 @@ class Running:
 
     def _took(self, batch: Scheduled, ms: float) -> None:
         """Adjust the next chunk of a prompt, and the next draft, to the time of this batch."""
-        if batch.kind != "prefill" and self._why_no_drafts() is None:
+        if batch.kind != "prefill" and not self._draft_size.is_off:
             self._draft_size.took(len(batch.parts), sum(len(part.tokens) for _, part in batch.parts), ms)
         if batch.kind == "draft":
             return

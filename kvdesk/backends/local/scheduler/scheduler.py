@@ -25,6 +25,7 @@ from kvdesk.backends.local.scheduler.running import Running
 from kvdesk.backends.local.scheduler.stops import Stops
 from kvdesk.backends.local.scheduler.threads import Threads
 from kvdesk.chat import ConversationId, MessageState
+from kvdesk.policies.drafting import DraftSize
 from kvdesk.protocol.chat import NO_MODEL, Generate
 from kvdesk.protocol.messages import Command
 from kvdesk.translation import tr
@@ -59,11 +60,9 @@ class Scheduler:
         threads: Threads,
         idle_requests: IdleRequests,
         spans: MessageSpanReporter,
-        why_no_drafts: Callable[[], str | None],
+        draft_size: DraftSize,
     ) -> None:
-        """Run requests on this context from now on. `overflow_manager`: None if the model has no text tokenizer;
-        `why_no_drafts`: see `Running`.
-        """
+        """Run requests on this context from now on. `overflow_manager`: None if the model has no text tokenizer."""
         overflow = admission = None
         if overflow_manager is not None:
             overflow = RequestOverflow(cache_manager, overflow_manager, spans, self._emit)
@@ -81,7 +80,7 @@ class Scheduler:
             self._emit,
             self._on_complete,
             self.jobs,
-            why_no_drafts,
+            draft_size,
         )
 
     def leave(self) -> None:

@@ -9,6 +9,8 @@ from statistics import fmean
 
 from kvdesk.backends.local.cache_manager.operation_journal import Emit
 from kvdesk.backends.local.llama.decodes import MirroredDecode
+from kvdesk.library.gguf_header import GgufHeader
+from kvdesk.library.hyper import read_hyper
 from kvdesk.policies.costs import Costs, Reads
 from kvdesk.protocol.cache import SpeedSample
 from kvdesk.settings import ContextSettings
@@ -52,6 +54,16 @@ class SpeedModel:
         costs = self._measured.get(_key(settings))
         ms = costs.step_ms(self._n_kv, self.n_visible) if costs is not None else None
         return 1e3 / ms if ms else None
+
+
+def reads_of(header: GgufHeader, settings: ContextSettings, weights: int, cell: int) -> Reads:
+    """What a decoded token reads with these settings; `weights` and `cell`: bytes of the model and of K and V of one
+    cell.
+    """
+    hyper, n_threads = read_hyper(header), settings.decode_threads
+    divides = settings.flash_attn and settings.type_k == settings.type_v and settings.type_k in ("f16", "f32")
+    heads, numbers = hyper.n_heads / n_threads, hyper.n_head_numbers / n_threads
+    return Reads(weights, cell, settings.flash_attn, heads, numbers, n_threads if divides else 1)
 
 
 def _key(settings: ContextSettings) -> _Key:
