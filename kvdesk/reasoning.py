@@ -304,8 +304,8 @@ class SaidStart:
 class ThoughtClock:
     """Measures the reasoning of one answer: from its first text to the mark that ends it."""
 
-    def __init__(self, ms: int = 0) -> None:
-        self.ms = ms  # 0 until it has ended
+    def __init__(self) -> None:
+        self.ms = 0  # 0 until it has ended
         self._began_s: float | None = None
         self._tail = ""
 

@@ -46,8 +46,8 @@ class AuditReport:
 class History:
     """The last operations. Batches are kept as they are and put into words only when a report is made."""
 
-    def __init__(self, most: int = HISTORY) -> None:
-        self._entries: deque[tuple[int, str, Batch | None]] = deque(maxlen=most)
+    def __init__(self) -> None:
+        self._entries: deque[tuple[int, str, Batch | None]] = deque(maxlen=HISTORY)
 
     def add(self, operation: int, words: str, batch: Batch | None = None) -> None:
         """Remember operation number `operation`; `words`: the call, or the result of `batch`."""

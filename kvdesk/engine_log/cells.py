@@ -151,11 +151,11 @@ def _are_rows(text: str) -> bool:
     return bool(_ROW.match(text) if "\n" in text else _ROW.fullmatch(text.rstrip()))
 
 
-def cache_lines(cache: ShownCache, width: int = 64) -> Iterator[str]:
-    """One stream as lines of text: numbers, sequences, and a map of `width` signs."""
+def cache_lines(cache: ShownCache) -> Iterator[str]:
+    """One stream as lines of text: numbers, sequences, and a map of 64 signs."""
     yield from number_lines(cache)
     if cache.cells is not None:
-        per_sign = -(-cache.line.size // width)
+        per_sign = -(-cache.line.size // 64)
         yield f"  [{''.join(signs(cache.cells, per_sign))}]  " + tr("{n:,} cells a sign").format(n=per_sign)
 
 

@@ -115,9 +115,9 @@ def check_fits(
     )
 
 
-def largest_n_ctx(header: GgufHeader, settings: ContextSettings, available: int, loaded: bool = False) -> int:
+def largest_n_ctx(header: GgufHeader, settings: ContextSettings, available: int) -> int:
     """The largest n_ctx, a multiple of 256, that fits in `available` bytes; 0 when none does."""
-    return _largest(read_hyper(header), 0 if loaded else weights_bytes(header), settings, available)
+    return _largest(read_hyper(header), weights_bytes(header), settings, available)
 
 
 # --- the arithmetic -------------------------------------------------------------------------------------------------

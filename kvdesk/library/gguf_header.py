@@ -146,13 +146,13 @@ class GgufHeader:
         """A whole number of the architecture, such as `block_count`."""
         return self.integer(f"{self.architecture}.{key}", default)
 
-    def per_layer(self, key: str, n_layer: int, default: int = 0) -> tuple[int, ...]:
-        """A number per layer: given for each, or one for all (llama-model-loader.cpp, `get_key_or_arr`)."""
+    def per_layer(self, key: str, n_layer: int) -> tuple[int, ...]:
+        """A number per layer: given for each, or one for all (llama-model-loader.cpp, `get_key_or_arr`); else 0."""
         value = self.metadata.get(f"{self.architecture}.{key}")
         if isinstance(value, tuple):
             numbers = tuple(int(n) for n in value if not isinstance(n, str))[:n_layer]
-            return numbers + (default,) * (n_layer - len(numbers))
-        return (int(value) if isinstance(value, int | float) else default,) * n_layer
+            return numbers + (0,) * (n_layer - len(numbers))
+        return (int(value) if isinstance(value, int | float) else 0,) * n_layer
 
 
 def read_header(path: Path) -> GgufHeader:

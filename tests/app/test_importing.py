@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
 from kvdesk.chat import Conversation, ConversationId, Message, MessageId
-from kvdesk.conversations.porting import formats
+from kvdesk.conversations.porting import formats, reader_process
 from kvdesk.store import addition
 from kvdesk.store.store import Store
 from kvdesk.ui.chat_list.import_dialog import ImportDialog
@@ -86,17 +86,24 @@ def test_a_file_that_is_refused_says_why(rig: Rig, qtbot: QtBot, tmp_path: Path)
     assert stored_titles(rig) == []
 
 
-def test_reading_can_be_cancelled_and_begun_again(rig: Rig, qtbot: QtBot, file: Path) -> None:
+def never_ends(_path: Path) -> list[str]:
+    return [sys.executable, "-c", "import time; time.sleep(99)"]
+
+
+def test_reading_can_be_cancelled_and_begun_again(
+    rig: Rig, qtbot: QtBot, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     imports = rig.controller.imports
-    command, imports._command = imports._command, lambda _path: [sys.executable, "-c", "import time; time.sleep(99)"]
-    rig.window.commands.import_chats(file)
-    first = imports.dialog
-    rig.window.commands.import_chats(file)
-    assert imports.dialog is first, "one at a time"
-    assert first is not None
-    first.close_button.click()
-    assert first.isHidden()
-    imports._command = command
+    with monkeypatch.context() as patch:
+        patch.setattr(reader_process, "reader_command", never_ends)
+        rig.window.commands.import_chats(file)
+        first = imports.dialog
+        rig.window.commands.import_chats(file)
+        assert imports.dialog is first, "one at a time"
+        assert first is not None
+        first.close_button.click()
+        assert first.isHidden()
+        imports._background.wait()
     assert opened(rig, qtbot, file).facts
 
 
@@ -126,8 +133,8 @@ def test_a_full_disk_imports_nothing(rig: Rig, qtbot: QtBot, tmp_path: Path) -> 
     assert titles(rig) == []
 
 
-def test_closing_the_window_ends_an_import(rig: Rig, file: Path) -> None:
-    rig.controller.imports._command = lambda _path: [sys.executable, "-c", "import time; time.sleep(99)"]
+def test_closing_the_window_ends_an_import(rig: Rig, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reader_process, "reader_command", never_ends)
     rig.window.commands.import_chats(file)
     rig.controller.shut_down()
     assert not any(thread.is_alive() for thread in rig.controller.imports._background._threads)

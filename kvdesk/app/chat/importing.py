@@ -6,7 +6,7 @@ Owns the one import that is under way and its dialog.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -51,24 +51,12 @@ class _Run:
     summary: Summary | None = None
 
 
-def _command(path: Path) -> list[str]:
-    from kvdesk.conversations.porting.reader_process import reader_command
-
-    return reader_command(path)
-
-
 class ChatImport(QObject):
     """`start` once for a file; while one is under way its dialog comes to the front instead."""
 
-    def __init__(
-        self,
-        window: MainWindow,
-        chats: Chats,
-        store: StoreWriter,
-        command: Callable[[Path], list[str]] = _command,
-    ) -> None:
+    def __init__(self, window: MainWindow, chats: Chats, store: StoreWriter) -> None:
         super().__init__(window)
-        self._window, self._chats, self._store, self._command = window, chats, store, command
+        self._window, self._chats, self._store = window, chats, store
         self._run: _Run | None = None
         self._background = Background("import", self, AT_ONCE)
         self._lock = threading.Lock()
@@ -121,11 +109,11 @@ class ChatImport(QObject):
     # --- on the thread ------------------------------------------------------------------------------------------------
 
     def _read(self, run: _Run) -> None:
-        from kvdesk.conversations.porting.reader_process import Progress, ReaderProcess
+        from kvdesk.conversations.porting.reader_process import Progress, ReaderProcess, reader_command
         from kvdesk.conversations.porting.summary import summary_of
 
         try:
-            with ReaderProcess(self._command(run.path)) as process:
+            with ReaderProcess(reader_command(run.path)) as process:
                 with self._lock:
                     run.process = process
                     if run.cancelled.is_set():

@@ -22,12 +22,11 @@ class ExperimentRun:
     unsaved  "" or, in a sentence, why the folder could not be written
     """
 
-    def __init__(self, request: Request, told: Callable[[], None], command: list[str] | None = None) -> None:
+    def __init__(self, request: Request, told: Callable[[], None]) -> None:
         self.request = request
         self.kept: PastResult | None = None
         self.unsaved = ""
         self._told = told
-        self._command = experiment_command(request) if command is None else command
         self._lock = threading.Lock()
         self._events: list[ExperimentEvent] = []
         self._process: ExperimentProcess | None = None
@@ -54,7 +53,7 @@ class ExperimentRun:
     def work(self) -> None:
         """Until the child has ended."""
         try:
-            with ExperimentProcess(self._command) as process:
+            with ExperimentProcess(experiment_command(self.request)) as process:
                 with self._lock:
                     self._process = process
                     if self._cancelled:

@@ -13,6 +13,7 @@ from kvdesk.protocol.servers import is_this_computer
 
 CONNECT_S: Final = 10.0
 SILENT_S: Final = 600.0
+_SHORT: Final = httpx2.Timeout(15.0, connect=CONNECT_S)  # of what a server knows at once
 """Longest silence: a long prompt takes minutes on a slow server, and the user can stop it at any time."""
 MOST_BYTES: Final = 8 << 20
 """Limit for an answer that is not a stream."""
@@ -30,17 +31,15 @@ def client_of(url: str, key: str) -> httpx2.AsyncClient:
     )
 
 
-async def get_json(client: httpx2.AsyncClient, path: str, silent_s: float = 15.0) -> Any:
+async def get_json(client: httpx2.AsyncClient, path: str) -> Any:
     """The JSON at `path`. Raises ServerError and the errors of httpx2."""
-    timeout = httpx2.Timeout(silent_s, connect=CONNECT_S)
-    async with client.stream("GET", path, timeout=timeout) as response:
+    async with client.stream("GET", path, timeout=_SHORT) as response:
         return as_json(await read_ok(response))
 
 
-async def get_text(client: httpx2.AsyncClient, path: str, silent_s: float = 15.0) -> str:
+async def get_text(client: httpx2.AsyncClient, path: str) -> str:
     """The text at `path`. Raises ServerError and the errors of httpx2."""
-    timeout = httpx2.Timeout(silent_s, connect=CONNECT_S)
-    async with client.stream("GET", path, timeout=timeout) as response:
+    async with client.stream("GET", path, timeout=_SHORT) as response:
         return (await read_ok(response)).decode("utf-8", "replace")
 
 

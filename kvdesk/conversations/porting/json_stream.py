@@ -43,8 +43,8 @@ class Value:
     n_characters: int
 
 
-def json_values(stream: Readable, streamed: str = "conversations") -> Iterator[Value]:
-    """The elements of every array that is alone or is the member `streamed` of an object, and every other object.
+def json_values(stream: Readable) -> Iterator[Value]:
+    """The elements of every array that is alone or is the member `conversations` of an object, and every other object.
 
     Several of them may follow one another, as in JSON lines. Raises Malformed.
     """
@@ -55,7 +55,7 @@ def json_values(stream: Readable, streamed: str = "conversations") -> Iterator[V
                 for element, n in text.elements():
                     yield Value({}, element, n)
             elif first == "{":
-                yield from _members(text, streamed)
+                yield from _members(text)
             else:
                 raise Malformed(tr("This file is not JSON."))
     except UnicodeDecodeError as error:
@@ -66,7 +66,7 @@ def json_values(stream: Readable, streamed: str = "conversations") -> Iterator[V
         raise Malformed(tr("This file is damaged, or is not JSON."), str(error)) from error
 
 
-def _members(text: _Text, streamed: str) -> Iterator[Value]:
+def _members(text: _Text) -> Iterator[Value]:
     found: dict[str, Any] = {}
     n_characters = 0
     was_streamed = False
@@ -76,7 +76,7 @@ def _members(text: _Text, streamed: str) -> Iterator[Value]:
         if not isinstance(name, str):
             raise ValueError("a member without a name")
         text.take(":")
-        if name == streamed and text.peek() == "[":
+        if name == "conversations" and text.peek() == "[":
             was_streamed = True
             for element, size in text.elements():
                 yield Value(found, element, size)

@@ -124,8 +124,8 @@ class SettingRows(QWidget):
 
     edited = Signal()
 
-    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
         self._theme = theme
         self._fields: dict[tuple[str, str], SettingRow] = {}
         self._filtered = False

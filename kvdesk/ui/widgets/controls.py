@@ -347,13 +347,10 @@ def text_box(name: str = "", placeholder: str = "") -> QPlainTextEdit:
 class Rule(QFrame):
     """A line of one pixel between panes."""
 
-    def __init__(self, vertical: bool = False) -> None:
+    def __init__(self) -> None:
         super().__init__()
         self.setProperty("rule", True)
-        if vertical:
-            self.setFixedWidth(1)
-        else:
-            self.setFixedHeight(1)
+        self.setFixedHeight(1)
 
 
 class Banner(QFrame):

@@ -87,9 +87,9 @@ class EngineLog:
         lines, self._captured = self._captured or [], None
         return lines
 
-    def problems(self, most: int = 12) -> str:
+    def problems(self) -> str:
         """The last warnings and errors, one a line: the detail of a failed call."""
-        return "\n".join(list(self._recent)[-most:])
+        return "\n".join(list(self._recent)[-12:])
 
     def forget(self) -> None:
         """Drop earlier lines, so that `problems` covers only the next call."""
