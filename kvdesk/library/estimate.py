@@ -16,6 +16,7 @@ from kvdesk.errors import ContextError
 from kvdesk.library.ggml_types import BY_NAME
 from kvdesk.library.gguf_header import GgufHeader, read_any_header
 from kvdesk.library.hyper import Hyper, Layer, read_hyper
+from kvdesk.quantities import size_text
 from kvdesk.settings import CacheType, ContextSettings
 from kvdesk.translation import tr
 from kvdesk.values import dataclass
@@ -108,7 +109,7 @@ def check_fits(
         return needed
     raise ContextError(
         tr("A context of {n_ctx:,} cells needs {gb} with this model, and {gb2} are free. ").format(
-            n_ctx=needed.n_ctx, gb=_gb(needed.total), gb2=_gb(have)
+            n_ctx=needed.n_ctx, gb=size_text(needed.total), gb2=size_text(have)
         )
         + _advice(hyper, weights, settings, have),
         repr(needed),
@@ -246,7 +247,3 @@ def _largest(hyper: Hyper, weights: int, settings: ContextSettings, available: i
         else:
             high = middle - 1
     return low * CTX_PAD
-
-
-def _gb(n_bytes: int) -> str:
-    return f"{n_bytes / 1e9:.1f} GB" if n_bytes >= 1e9 else f"{n_bytes / 1e6:.0f} MB"

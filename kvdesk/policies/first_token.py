@@ -10,6 +10,7 @@ from typing import Literal
 
 from kvdesk.message import FEW_TOKENS
 from kvdesk.policies.tuned import HALF_A_CORE, NOTICED, SCATTER
+from kvdesk.quantities import rate_text
 from kvdesk.translation import tr
 from kvdesk.values import dataclass
 
@@ -76,11 +77,13 @@ def _reading(delay: Delay) -> str:
     if delay.n_read < FEW_TOKENS or not delay.tok_s:
         return tr("1 token read") if delay.n_read == 1 else tr("%n tokens read", delay.n_read)
     if not delay.usual_tok_s:
-        return tr("{n} tokens read at {tok_s} tok/s").format(n=n, tok_s=_speed(delay.tok_s))
+        return tr("{n} tokens read at {tok_s} tok/s").format(n=n, tok_s=rate_text(delay.tok_s))
     if delay.usual_tok_s / SCATTER <= delay.tok_s <= SCATTER * delay.usual_tok_s:
-        return tr("{n} tokens read at {tok_s} tok/s, as usual on this computer").format(n=n, tok_s=_speed(delay.tok_s))
+        return tr("{n} tokens read at {tok_s} tok/s, as usual on this computer").format(
+            n=n, tok_s=rate_text(delay.tok_s)
+        )
     return tr("{n} tokens read at {tok_s} tok/s, usually {usual} on this computer").format(
-        n=n, tok_s=_speed(delay.tok_s), usual=_speed(delay.usual_tok_s)
+        n=n, tok_s=rate_text(delay.tok_s), usual=rate_text(delay.usual_tok_s)
     )
 
 
@@ -101,7 +104,3 @@ def _causes(delay: Delay) -> list[str]:
 
 def _seconds(seconds: float) -> str:
     return tr("{seconds} s").format(seconds=f"{seconds:.2f}" if seconds < 1 else f"{seconds:.1f}")
-
-
-def _speed(tok_s: float) -> str:
-    return f"{tok_s:.1f}" if tok_s < 10 else f"{tok_s:,.0f}"

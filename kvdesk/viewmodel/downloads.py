@@ -8,9 +8,11 @@ from typing import Final
 from kvdesk.library.download_queue import Download, State
 from kvdesk.library.hub import RemoteModel, Repo, quantization_of
 from kvdesk.library.recommended import Recommended
+from kvdesk.quantities import rate_text, size_text
 from kvdesk.translation import tr
 from kvdesk.values import dataclass
 from kvdesk.viewmodel.models import Cell, Machine
+from kvdesk.viewmodel.readout import duration
 
 USUAL_LAYERS: Final = 28
 """Of a model whose header is not here yet: those of 1 to 8 B have 16 to 36."""
@@ -82,7 +84,7 @@ def offer_facts(offer: Offer, machine: Machine) -> str:
     """Size, licence and speed in one line."""
     tok_s = offer.tok_s(machine)
     speed = tr("{speed} expected here").format(speed=_speed(tok_s)) if tok_s else ""
-    return "  ·  ".join(part for part in (megabytes(offer.size_bytes), offer.licence, speed) if part)
+    return "  ·  ".join(part for part in (size_text(offer.size_bytes, 2), offer.licence, speed) if part)
 
 
 def columns() -> tuple[tuple[str, str], ...]:
@@ -109,7 +111,7 @@ def cells_of(offer: Offer, machine: Machine | None) -> tuple[Cell, ...]:
     return (
         Cell(offer.title, offer.title.lower(), f"{offer.repo}/{offer.file}"),
         Cell(quantization_of(offer.file) or "–", ""),
-        Cell(megabytes(size), size),
+        Cell(size_text(size, 2), size),
         fits,
         speed,
         Cell(offer.remark, offer.remark),
@@ -126,7 +128,7 @@ def repo_remark(repo: Repo) -> str:
 
 def progress_text(download: Download) -> str:
     """Of a line in the list of downloads."""
-    done, total = megabytes(download.done_bytes), megabytes(download.total_bytes)
+    done, total = size_text(download.done_bytes, 2), size_text(download.total_bytes, 2)
     amount = tr("{done} of {total}").format(done=done, total=total)
     match download.state:
         case State.WAITING:
@@ -142,23 +144,12 @@ def progress_text(download: Download) -> str:
             if download.bytes_s:
                 said += f" · {download.bytes_s / 1e6:.1f} MB/s"
             if download.left_s is not None:
-                said += " · " + tr("{time} left").format(time=_time(download.left_s))
+                said += " · " + tr("{time} left").format(time=duration(download.left_s))
     return f"{said} · {download.remark}" if download.remark else said
 
 
-def megabytes(n_bytes: int) -> str:
-    return f"{n_bytes / 1e9:.2f} GB" if n_bytes >= 1e9 else f"{n_bytes / 1e6:,.0f} MB"
-
-
 def _speed(tok_s: float) -> str:
-    return f"≈ {tok_s:,.0f} tok/s" if tok_s >= 10 else f"≈ {tok_s:.1f} tok/s"
-
-
-def _time(seconds: float) -> str:
-    minutes = round(seconds / 60)
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    return f"{minutes} min" if minutes < 100 else f"{minutes / 60:.1f} h"
+    return f"≈ {rate_text(tok_s)} tok/s"
 
 
 def _parts(model: RemoteModel) -> str:

@@ -20,8 +20,10 @@ from kvdesk.protocol.experiment import (
     number,
     series_title,
 )
+from kvdesk.quantities import size_text
 from kvdesk.translation import tr
 from kvdesk.values import dataclass, replace
+from kvdesk.viewmodel.readout import duration
 
 REPORT = "report.html"
 RESULT = "result.json"
@@ -72,7 +74,7 @@ class Needs:
             "in its own process. It reads about {read} tokens and writes {written}: {time}. Conversations continue, "
             "but an answer written meanwhile disturbs the timings."
         ).format(
-            memory_bytes=megabytes(self.memory_bytes),
+            memory_bytes=size_text(self.memory_bytes),
             read=f"{self.read:,.0f}",
             written=f"{self.written:,.0f}",
             time=self._time,
@@ -104,15 +106,6 @@ class PastResult:
     @property
     def model(self) -> str:
         return Path(self.record.request.model).stem
-
-
-def megabytes(n_bytes: int) -> str:
-    return f"{n_bytes / 1e6:,.0f} MB"
-
-
-def duration(seconds: float) -> str:
-    """In seconds up to two minutes, then in minutes."""
-    return f"{seconds:.0f} s" if seconds < 120 else tr("{seconds} min").format(seconds=f"{seconds / 60:.0f}")
 
 
 class LiveCurves:

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 from kvdesk.folding import holds_all
 from kvdesk.library.catalogue import Fit, ModelFacts, expected_tok_s, layer_seconds
+from kvdesk.quantities import rate_text, size_text
 from kvdesk.settings import CacheType, UsedModel
 from kvdesk.translation import tr
 from kvdesk.values import dataclass
@@ -84,7 +85,7 @@ def row_of(facts: ModelFacts, fit: Fit | None, used: UsedModel | None, machine: 
         Cell(facts.architecture or "–", facts.architecture),
         Cell(_count(facts.n_params), facts.n_params),
         Cell(facts.quantization or "–", facts.quantization),
-        Cell(_size(facts.found.size_bytes), facts.found.size_bytes),
+        Cell(size_text(facts.found.size_bytes), facts.found.size_bytes),
         Cell(f"{facts.n_ctx_train:,}" if facts.n_ctx_train else "–", facts.n_ctx_train),
         _fit_cell(fit, machine),
         _speed_cell(facts, used, machine),
@@ -143,7 +144,7 @@ def summary(rows: Iterable[ModelRow], machine: Machine) -> str:
     known = list(rows)
     fitting = sum(row.fits for row in known)
     said = tr("Models that fit into the {free} of memory that are free now: {fitting} of {n}").format(
-        n=len(known), fitting=fitting, free=_size(machine.available)
+        n=len(known), fitting=fitting, free=size_text(machine.available)
     )
     if not machine.bytes_s:
         return said
@@ -160,7 +161,7 @@ def _names(facts: ModelFacts) -> str:
 def _fit_cell(fit: Fit | None, machine: Machine) -> Cell:
     if fit is None:
         return Cell("–", -1)
-    needed, free = _size(fit.needed_bytes), _size(machine.available)
+    needed, free = size_text(fit.needed_bytes), size_text(machine.available)
     if not fit.fits:
         return Cell(tr("no"), 0, tr("It needs {needed}, and {free} are free.").format(needed=needed, free=free))
     kind = "" if fit.cache_type is CacheType.F16 else f", {fit.cache_type.value}"
@@ -177,7 +178,7 @@ def _speed_cell(facts: ModelFacts, used: UsedModel | None, machine: Machine) -> 
     if not expected:
         return Cell("–", 0.0)
     tip = tr("Expected: a token reads {size} of weights, and this machine reads {speed} GB/s of them.").format(
-        size=_size(facts.bytes_a_token), speed=f"{machine.bytes_s / 1e9:.1f}"
+        size=size_text(facts.bytes_a_token), speed=f"{machine.bytes_s / 1e9:.1f}"
     )
     return Cell(f"≈ {_speed(expected)}", expected, tip)
 
@@ -190,7 +191,7 @@ def _used_cell(used: UsedModel | None) -> Cell:
 
 
 def _speed(tok_s: float) -> str:
-    return tr("{n} tok/s").format(n=f"{tok_s:,.0f}" if tok_s >= 10 else f"{tok_s:.1f}")
+    return tr("{n} tok/s").format(n=rate_text(tok_s))
 
 
 def _count(n: int) -> str:
@@ -198,7 +199,3 @@ def _count(n: int) -> str:
         if n >= size:
             return f"{n / size:.3g} {unit}"
     return f"{n:,}" if n else "–"
-
-
-def _size(n_bytes: int) -> str:
-    return f"{n_bytes / 1e9:.1f} GB" if n_bytes >= 1e9 else f"{n_bytes / 1e6:.0f} MB"

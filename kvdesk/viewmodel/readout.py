@@ -197,6 +197,14 @@ def seconds(ms: float) -> str:
     return f"{ms / 1000:.2f} s" if ms < 10_000 else f"{ms / 1000:.0f} s"
 
 
+def duration(seconds: float) -> str:
+    """Roughly: in seconds, minutes or hours."""
+    minutes = round(seconds / 60)
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return tr("{seconds} min").format(seconds=minutes) if minutes < 100 else f"{minutes / 60:.1f} h"
+
+
 def megabytes(n_bytes: float) -> str:
     value = n_bytes / 1e6
     return f"{value:,.1f}" if value < 100 else f"{value:,.0f}"

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QWidget
 
 from kvdesk.protocol.experiment import ExperimentEvent, Plot, Progress, Sample, Started
 from kvdesk.protocol.experiment_cells import CellsSeen
+from kvdesk.quantities import size_text
 from kvdesk.translation import tr
 from kvdesk.ui.lab.curves import CurvePlot
 from kvdesk.ui.map.small_map import SmallMap
@@ -19,8 +20,9 @@ from kvdesk.ui.widgets.controls import Choice, ElidedLabel, NumberLabel, ThinPro
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.ui.widgets.throttle import Throttle
 from kvdesk.viewmodel.history import spans_of
-from kvdesk.viewmodel.lab import LiveCurves, duration, megabytes
+from kvdesk.viewmodel.lab import LiveCurves
 from kvdesk.viewmodel.palette import N_COLOURS
+from kvdesk.viewmodel.readout import duration
 
 _DRAW_MS: Final = 250  # at most four drawings a second: it shares the cores with what is measured
 _SHARE: Final = 0.05  # of one core
@@ -116,7 +118,7 @@ class RunView(QWidget):
                     )
                     self._takes.setText(
                         tr("At most {memory_bytes} of memory, one core, {about}").format(
-                            memory_bytes=megabytes(event.memory_bytes), about=about
+                            memory_bytes=size_text(event.memory_bytes), about=about
                         )
                     )
                     self._tell_time()

@@ -1,0 +1,13 @@
+"""Quantities as a person reads them: each has one form, wherever it is shown."""
+
+from __future__ import annotations
+
+
+def size_text(n_bytes: float, digits: int = 1) -> str:
+    """Bytes in GB with so many digits, in MB below one."""
+    return f"{n_bytes / 1e9:.{digits}f} GB" if n_bytes >= 1e9 else f"{n_bytes / 1e6:,.0f} MB"
+
+
+def rate_text(tok_s: float) -> str:
+    """Tokens a second, without the unit."""
+    return f"{tok_s:,.0f}" if tok_s >= 10 else f"{tok_s:.1f}"
