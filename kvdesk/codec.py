@@ -11,10 +11,11 @@ imports are few, since children start with this.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from functools import cache
 from numbers import Integral, Real
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, NoReturn, TypeVar, cast
 
 import msgspec
 
@@ -62,6 +63,11 @@ def decode_one_of(kinds: Mapping[str, type[T]], data: bytes | str) -> T:
     return decode(kinds[tag], data)
 
 
+def read_json(text: bytes | str) -> Any:
+    """JSON of others. Raises ValueError, also for NaN, Infinity and 1e999, and RecursionError."""
+    return json.loads(text, parse_constant=_no_number, parse_float=_finite)
+
+
 def to_builtins(value: object) -> Any:
     """The value as dicts, texts, numbers, and lists or tuples: what `encode` writes, before it is text."""
     return msgspec.to_builtins(value, enc_hook=_plain)
@@ -98,6 +104,15 @@ def _plain(value: object) -> object:
     if isinstance(value, str):
         return str(value)
     raise NotImplementedError(f"{type(value).__name__} has no form in JSON")
+
+
+def _no_number(text: str) -> NoReturn:
+    raise ValueError(f"{text[:40]} is no number here")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    return value if math.isfinite(value) else _no_number(text)
 
 
 def _sentence(error: Exception) -> str:

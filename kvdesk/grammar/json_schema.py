@@ -18,8 +18,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from graphlib import CycleError, TopologicalSorter
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
+from kvdesk.codec import read_json
 from kvdesk.errors import SchemaError, UserError
 from kvdesk.grammar.automaton import Automaton, TooLarge, Work, all_but, both, of_length
 from kvdesk.grammar.gbnf import ROOT
@@ -39,7 +40,7 @@ _MOST_NESTED: Final = 48
 def gbnf_of(schema: str) -> str:
     """The grammar of the JSON that a schema describes. Raises SchemaError."""
     try:
-        found = json.loads(schema, parse_constant=_no_number, parse_float=_finite)
+        found = read_json(schema)
     except json.JSONDecodeError as error:
         problem = tr("line {line}, column {column}").format(line=error.lineno, column=error.colno)
         raise SchemaError(tr("The JSON schema is not JSON: {problem}.").format(problem=problem)) from None
@@ -59,15 +60,6 @@ def gbnf_of(schema: str) -> str:
     except UserError:  # it names rules that nobody wrote
         raise _too_large() from None
     return grammar
-
-
-def _no_number(text: str) -> NoReturn:
-    raise ValueError(text)
-
-
-def _finite(text: str) -> float:
-    value = float(text)
-    return value if math.isfinite(value) else _no_number(text)
 
 
 def _too_large() -> SchemaError:

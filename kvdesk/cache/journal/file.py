@@ -44,6 +44,7 @@ from kvdesk.cache.journal.packing import Operation
 from kvdesk.cache.journal.recording import MAX_BYTES, Recorder, Recording
 from kvdesk.cache.journal.runs import Invalid, integer, patch_of, runs_of
 from kvdesk.cache.snapshot import CacheName
+from kvdesk.codec import read_json
 from kvdesk.errors import UserError
 from kvdesk.graphemes import cut
 from kvdesk.translation import marked, tr
@@ -241,7 +242,7 @@ class _Reader:
         if len(line) > MAX_LINE:
             raise Invalid("a line is too long")
         try:
-            value = json.loads(line, parse_constant=_refuse)
+            value = read_json(line)
         except (ValueError, RecursionError) as error:
             raise Invalid(str(error)[:200]) from error
         if type(value) is not dict:
@@ -336,7 +337,3 @@ def _number(value: object, limit: float) -> float:
     if not isinstance(value, int | float) or isinstance(value, bool) or not -limit <= value <= limit:
         raise Invalid("a time is not a number")
     return float(value)
-
-
-def _refuse(name: str) -> float:
-    raise ValueError(f"{name} is not a number")

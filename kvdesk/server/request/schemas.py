@@ -6,7 +6,6 @@ are null count as absent.
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal, TypeVar
@@ -14,6 +13,7 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from kvdesk.chat import storable
+from kvdesk.codec import read_json
 from kvdesk.server.errors import ApiError, unsupported
 
 IGNORED: Final = frozenset(
@@ -208,7 +208,7 @@ class CompletionRequest(Sampled):
 def read(kind: type[B], body: bytes) -> B:
     """The request in a body. Raises ApiError with a sentence that names the field."""
     try:
-        value = json.loads(body, parse_constant=_no_number, parse_float=_finite)
+        value = read_json(body)
         if b"\\ud" in body.lower():  # half a character, which no answer could name
             value = json.loads(storable(json.dumps(value, ensure_ascii=False)))
     except (ValueError, RecursionError) as error:
@@ -237,13 +237,3 @@ def wrong_field(error: ValidationError, names: Mapping[str, str] | None = None) 
         return ApiError(400, f"The field {param} is missing.", param, "missing_required_parameter")
     said = str(first["msg"]).removeprefix("Value error, ")
     return ApiError(400, f"{param}: {said}." if param else f"{said}.", param, "invalid_value")
-
-
-def _no_number(text: str) -> float:
-    raise ValueError(f"{text[:40]} is no number here")
-
-
-def _finite(text: str) -> float:
-    """What is echoed has to be JSON again."""
-    value = float(text)
-    return value if math.isfinite(value) else _no_number(text)

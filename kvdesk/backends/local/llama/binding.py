@@ -143,11 +143,12 @@ class EngineVersion:
 @functools.cache
 def engine_version() -> EngineVersion:
     """Version of the loaded engine. `ggml_commit()` (ggml.c) is not wrapped by llama-cpp-python."""
-    commit = "unknown"
-    base = next((found for found in map(library, ("ggml-base", "llama")) if hasattr(found, "ggml_commit")), None)
-    if base is not None:
-        base.ggml_commit.restype = ctypes.c_char_p
-        commit = base.ggml_commit().decode().removesuffix("-dirty")
+    try:
+        find = ggml_function("ggml_commit")
+        find.restype = ctypes.c_char_p
+        commit = find().decode().removesuffix("-dirty")
+    except EngineError:
+        commit = "unknown"
     return EngineVersion(llama_cpp.__version__, commit, lib.llama_print_system_info().decode())
 
 
