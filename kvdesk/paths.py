@@ -103,6 +103,14 @@ def refuse_other_than_a_file(path: Path) -> None:
         raise OSError(errno.EINVAL, tr("it is a folder") if stat.S_ISDIR(mode) else tr("it is not a file"), str(path))
 
 
+def size_of(path: Path) -> int:
+    """Bytes of a file; 0 if there is none."""
+    try:
+        return path.stat().st_size
+    except (OSError, ValueError):
+        return 0
+
+
 def database_file() -> Path:
     return data_dir() / "kvdesk.sqlite3"
 

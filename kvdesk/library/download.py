@@ -242,13 +242,13 @@ class Transfer:
         if file.name in self._record.whole and self._size(file) == file.size:
             return True
         final = self._final(file)
-        if self._part(file).exists() or _size(final) != file.size:
+        if self._part(file).exists() or paths.size_of(final) != file.size:
             return False
         return bool(self._digest(final, file.size).hexdigest() == file.sha256)
 
     def _size(self, file: RemoteFile) -> int:
         part = self._part(file)
-        return _size(part) if part.exists() else _size(self._final(file))
+        return paths.size_of(part) if part.exists() else paths.size_of(self._final(file))
 
     def _final(self, file: RemoteFile) -> Path:
         return self._folder.joinpath(*file.name.split("/"))
@@ -320,7 +320,10 @@ def unfinished(folder: Path | None = None) -> Iterator[tuple[RemoteModel, int]]:
             here = folder_of(record.model, top)
             names = [here.joinpath(*file.name.split("/")) for file in record.model.files]
             if path.name == f"{names[0].name}.part.json":
-                yield record.model, sum(_size(name.with_name(f"{name.name}.part")) or _size(name) for name in names)
+                yield (
+                    record.model,
+                    sum(paths.size_of(name.with_name(f"{name.name}.part")) or paths.size_of(name) for name in names),
+                )
 
 
 def _read_record(path: Path) -> _Record | None:
@@ -359,11 +362,3 @@ def _write(out: Any, chunk: bytes) -> None:
     view = memoryview(chunk)
     while view:
         view = view[out.write(view) :]
-
-
-def _size(path: Path) -> int:
-    """Bytes; 0 for what is not there."""
-    try:
-        return path.stat().st_size
-    except OSError:
-        return 0

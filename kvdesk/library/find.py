@@ -211,7 +211,7 @@ def _files(folder: Folder, files: Iterator[Path]) -> Iterator[FoundModel]:
         name = path.name
         if not name.lower().endswith(".gguf") or LATER_PART.search(name) or "mmproj" in name.lower():
             continue
-        size = sum(_size(part) for part in _parts(path))
+        size = sum(paths.size_of(part) for part in _parts(path))
         if size > 0:
             yield FoundModel(_name(path, folder.path), path, size, folder.application)
 
@@ -249,7 +249,7 @@ def _ollama(folder: Folder, files: Iterator[Path]) -> Iterator[FoundModel]:
             continue
         _, owner, model, tag = parts
         blob = folder.path / "blobs" / f"sha256-{digest}"
-        if size := _size(blob):
+        if size := paths.size_of(blob):
             name = f"{model}:{tag}" if owner == "library" else f"{owner}/{model}:{tag}"
             yield FoundModel(name, blob, size, folder.application)
 
@@ -280,11 +280,3 @@ def _model_digest(manifest: Path) -> str | None:
             match = DIGEST.match(str(layer.get("digest")))
             return match[1] if match else None
     return None
-
-
-def _size(path: Path) -> int:
-    """Bytes; 0 for what is not there."""
-    try:
-        return path.stat().st_size
-    except OSError:
-        return 0

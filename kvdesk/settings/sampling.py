@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Callable
 from enum import StrEnum
 from typing import Annotated, Final
 
@@ -52,6 +53,7 @@ class Mirostat(StrEnum):
     V2 = "2"
 
 
+Texts = tuple[str, ...]
 Bias = tuple[int | str, float]
 """A token id, or a text of which every token is meant, and what is added to its logit."""
 
@@ -422,34 +424,30 @@ def escaped_lines(texts: tuple[str, ...]) -> str:
     return "\n".join(escaped)
 
 
-def _texts_of_lines(text: str) -> tuple[str, ...]:
-    """The other way round, each text once."""
+def _parsed(text: str, check: Callable[[Texts], Texts], most: int, too_many: str, wrong: str) -> Texts:
+    """The other way round, each text once. Raises ValueError with one of both sentences."""
     lines = (line for line in text.split("\n") if line)
-    return tuple(dict.fromkeys(_ESCAPE.sub(lambda match: _ESCAPES.get(match[1], match[1]), line) for line in lines))
+    found = tuple(dict.fromkeys(_ESCAPE.sub(lambda match: _ESCAPES.get(match[1], match[1]), line) for line in lines))
+    if len(found) > most:
+        raise ValueError(too_many)
+    try:
+        return check(found)
+    except ValueError:
+        raise ValueError(wrong) from None
 
 
 def parsed_breakers(text: str) -> tuple[str, ...]:
     """Sequence breakers, one a line. Raises ValueError with a sentence."""
-    found = _texts_of_lines(text)
-    if len(found) > MOST_BREAKERS:
-        raise ValueError(tr("There are more than {n} sequence breakers.").format(n=MOST_BREAKERS))
-    try:
-        return _breakers(found)
-    except ValueError:
-        raise ValueError(
-            tr("A sequence breaker is a text of at most {n} bytes.").format(n=MOST_BREAKER_BYTES)
-        ) from None
+    too_many = tr("There are more than {n} sequence breakers.").format(n=MOST_BREAKERS)
+    wrong = tr("A sequence breaker is a text of at most {n} bytes.").format(n=MOST_BREAKER_BYTES)
+    return _parsed(text, _breakers, MOST_BREAKERS, too_many, wrong)
 
 
 def parsed_stops(text: str) -> tuple[str, ...]:
     """Stop strings, one a line. Raises ValueError with a sentence."""
-    found = _texts_of_lines(text)
-    if len(found) > MOST_STOPS:
-        raise ValueError(tr("There are more than {n} stop strings.").format(n=MOST_STOPS))
-    try:
-        return _stops(found)
-    except ValueError:
-        raise ValueError(tr("A stop string is a text of at most {n} characters.").format(n=MOST_STOP_CHARS)) from None
+    too_many = tr("There are more than {n} stop strings.").format(n=MOST_STOPS)
+    wrong = tr("A stop string is a text of at most {n} characters.").format(n=MOST_STOP_CHARS)
+    return _parsed(text, _stops, MOST_STOPS, too_many, wrong)
 
 
 def checked_text(text: str) -> str:

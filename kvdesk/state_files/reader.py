@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from kvdesk import paths
 from kvdesk.children.process import Child, ChildStopped, child_command
 from kvdesk.codec import encode
 from kvdesk.errors import UserError
@@ -30,7 +31,7 @@ def read_state_file(
         str(model.absolute()) if model else "",
         (settings or ContextSettings()).model_dump_json(),
     )
-    size = sum(_size(one) for one in (path, other, model) if one is not None)
+    size = sum(paths.size_of(one) for one in (path, other, model) if one is not None)
     command = child_command("--read-state", encode(asked).decode(), str(size))
     memory, seconds = limits.MEMORY + size, limits.TIME_S + limits.SECONDS_PER_GB * size / 1e9
     try:
@@ -43,14 +44,6 @@ def read_state_file(
     if answer.sentence:
         raise UserError(f"{name}: {answer.sentence}", answer.detail)
     return answer
-
-
-def _size(path: Path) -> int:
-    """Bytes; 0 if there is no file."""
-    try:
-        return path.stat().st_size
-    except (OSError, ValueError):
-        return 0
 
 
 def _sentence(reason: str, name: str, seconds: float) -> str:

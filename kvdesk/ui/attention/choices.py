@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt, Slot
 from kvdesk.cache.attention_weights import How
 from kvdesk.session import Store
 from kvdesk.translation import marked, tr
-from kvdesk.ui.widgets.controls import Choice
+from kvdesk.ui.widgets.controls import Choice, small_choice
 from kvdesk.ui.widgets.flow import Flow
 from kvdesk.viewmodel import attention
 from kvdesk.viewmodel.attention import Scope
@@ -26,11 +26,11 @@ class LookChoices(Flow):
     def __init__(self, store: Store) -> None:
         super().__init__((4, 4))
         self._store = store
-        self.scope = _choice(tr("Whose attention"))
+        self.scope = small_choice(tr("Whose attention"))
         for scope in Scope:
             _add(self.scope, tr(scope.value), scope, scope.meaning)
-        self.layer, self.head = _choice(tr("Layer")), _choice(tr("Head"))
-        self.how = _choice(tr("How layers and heads are combined"))
+        self.layer, self.head = small_choice(tr("Layer")), small_choice(tr("Head"))
+        self.how = small_choice(tr("How layers and heads are combined"))
         for name, how, meaning in _HOW:
             _add(self.how, tr(name), how, tr(meaning))
         for choice in (self.scope, self.layer, self.head, self.how):
@@ -62,12 +62,6 @@ class LookChoices(Flow):
         looking = self._store.attention.of_scope(Scope(self.scope.currentData()))
         choice = attention.Choice(self.layer.currentData(), self.head.currentData(), self.how.currentData())
         self._store.look(looking.of_choice(choice))
-
-
-def _choice(name: str) -> Choice:
-    choice = Choice(name=name, scale="small")
-    choice.setSizeAdjustPolicy(Choice.SizeAdjustPolicy.AdjustToContents)
-    return choice
 
 
 def _add(box: Choice, text: str, value: str, meaning: str) -> None:

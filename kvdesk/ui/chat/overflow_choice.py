@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from PySide6.QtCore import QPoint, Qt, Signal, Slot
-from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QFrame, QRadioButton, QWidget
+from PySide6.QtCore import Signal, Slot
+from PySide6.QtWidgets import QRadioButton, QWidget
 
 from kvdesk.policies.overflow import POLICIES, policy_of
 from kvdesk.protocol.operations import Capability
@@ -15,11 +14,12 @@ from kvdesk.settings import Overflow
 from kvdesk.translation import tr
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import label
+from kvdesk.ui.widgets.popup import Popup
 
 _WIDTH: Final = 400
 
 
-class OverflowChoice(QFrame):
+class OverflowChoice(Popup):
     """A popup under `anchor` with one line and one explanation for each policy. What the model cannot do is disabled,
     and says why.
     """
@@ -27,10 +27,7 @@ class OverflowChoice(QFrame):
     chosen = Signal(Overflow)
 
     def __init__(self, anchor: QWidget) -> None:
-        super().__init__(anchor, Qt.WindowType.Popup)
-        self._anchor = anchor
-        self.setProperty("card", "ask")
-        self.setFixedWidth(_WIDTH)
+        super().__init__(anchor, _WIDTH)
         column = boxes.column(
             label(tr("When the context of this conversation is full"), weight="strong"),
             on=self,
@@ -75,19 +72,7 @@ class OverflowChoice(QFrame):
     @Slot()
     def choose(self) -> None:
         """Show the choice; the policy that counts has the focus."""
-        self.adjustSize()
-        anchor = self._anchor
-        self.move(anchor.mapToGlobal(QPoint(anchor.width() - self.width(), anchor.height())))
-        self.show()
-        chosen = next((button for button in self._buttons.values() if button.isChecked()), None)
-        if chosen is not None:
-            chosen.setFocus(Qt.FocusReason.PopupFocusReason)
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() == Qt.Key.Key_Escape:
-            self.close()
-        else:
-            super().keyPressEvent(event)
+        self.open_at(next((button for button in self._buttons.values() if button.isChecked()), None))
 
     def _choose(self, overflow: Overflow) -> None:
         self.close()

@@ -12,7 +12,7 @@ from kvdesk.translation import tr
 from kvdesk.ui.map.cell_map import CellMapView
 from kvdesk.ui.map.colours import OPTIONAL, ColourBy
 from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.controls import Choice, label, show_text, tab_button
+from kvdesk.ui.widgets.controls import label, show_text, small_choice, tab_button
 
 
 class MapBar(QWidget):
@@ -22,14 +22,14 @@ class MapBar(QWidget):
         """`others`: modes that slices bring."""
         super().__init__()
         self._cells = cells
-        self.mode = _choice(tr("Colour the cell map by"))
+        self.mode = small_choice(tr("Colour the cell map by"))
         for mode in (mode for mode in ColourBy if mode not in OPTIONAL or mode in others):
             self.mode.addItem(tr("By {property}").format(property=_inside(tr(mode.value))), mode)
             self.mode.setItemData(
                 self.mode.count() - 1, tr("Colour: {meaning}").format(meaning=mode.meaning), Qt.ItemDataRole.ToolTipRole
             )
         self.mode.currentIndexChanged.connect(self._on_mode)
-        self.page_size = _choice(tr("Tokens to a page"))
+        self.page_size = small_choice(tr("Tokens to a page"))
         for size in PAGE_SIZES:
             self.page_size.addItem(str(size), size)
         self.page_size.setToolTip(tr("Tokens to a page of the simulated allocator"))
@@ -65,12 +65,6 @@ class MapBar(QWidget):
     def _on_pages_told(self, words: str) -> None:
         show_text(self._pages, words)
         self._pages.setToolTip(tr("A simulation: llama.cpp has no pages."))
-
-
-def _choice(name: str) -> Choice:
-    choice = Choice(name=name, scale="small")
-    choice.setSizeAdjustPolicy(Choice.SizeAdjustPolicy.AdjustToContents)
-    return choice
 
 
 def _inside(name: str) -> str:

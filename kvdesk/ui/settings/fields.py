@@ -9,6 +9,8 @@ from pydantic.fields import FieldInfo
 from PySide6.QtCore import QSignalBlocker, SignalInstance
 from PySide6.QtWidgets import QCheckBox, QComboBox, QWidget
 
+from kvdesk.grammar.json_schema import gbnf_of
+from kvdesk.grammar.state import checked
 from kvdesk.policies.overflow import policy_of
 from kvdesk.settings import RANDOM_SEED, Mirostat, Overflow, Sampling, ServeSettings
 from kvdesk.settings.sampling import (
@@ -22,7 +24,7 @@ from kvdesk.settings.sampling import (
 from kvdesk.translation import tr
 from kvdesk.ui.settings.sampler_order import SamplerOrder
 from kvdesk.ui.settings.seed_field import SeedField
-from kvdesk.ui.settings.text_field import TextField, grammar_problem, schema_problem
+from kvdesk.ui.settings.text_field import TextField
 from kvdesk.ui.widgets.controls import Choice, wheel_scrolls
 from kvdesk.ui.widgets.number_fields import RealField, WholeField
 from kvdesk.ui.widgets.theme import Theme
@@ -121,9 +123,9 @@ def _long_control(theme: Theme, info: FieldInfo, edited: SignalInstance) -> QWid
     elif info is fields["stop"]:
         field = TextField(theme, escaped_lines, parsed_stops)
     elif info is fields["grammar"]:
-        field = TextField(theme, str, checked_text, grammar_problem)
+        field = TextField(theme, str, checked_text, checked)
     elif info is fields["json_schema"]:
-        field = TextField(theme, str, checked_text, schema_problem)
+        field = TextField(theme, str, checked_text, gbnf_of)
     else:
         field = TextField(theme, str, checked_text)
     field.edited.connect(edited)

@@ -9,8 +9,6 @@ from PySide6.QtCore import QTimer, Signal, Slot
 from PySide6.QtWidgets import QWidget
 
 from kvdesk.errors import UserError
-from kvdesk.grammar.json_schema import gbnf_of
-from kvdesk.grammar.state import checked
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import label, show_text, text_box
 from kvdesk.ui.widgets.theme import Theme
@@ -23,7 +21,7 @@ class TextField(QWidget):
     """`value` is the last text that could be read; `problem` says what is wrong with the one shown.
 
     shown    the text of a value; parsed: the way back, which raises ValueError with a sentence
-    warning  what is wrong with a value that can be kept all the same: "" or a sentence
+    check    raises UserError with what is wrong with a text that can be kept all the same
     """
 
     edited = Signal()
@@ -33,11 +31,11 @@ class TextField(QWidget):
         theme: Theme,
         shown: Callable[[Any], str],
         parsed: Callable[[str], Any],
-        warning: Callable[[str], str] = lambda _: "",
+        check: Callable[[str], object] = lambda _: None,
     ) -> None:
         super().__init__()
         self._theme = theme
-        self._shown, self._parsed, self._warning = shown, parsed, warning
+        self._shown, self._parsed, self._check = shown, parsed, check
         self._value: Any = parsed("")
         self.problem = ""
         self.edit = text_box()
@@ -87,26 +85,11 @@ class TextField(QWidget):
 
     @Slot()
     def _on_look(self) -> None:
-        sentence = self.problem or self._warning(self.edit.toPlainText())
+        sentence, text = self.problem, self.edit.toPlainText()
+        try:
+            if not sentence and text.strip():
+                self._check(text)
+        except UserError as error:
+            sentence = str(error)
         show_text(self._sentence, sentence)
         self.edit.setAccessibleDescription(sentence or self.accessibleDescription())
-
-
-def grammar_problem(text: str) -> str:
-    """What llama.cpp could not take of a grammar."""
-    try:
-        if text.strip():
-            checked(text)
-    except UserError as error:
-        return str(error)
-    return ""
-
-
-def schema_problem(text: str) -> str:
-    """What cannot be used of a JSON schema, with its place."""
-    try:
-        if text.strip():
-            gbnf_of(text)
-    except UserError as error:
-        return str(error)
-    return ""

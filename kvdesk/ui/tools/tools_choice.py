@@ -7,9 +7,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-from PySide6.QtCore import QPoint, Qt, Slot
-from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QCheckBox, QFrame, QWidget
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtWidgets import QCheckBox, QWidget
 
 from kvdesk.protocol.features import Feature
 from kvdesk.session import Changed
@@ -19,19 +18,18 @@ from kvdesk.ui.tools.words import again_text, is_large, place_of, price_text, st
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import label, plain_tip, push_button
 from kvdesk.ui.widgets.kit import Kit
+from kvdesk.ui.widgets.popup import Popup
 from kvdesk.ui.widgets.sizes import BOX_PX
 
 _WIDTH: Final = 420
 
 
-class ToolsChoice(QFrame):
+class ToolsChoice(Popup):
     """A popup under `anchor`; filled when it is opened, and as long as it is open."""
 
     def __init__(self, kit: Kit, anchor: QWidget) -> None:
-        super().__init__(anchor, Qt.WindowType.Popup)
-        self._kit, self._store, self._anchor = kit, kit.store, anchor
-        self.setProperty("card", "ask")
-        self.setFixedWidth(kit.theme.px(_WIDTH))
+        super().__init__(anchor, kit.theme.px(_WIDTH))
+        self._kit, self._store = kit, kit.store
         self.setAccessibleName(tr("Tools of this chat"))
         self.boxes: dict[str, QCheckBox] = {}
         self.warning = ""
@@ -42,17 +40,7 @@ class ToolsChoice(QFrame):
     def choose(self) -> None:
         """Show it."""
         self.show_servers()
-        anchor = self._anchor
-        self.move(anchor.mapToGlobal(QPoint(anchor.width() - self.width(), anchor.height())))
-        self.show()
-        if self.boxes:
-            next(iter(self.boxes.values())).setFocus(Qt.FocusReason.PopupFocusReason)
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() == Qt.Key.Key_Escape:
-            self.close()
-        else:
-            super().keyPressEvent(event)
+        self.open_at(next(iter(self.boxes.values()), None))
 
     def _on_changed(self, changed: Changed, _update: Update | None) -> None:
         if self.isVisible() and changed & (Changed.TOOLS | Changed.CONVERSATIONS):

@@ -321,6 +321,13 @@ class Choice(QComboBox):
         option.currentText = self.fontMetrics().elidedText(self.currentText(), elided, field.width())
 
 
+def small_choice(name: str) -> Choice:
+    """One in small letters, as wide as its widest text."""
+    choice = Choice(name=name, scale="small")
+    choice.setSizeAdjustPolicy(Choice.SizeAdjustPolicy.AdjustToContents)
+    return choice
+
+
 def on_ground(widget: QWidget, pane: str) -> None:
     """Give a widget the ground of a "panel", or of the "window"."""
     widget.setProperty("pane", pane)
