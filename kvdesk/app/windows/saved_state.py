@@ -19,7 +19,7 @@ from kvdesk.translation import tr
 from kvdesk.ui.cache.saved_state import SavedStateView
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.choose_file import ask_for_file
-from kvdesk.ui.widgets.controls import fit_to_screen
+from kvdesk.ui.widgets.sizes import fit_to_screen
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.values import dataclass, replace
 

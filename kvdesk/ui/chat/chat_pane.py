@@ -50,7 +50,8 @@ from kvdesk.ui.messages.message_edit import attachable_files, is_for_window
 from kvdesk.ui.messages.pinned_bar import PinnedBar
 from kvdesk.ui.messages.surprise_bar import SurpriseBar
 from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.controls import Banner, ThinProgress, label, on_ground
+from kvdesk.ui.widgets.banner import Banner
+from kvdesk.ui.widgets.controls import ThinProgress, label, on_ground
 from kvdesk.ui.widgets.floating import Floating
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.ui.widgets.undo_notice import UndoNotice

@@ -24,7 +24,8 @@ from kvdesk.ui.lab.result_view import ResultView
 from kvdesk.ui.lab.run_view import RunView
 from kvdesk.ui.lab.setup import Setup
 from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.controls import Banner, IconButton, Rule, label, on_ground
+from kvdesk.ui.widgets.banner import Banner
+from kvdesk.ui.widgets.controls import IconButton, Rule, label, on_ground
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.ui.widgets.scroll_column import ScrollColumn
 from kvdesk.ui.widgets.theme import Theme

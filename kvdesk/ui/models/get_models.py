@@ -20,7 +20,8 @@ from kvdesk.session import Commands
 from kvdesk.translation import tr
 from kvdesk.ui.models.download_rows import DownloadRows
 from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.controls import Banner, label, plain_tip, push_button
+from kvdesk.ui.widgets.banner import Banner
+from kvdesk.ui.widgets.controls import label, plain_tip, push_button
 from kvdesk.ui.widgets.search_field import SearchField
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.downloads import Offer, cells_of, columns, repo_remark

@@ -23,7 +23,8 @@ from kvdesk.translation import tr
 from kvdesk.ui.models.get_models import GetModels
 from kvdesk.ui.models.table import ModelTable, SortedModels
 from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.controls import Banner, IconButton, label, on_ground, pop_up, push_button, tab_button
+from kvdesk.ui.widgets.banner import Banner
+from kvdesk.ui.widgets.controls import IconButton, label, on_ground, pop_up, push_button, tab_button
 from kvdesk.ui.widgets.grid import make_plain
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.ui.widgets.search_field import SearchField

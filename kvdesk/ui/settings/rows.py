@@ -5,12 +5,14 @@ groups that can be folded, and found by a few letters.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import ceil
 from typing import Any, Final
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
-from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QCheckBox, QVBoxLayout, QWidget
+from PySide6.QtCore import QSize, Qt, Signal, Slot
+from PySide6.QtGui import QFontMetricsF
+from PySide6.QtWidgets import QCheckBox, QLabel, QVBoxLayout, QWidget
 
 from kvdesk.folding import fold
 from kvdesk.settings import llama_name
@@ -19,12 +21,26 @@ from kvdesk.ui.settings.fields import bounds, control_of, is_wide, problem_of, s
 from kvdesk.ui.settings.groups import groups_of
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.collapsible import Collapsible
-from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, WrappedLabel, label, show_text
+from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, label, show_text
 from kvdesk.ui.widgets.number_fields import WholeField
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.values import dataclass, field
 
 _FIELD_PX: Final = 176  # every choice in full
+
+
+class _WrappedLabel(QLabel):
+    """In one line where there is room, else in several: a QLabel that wraps asks for less width than its text has."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setWordWrap(True)
+
+    def sizeHint(self) -> QSize:
+        advance = QFontMetricsF(self.font()).horizontalAdvance(self.text())
+        width = ceil(advance) + 2  # letters lie between pixels, and on a fine screen the layout rounds each of them up
+        return QSize(width, self.heightForWidth(width))
 
 
 class SettingRow(QWidget):
@@ -42,7 +58,7 @@ class SettingRow(QWidget):
         self._default = default
         title, about = texts_of(info)
         self._words = fold(f"{title} {llama_name(info)} {about}")
-        caption = WrappedLabel(title)
+        caption = _WrappedLabel(title)
         caption.setBuddy(control)
         reset = tr("Reset {name}").format(name=title)
         self.reset_button = IconButton(theme, "again", reset, _reset_tip(default), clicked=self._on_reset_clicked)

@@ -4,28 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from html import escape
-from math import ceil
 from typing import Final
 
 from PySide6.QtCore import (
     QEvent,
-    QMargins,
     QObject,
     QPoint,
     QSize,
     Qt,
     QTextBoundaryFinder,
-    Signal,
     SignalInstance,
     Slot,
 )
-from PySide6.QtGui import QFontMetrics, QFontMetricsF, QHelpEvent, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtGui import QFontMetrics, QHelpEvent, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import (
-    QAbstractSpinBox,
     QComboBox,
     QFrame,
     QLabel,
-    QLineEdit,
     QMenu,
     QPlainTextEdit,
     QProgressBar,
@@ -38,9 +33,6 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from kvdesk.translation import tr
-from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.announce import announce
 from kvdesk.ui.widgets.direction import drawing_flags
 from kvdesk.ui.widgets.input_method import composes
 from kvdesk.ui.widgets.theme import Theme
@@ -48,8 +40,6 @@ from kvdesk.ui.widgets.theme import Theme
 _STEPS: Final = 1_000  # of a line of progress
 Clicked = Callable[..., object] | SignalInstance
 """What a click does."""
-FRAME: Final = QMargins(4, 32, 4, 4)
-"""The frame of a window manager in px, assumed as long as it is not known."""
 
 
 class IconButton(QToolButton):
@@ -165,20 +155,6 @@ class ElidedLabel(QLabel):
         super().changeEvent(event)
         if event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange):
             self._elide()
-
-
-class WrappedLabel(QLabel):
-    """In one line where there is room, else in several: a QLabel that wraps asks for less width than its text has."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
-        self.setTextFormat(Qt.TextFormat.PlainText)
-        self.setWordWrap(True)
-
-    def sizeHint(self) -> QSize:
-        advance = QFontMetricsF(self.font()).horizontalAdvance(self.text())
-        width = ceil(advance) + 2  # letters lie between pixels, and on a fine screen the layout rounds each of them up
-        return QSize(width, self.heightForWidth(width))
 
 
 class NumberLabel(QLabel):
@@ -360,80 +336,6 @@ class Rule(QFrame):
         self.setFixedHeight(1)
 
 
-class Banner(QFrame):
-    """An error where it belongs: one sentence, what to do next, details folded. Not modal."""
-
-    dismissed = Signal()
-
-    def __init__(self, theme: Theme) -> None:
-        super().__init__()
-        self.setProperty("card", "banner")
-        self._sentence = label("", tone="danger", wrap=True, selectable=True)
-        self._detail = label("", tone="secondary", scale="small", family="mono", wrap=True, selectable=True)
-        self._more = push_button(tr("Details"), scale="small", quiet=True)
-        self._more.setCheckable(True)
-        self._more.toggled.connect(self._detail.setVisible)
-        close = IconButton(theme, "close", tr("Dismiss this message"), clicked=self._on_close_clicked)
-        top = boxes.row(
-            (self._sentence, 1),
-            (self._more, 0, Qt.AlignmentFlag.AlignTop),
-            (close, 0, Qt.AlignmentFlag.AlignTop),
-            spacing=8,
-        )
-        column = boxes.column(top, self._detail, on=self, margins=(12, 8, 8, 8), spacing=4)
-        self._doors = boxes.row(boxes.Stretch(1), spacing=8)
-        column.addLayout(self._doors)
-        self._buttons: list[QPushButton] = []
-        self.hide()
-
-    @property
-    def sentence(self) -> str:
-        return self._sentence.text() if not self.isHidden() else ""
-
-    @property
-    def detail(self) -> str:
-        return self._detail.text()
-
-    @property
-    def buttons(self) -> list[QPushButton]:
-        """What helps, as long as the error is shown."""
-        return [button for button in self._buttons if not button.isHidden()]
-
-    def offer(self, *helps: tuple[str, str, Callable[[], object]]) -> None:
-        """Buttons for what helps against the error that is shown: text, tip, what it does. A click ends the error."""
-        for text, tip, act in helps:
-            button = push_button(text, scale="small", tip=tip, clicked=self.hide)
-            button.clicked.connect(act)
-            self._doors.insertWidget(self._doors.count() - 1, button)
-            button.show()
-            self._buttons.append(button)
-
-    def withdraw(self) -> None:
-        """An error with something that helps is over."""
-        if self.buttons:
-            self.hide()
-
-    def _forget_helps(self) -> None:
-        boxes.drop(self._doors, *self._buttons)
-        self._buttons.clear()
-
-    def show_error(self, sentence: str, detail: str = "") -> None:
-        self._forget_helps()
-        self._sentence.setText(sentence)
-        self._sentence.setAccessibleName(tr("Error: {sentence}").format(sentence=sentence))
-        announce(self, self._sentence.accessibleName(), urgent=True)
-        self._detail.setText(detail[:4000])
-        self._more.setVisible(bool(detail))
-        self._more.setChecked(False)
-        self._detail.hide()
-        self.show()
-
-    @Slot()
-    def _on_close_clicked(self) -> None:
-        self.hide()
-        self.dismissed.emit()
-
-
 def _dress(widget: QWidget, **properties: str | bool) -> None:
     """Properties that the style sheet knows; none that is empty."""
     for name, value in properties.items():
@@ -573,19 +475,6 @@ def show_text(words: QLabel, text: str, tone: str | None = None) -> None:
 def set_tone(widget: QWidget, tone: str) -> None:
     """Change a label's tone."""
     restyle(widget, "tone", tone)
-
-
-def fit_to_screen(window: QWidget) -> None:
-    """A window that would be higher or wider than its screen is made to fit, with its frame."""
-    room = window.screen().availableGeometry().marginsRemoved(FRAME).size()
-    window.resize(window.size().boundedTo(room))
-
-
-def roomy(box: QAbstractSpinBox) -> QAbstractSpinBox:
-    """Room left and right of the number, which style sheets do not reach."""
-    if (line := box.findChild(QLineEdit)) is not None:
-        line.setTextMargins(6, 0, 6, 0)
-    return box
 
 
 def wheel_scrolls(field: QWidget) -> QWidget:

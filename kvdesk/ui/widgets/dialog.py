@@ -9,9 +9,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QGridLayout, QLabel, QPushButton, QWidget
 
 from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.controls import fit_to_screen, label, push_button
+from kvdesk.ui.widgets.controls import label, push_button
 from kvdesk.ui.widgets.scroll_column import ScrollColumn
-from kvdesk.ui.widgets.sizes import DIALOG_MARGIN_PX
+from kvdesk.ui.widgets.sizes import DIALOG_MARGIN_PX, fit_to_screen
 from kvdesk.ui.widgets.theme import Theme
 
 _WIDTH_PX: Final = 560
