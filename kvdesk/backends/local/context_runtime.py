@@ -20,6 +20,8 @@ from kvdesk.backends.local.cache_manager.state_swapper import StateSwapper
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.llama.decodes import MirroredDecode
 from kvdesk.backends.local.loaded_model import LoadedModel
+from kvdesk.backends.local.operations.by_hand import CacheOperations
+from kvdesk.backends.local.scheduler.idle import Idle
 from kvdesk.backends.local.scheduler.idle_requests import IdleRequests
 from kvdesk.backends.local.scheduler.message_spans import MessageSpanReporter
 from kvdesk.backends.local.scheduler.overflow_manager import OverflowManager
@@ -55,6 +57,8 @@ class ContextRuntime:
     overflow_manager  what leaves a full context; None if the model has no text tokenizer
     speed_model       how long decodes take with these settings
     threads           how many threads the next decode gets
+    by_hand           operations by hand, and what undoes them
+    idle              work while no request waits
     idle_requests     requests of other programs that leave the cache for memory
     previews          what commands would do
     spans             reports where messages lie in the cache
@@ -93,6 +97,8 @@ class ContextRuntime:
         self.idle_requests = IdleRequests(context, self.cache_manager)
         self.spans = MessageSpanReporter(self.cache_manager, self.overflow_manager, emit)
         self.draft_size = DraftSize(_why_no_drafts(context))
+        self.by_hand = CacheOperations(context, self.cache_manager, self.operation_journal, loaded.noise, emit)
+        self.idle = Idle(context, self.cache_manager, loaded.prompts)
         self.previews = Previews(context, self.cache_manager, lambda: self.chats, self.speed_model)
         self.use(policy)
         self.cache_manager.listen(self._on_decoded)
@@ -115,12 +121,10 @@ class ContextRuntime:
             raise PromptError(tr(NO_TOKENIZER))
         return self.overflow_manager
 
-    def ledger(self, undo_bytes: int = 0, undo_most: int | None = None) -> MemoryLedger:
-        """Bytes of everything, estimated before and measured after. `undo_bytes`: of the states kept for undo, which
-        are `undo_most` at most.
-        """
+    def ledger(self) -> MemoryLedger:
+        """Bytes of everything, estimated before and measured after."""
         e, got = self.estimate, self.context.buffers
-        saved_states = self.cache_manager.swapper.saved_states
+        saved_states, undo = self.cache_manager.swapper.saved_states, self.by_hand.blobs
         rows = [
             LedgerRow("weights", e.weights, self.loaded.model.info().size_bytes),
             LedgerRow("K and V", e.k + e.v, got.get("KV")),
@@ -129,13 +133,13 @@ class ContextRuntime:
             LedgerRow("output buffer", e.output, got.get("output")),
             LedgerRow("saved conversations", 0, saved_states.memory_bytes, saved_states.limits.memory_bytes),
             LedgerRow("being written to disk", 0, saved_states.writing_bytes),
-            LedgerRow("undo", 0, undo_bytes, undo_most),
+            LedgerRow("undo", 0, undo.n_bytes, undo.most_bytes),
             LedgerRow("recording", 0, self.operation_journal.journal.n_bytes, MAX_BYTES),
         ]
         return MemoryLedger(tuple(row for row in rows if row.estimated or row.measured))
 
-    def view(self, undoable: tuple[int, ...] = ()) -> CacheView:
-        """The cache and its leases, frozen. `undoable`: operations that can be undone. Read-only."""
+    def view(self) -> CacheView:
+        """The cache and its leases, frozen. Read-only."""
         context, pool = self.context, self.cache_manager.pool
         saved = self.cache_manager.swapper.saved_states.conversations()
         return CacheView(
@@ -144,7 +148,7 @@ class ContextRuntime:
             has_report=context.verifier.report is not None,
             pending=self.cache_manager.pending_shift,
             swapped=tuple((c, n) for c, n in saved if not _held(pool.get(c))),
-            undoable=undoable,
+            undoable=self.by_hand.blobs.numbers,
             clients=client_shares(context, self.cache_manager),
         )
 

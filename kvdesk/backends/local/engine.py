@@ -23,10 +23,8 @@ from kvdesk.backends.local.cache_manager.saved_states import forget_saved
 from kvdesk.backends.local.cache_manager.sequence_transfer import transferred
 from kvdesk.backends.local.llama.binding import engine_log
 from kvdesk.backends.local.llama.requantize import stored_otherwise
-from kvdesk.backends.local.operations.by_hand import CacheOperations
 from kvdesk.backends.local.operations.conversion import Left
 from kvdesk.backends.local.prompt.tokenizing import tokenized
-from kvdesk.backends.local.scheduler.idle import Idle
 from kvdesk.backends.local.scheduler.jobs import Job, refill, verify
 from kvdesk.backends.local.scheduler.previews import why_not_carried
 from kvdesk.backends.local.scheduler.request import Request
@@ -102,10 +100,8 @@ class Engine:
     def __init__(self, emit: Emit) -> None:
         self._emit = emit
         self.session: Session | None = None
-        self._cache_operations: CacheOperations | None = None
         self._own = EnginePolicy()
         self._scheduler = Scheduler(emit, self._on_complete, self._fail)
-        self._idle: Idle | None = None
         self._watchers: set[str] = set()
         self._shown_operation = -1
         self._shown_at = 0.0
@@ -146,15 +142,16 @@ class Engine:
     @property
     def idle_work_due(self) -> bool:
         """Whether `idle` may find something to do."""
-        return not self.busy and self._idle is not None and self._idle.due
+        return not self.busy and self.session is not None and self.session.runtime.idle.due
 
     def idle(self) -> None:
         """Called after a while without requests: do work that pays off later. Takes up to about 100 ms."""
-        if self.idle_work_due and self._idle is not None:
-            if (job := self._idle.read_ahead(self._own.policy)) is not None:
+        if self.idle_work_due and self.session is not None:
+            idle = self.session.runtime.idle
+            if (job := idle.read_ahead(self._own.policy)) is not None:
                 self._scheduler.jobs.add(job)
                 self.step()
-            changed = self._idle.compact(self._own.policy)
+            changed = idle.compact(self._own.policy)
             self._tell_ledger()
             if changed:
                 self._show(now=True)
@@ -290,7 +287,6 @@ class Engine:
 
     def _rebuild(self, command: RebuildContext) -> None:
         session = self._require()
-        assert self._cache_operations is not None
         session.check(command.context)
         self._scheduler.end_all(tr(_ANEW))
         old, held, left, lost = session.runtime, {}, None, ""
@@ -298,7 +294,7 @@ class Engine:
             lost = why_not_carried(old.context, command.context) if command.keep == "state" else ""
             with_state = command.keep == "state" and not lost
             converts = with_state and stored_otherwise(old.context.settings, command.context)
-            if converts and (left := self._cache_operations.leave()) is None:
+            if converts and (left := old.by_hand.leave()) is None:
                 lost = tr(_NO_COPY)
             held = old.cache_manager.hold(with_state=with_state and not converts)
         try:
@@ -325,9 +321,8 @@ class Engine:
 
     def _take_over(self, left: Left, undone: CacheCopy | None = None) -> str:
         """As `CacheOperations.take_over`; the window hears where messages lie."""
-        assert self._cache_operations is not None
-        lost = self._cache_operations.take_over(left, undone)
         runtime = self._require().runtime
+        lost = runtime.by_hand.take_over(left, undone)
         for sequence in runtime.cache_manager.pool:
             if sequence.client is None and not sequence.inactive:
                 runtime.spans.restore(sequence, sequence.spans)
@@ -338,11 +333,10 @@ class Engine:
         nothing has changed.
         """
         session, wanted = self._require(), copy.made_with
-        assert self._cache_operations is not None
         assert wanted is not None
         session.check(wanted)
         self._scheduler.end_all(tr(_ANEW))
-        left = self._cache_operations.leave()
+        left = session.runtime.by_hand.leave()
         if left is None:
             raise UserError(tr(_NO_COPY))
         made = False
@@ -365,13 +359,11 @@ class Engine:
             self.session = None
 
     def _ready(self, *, rebuilt: bool, undoes: bool = False) -> None:
-        loaded, runtime = self._require().loaded, self._require().runtime
-        context, cache_manager, journal = runtime.context, runtime.cache_manager, runtime.operation_journal
-        self._cache_operations = CacheOperations(context, cache_manager, journal, loaded.noise, self._emit)
-        self._idle = Idle(context, cache_manager, loaded.prompts)
+        runtime = self._require().runtime
+        context = runtime.context
         self._scheduler.use(
             context,
-            cache_manager,
+            runtime.cache_manager,
             runtime.overflow_manager,
             runtime.threads,
             runtime.idle_requests,
@@ -384,41 +376,40 @@ class Engine:
         self._tell_ledger()
 
     def _forget(self, command: Forget | DropMessages | CloseConversation) -> None:
-        if self._cache_operations is not None and not isinstance(command, Forget):
-            self._cache_operations.blobs.drop_of(command.conversation)
+        runtime = self.session.runtime if self.session is not None else None
+        if runtime is not None and not isinstance(command, Forget):
+            runtime.by_hand.blobs.drop_of(command.conversation)
         if isinstance(command, DropMessages):
-            if self.session is not None:
-                drop_messages(self.session.runtime.cache_manager, command.conversation, command.messages)
+            if runtime is not None:
+                drop_messages(runtime.cache_manager, command.conversation, command.messages)
             return
         closes = isinstance(command, CloseConversation)
         self._scheduler.end_of(command.conversation, tr("Its cells were removed."), waiting=closes)
-        if self.session is None:
-            if isinstance(command, CloseConversation) and self._own.folder is not None:
+        if runtime is None:
+            if closes and self._own.folder is not None:
                 forget_saved(self._own.folder, command.conversation)
-            return
-        if isinstance(command, CloseConversation):
-            self.session.runtime.cache_manager.close(command.conversation, tr("the conversation was closed"))
-            if self.session.runtime.overflow_manager is not None:
-                self.session.runtime.overflow_manager.forget(command.conversation)
+        elif closes:
+            runtime.cache_manager.close(command.conversation, tr("the conversation was closed"))
+            if runtime.overflow_manager is not None:
+                runtime.overflow_manager.forget(command.conversation)
         else:
-            self.session.runtime.cache_manager.forget(command.conversation, tr("forgotten by hand"))
+            runtime.cache_manager.forget(command.conversation, tr("forgotten by hand"))
 
     def _operate(self, command: Operate) -> None:
-        session = self._require()
-        assert self._cache_operations is not None
+        runtime = self._require().runtime
         if self._scheduler.jobs.running:
             raise UserError(tr("Wait until the running work has ended, or cancel it."))
         if isinstance(command.operation, Undo):
-            copy = self._cache_operations.blobs.before(command.operation.operation)
+            copy = runtime.by_hand.blobs.before(command.operation.operation)
             if copy.made_with is not None:
                 self._undo_conversion(copy)
                 return
-        ends = self._cache_operations.ends(command.operation)
-        for sequence in session.runtime.cache_manager.pool:
+        ends = runtime.by_hand.ends(command.operation)
+        for sequence in runtime.cache_manager.pool:
             if ends(sequence):
                 self._scheduler.end_of(sequence.conversation, tr("Its cells were changed by hand."))
         try:
-            self._cache_operations.do(command.operation, measured=command.measured)
+            runtime.by_hand.do(command.operation, measured=command.measured)
         except Exception:
             self._show(now=True)  # a failed operation may have changed the cache too
             raise
@@ -492,17 +483,16 @@ class Engine:
 
     def _tell_ledger(self) -> None:
         """Report the memory in use, if it has changed."""
-        if self.session is None or self._cache_operations is None or not self.session.runtime.context.is_open:
+        if self.session is None or not self.session.runtime.context.is_open:
             return
-        blobs = self._cache_operations.blobs
-        ledger = self.session.runtime.ledger(blobs.n_bytes, blobs.most_bytes)
+        ledger = self.session.runtime.ledger()
         if ledger != self._told:
             self._told = ledger
             self._emit(ledger)
 
     def _on_complete(self, request: Request) -> None:
-        if self._idle is not None:
-            self._idle.ended(request)
+        if self.session is not None:
+            self.session.runtime.idle.ended(request)
 
     def _show(self, *, now: bool = False) -> None:
         """Send a view of the cache if someone is looking and something has changed."""
@@ -512,7 +502,6 @@ class Engine:
         changed = self.session.runtime.cache_manager.changed_since(self._shown_operation)
         if not now and (at - self._shown_at < VIEW_INTERVAL_S or not changed):
             return
-        assert self._cache_operations is not None
-        view = self.session.runtime.view(self._cache_operations.blobs.numbers)
+        view = self.session.runtime.view()
         self._shown_at, self._shown_operation = at, view.snapshot.operation
         self._emit(view)

@@ -195,7 +195,7 @@ def test_undo_brings_the_holes_back(headless: HeadlessEngine, operation: HandOpe
 def test_undo_says_when_the_holes_stay_away(headless: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     chat = answered(headless)
     operate(headless, RemoveRange(seq(headless, chat), 10, 15))
-    blobs = headless.engine._cache_operations.blobs
+    blobs = headless.engine.session.runtime.by_hand.blobs
     done = operate(headless, Compact(Layout.KEEP_ORDER))
     state = headless.engine.session.runtime.context.states.size()
     monkeypatch.setattr(blobs, "most_bytes", state + state // 1000)

@@ -114,7 +114,7 @@ def test_a_deleted_chat_is_not_brought_back(headless: HeadlessEngine) -> None:
     chat.answer(LONG, GREEDY)
     done = converted(headless)
     headless.do(CloseConversation(chat.id))
-    assert done.operation not in headless.engine._cache_operations.blobs.numbers
+    assert done.operation not in headless.engine.session.runtime.by_hand.blobs.numbers
 
 
 def test_a_copy_that_is_too_large_is_said(headless: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> None:
