@@ -21,6 +21,7 @@ from kvdesk.backends.local.cache_manager.message_cells import drop_messages
 from kvdesk.backends.local.cache_manager.operation_journal import Emit
 from kvdesk.backends.local.cache_manager.saved_states import forget_saved
 from kvdesk.backends.local.cache_manager.sequence_transfer import transferred
+from kvdesk.backends.local.context_runtime import ContextRuntime
 from kvdesk.backends.local.llama.binding import engine_log
 from kvdesk.backends.local.llama.requantize import stored_otherwise
 from kvdesk.backends.local.operations.conversion import Left
@@ -35,7 +36,6 @@ from kvdesk.errors import KvdeskError, UserError, unexpected
 from kvdesk.protocol.attention import Attend, PreviewAttention
 from kvdesk.protocol.cache import (
     AuditCache,
-    ContextPreview,
     ContextReady,
     DropMessages,
     Forget,
@@ -229,7 +229,8 @@ class Engine:
             case PreviewCompaction():
                 self._emit(self._require().runtime.previews.compaction(command))
             case PreviewContext():
-                self._emit(self._preview_context(command.settings))
+                loaded, runtime = self._require().loaded, self._require().runtime
+                self._emit(runtime.previews.context(loaded.header, runtime.estimate.context, command.settings))
             case PreviewTurn() | MeasureContext():
                 self._count(command)
             case PreviewPrompt():
@@ -396,9 +397,7 @@ class Engine:
             runtime.cache_manager.forget(command.conversation, tr("forgotten by hand"))
 
     def _operate(self, command: Operate) -> None:
-        runtime = self._require().runtime
-        if self._scheduler.jobs.running:
-            raise UserError(tr("Wait until the running work has ended, or cancel it."))
+        runtime = self._without_jobs()
         if isinstance(command.operation, Undo):
             copy = runtime.by_hand.blobs.before(command.operation.operation)
             if copy.made_with is not None:
@@ -415,9 +414,7 @@ class Engine:
             raise
 
     def _transfer(self, command: TransferSequence) -> None:
-        runtime = self._require().runtime
-        if self._scheduler.jobs.running:
-            raise UserError(tr("Wait until the running work has ended, or cancel it."))
+        runtime = self._without_jobs()
         self._emit(transferred(runtime.context, runtime.cache_manager, runtime.operation_journal, command))
 
     def _fail(self, command: Command, error: Exception) -> None:
@@ -432,14 +429,16 @@ class Engine:
         if self.session is not None:
             self.session.recover()
 
+    def _without_jobs(self) -> ContextRuntime:
+        """The context, while no job depends on its cells. Raises UserError."""
+        if self._scheduler.jobs.running:
+            raise UserError(tr("Wait until the running work has ended, or cancel it."))
+        return self._require().runtime
+
     def _require(self) -> Session:
         if self.session is None:
             raise UserError(tr(NO_MODEL))
         return self.session
-
-    def _preview_context(self, settings: ContextSettings) -> ContextPreview:
-        loaded, runtime = self._require().loaded, self._require().runtime
-        return runtime.previews.context(loaded.header, runtime.estimate.context, settings)
 
     def _count(self, command: PreviewTurn | MeasureContext) -> None:
         if self.session is None:
@@ -472,12 +471,11 @@ class Engine:
 
     def _attention(self, command: PreviewAttention | Attend) -> None:
         header, runtime = self._require().loaded.header, self._require().runtime
-        context, cache_manager = runtime.context, runtime.cache_manager
         if isinstance(command, PreviewAttention):
-            self._emit(price(context, cache_manager, header, command))
+            self._emit(price(runtime.context, runtime.cache_manager, header, command))
             return
-        readings = attend(context, cache_manager, header, command, self._emit)
-        self._scheduler.jobs.add(Job(command, tr("to see what tokens look at"), cache_manager, readings))
+        readings = attend(runtime.context, runtime.cache_manager, header, command, self._emit)
+        self._scheduler.jobs.add(Job(command, tr("to see what tokens look at"), runtime.cache_manager, readings))
 
     # --- what is shown ------------------------------------------------------------------------------------------------
 
