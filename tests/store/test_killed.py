@@ -28,7 +28,7 @@ for text in ("half", "half a thought"):
 print("typed", flush=True)
 time.sleep(60)
 """
-LOST_S = 0.25 - 0.05  # `chat_pane.KEEP_MS` passes before what is typed is told
+LOST_S = 0.25 - 0.05  # `drafts.KEEP_MS` passes before what is typed is told
 
 
 def test_a_kill_costs_a_quarter_of_a_second_at_most(tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ def test_a_message_is_composed_and_then_sent(window: MainWindow, qtbot: QtBot, r
     edit = composer.edit
     focused(window, edit, qtbot)
     qtbot.keyClicks(edit, "a")
-    window.chat.keep_draft()
+    window.chat.drafts.keep()
     composer._pause.stop()
     told.clear()
     compose(edit, "ni hao")
@@ -49,12 +49,12 @@ def test_a_message_is_composed_and_then_sent(window: MainWindow, qtbot: QtBot, r
         qtbot.keyClick(edit, key)
     assert sent == []
     assert (composer.text, edit.hasFocus()) == ("a", True)
-    window.chat.keep_draft()
+    window.chat.drafts.keep()
     assert told == []
     assert not composer._pause.isActive(), "what is composed is not counted"
     commit(edit, "你好")
     assert composer.text == "a你好"
-    window.chat.keep_draft()
+    window.chat.drafts.keep()
     assert told == [(ONE, "a你好")]
     assert composer._pause.isActive()
     qtbot.keyClick(edit, Qt.Key.Key_Return)

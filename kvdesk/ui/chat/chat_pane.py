@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from PySide6.QtCore import QTimer, Slot
+from PySide6.QtCore import Slot
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QResizeEvent
 from PySide6.QtWidgets import QStackedWidget, QWidget
 
@@ -40,6 +40,7 @@ from kvdesk.ui.chat.pane_header import PaneHeader
 from kvdesk.ui.chat.parameters_button import ParametersButton
 from kvdesk.ui.composer.composer import Composer, centred
 from kvdesk.ui.composer.draft_attachments import DraftAttachments
+from kvdesk.ui.composer.drafts import Drafts
 from kvdesk.ui.composer.queue_view import QueueView
 from kvdesk.ui.composer.sent_messages import SentMessages
 from kvdesk.ui.messages.alternatives import AlternativesView
@@ -56,10 +57,6 @@ from kvdesk.ui.widgets.floating import Floating
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.ui.widgets.undo_notice import UndoNotice
 
-KEEP_MS: Final = 50
-"""What is typed is kept at most so much later, and written `store.writer.INTERVAL_S` after that: 250 ms with all."""
-
-
 DELETED_MS: Final = 15_000
 """What was deleted is said so long. It can be undone until kvdesk is closed (Ctrl+Z, menu)."""
 _STATE: Final = ~(Changed.VIEW | Changed.GROWTH)
@@ -67,7 +64,7 @@ _STATE: Final = ~(Changed.VIEW | Changed.GROWTH)
 
 
 class ChatPane(QWidget):
-    """Shows the conversation that is selected. Every conversation has its draft."""
+    """Shows the conversation that is selected."""
 
     def __init__(self, kit: Kit) -> None:
         super().__init__()
@@ -75,9 +72,6 @@ class ChatPane(QWidget):
         self.setAcceptDrops(True)
         theme = kit.theme
         self._kit, self._theme, self._store, self._commands = kit, theme, kit.store, kit.commands
-        self._drafts: dict[ConversationId | None, str] = {}
-        self._draft_of: ConversationId | None = None  # whose draft is in the composer
-        self._untold = False  # something was typed that is not kept
         self.header = PaneHeader(kit)
         self.header.overflow.chosen.connect(self._on_overflow_chosen)
         self._progress = ThinProgress(tr("Work under way"))
@@ -101,11 +95,9 @@ class ChatPane(QWidget):
         self.composer = Composer(kit)
         self.composer.sent.connect(self._on_sent)
         self.composer.edit.paged.connect(self.view.scroll_page)
-        self.composer.text_changed.connect(self._on_typed)
+        self.drafts = Drafts(kit, self.composer)
         self.attachments = DraftAttachments(kit, self.composer)
         self.composer.edit.recall = SentMessages(self.composer, lambda: [*self.view.questions.values()]).step
-        self._keeping = QTimer(self, singleShot=True, interval=KEEP_MS)
-        self._keeping.timeout.connect(self.keep_draft)
         self._lay_out()
         self._floating = Floating(self.deleted, self, (self.messages,), lambda: self.messages)
         theme.changed.connect(self._fit_column)
@@ -242,14 +234,9 @@ class ChatPane(QWidget):
 
     def _show_conversation(self, *, is_other: bool) -> None:
         """Title, draft, attachments and queue of the conversation that is shown."""
-        conversation, name = self._store.shown, self._store.selected
-        if name != self._draft_of:
+        conversation = self._store.shown
+        if self.drafts.show():
             self.deleted.hide()
-            self.keep_draft()
-            self._drafts[self._draft_of] = self.composer.text
-            self._draft_of = name
-            self.composer.set_text(self._drafts.get(name, conversation.draft if conversation else ""))
-            self._untold = False
         self.attachments.show(is_other=is_other)
         self.queue.show_queue()
         self.header.set_title(conversation.title if conversation else "", is_new=conversation is not None)
@@ -485,20 +472,6 @@ class ChatPane(QWidget):
         """The keyboard goes where one writes."""
         self.composer.focus_edit()
 
-    @Slot()
-    def keep_draft(self) -> None:
-        """Keep now what is typed, if it is not kept."""
-        if self._untold and self._draft_of is not None:
-            self._untold = False
-            self._keeping.stop()
-            self._commands.keep_draft(self._draft_of, self.composer.text)
-
-    @Slot()
-    def _on_typed(self) -> None:
-        if self._draft_of is not None and not self._untold:
-            self._untold = True
-            self._keeping.start()
-
     @Slot(str)
     def _on_sent(self, text: str) -> None:
         self.banner.hide()
@@ -515,6 +488,6 @@ class ChatPane(QWidget):
         """Put a queued message into the composer, before what is typed there; only then remove it from the queue."""
         typed = self.composer.text
         self.composer.set_text(f"{text}\n\n{typed}" if typed.strip() else text)
-        self.keep_draft()
+        self.drafts.keep()
         self._commands.cancel_queued(self._store.selected or ConversationId(""), index, text, edited=True)
         self.composer.focus_edit()

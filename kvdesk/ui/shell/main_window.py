@@ -208,7 +208,7 @@ class MainWindow(Window):
         if self.asks_before_closing and not self.unsaved.may_close(self):
             event.ignore()
             return
-        self.chat.keep_draft()
+        self.chat.drafts.keep()
         self._placement.keep()
         self.closing.emit()
         event.accept()

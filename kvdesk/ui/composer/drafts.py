@@ -1,0 +1,54 @@
+"""What is typed and not sent: each conversation has its own, which is kept while one types."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from PySide6.QtCore import QObject, QTimer, Slot
+
+from kvdesk.chat import ConversationId
+from kvdesk.ui.composer.composer import Composer
+from kvdesk.ui.widgets.kit import Kit
+
+KEEP_MS: Final = 50
+"""What is typed is kept at most so much later, and written `store.writer.INTERVAL_S` after that: 250 ms with all."""
+
+
+class Drafts(QObject):
+    """The draft of the conversation that is shown is in `composer`."""
+
+    def __init__(self, kit: Kit, composer: Composer) -> None:
+        super().__init__(composer)
+        self._store, self._commands, self._composer = kit.store, kit.commands, composer
+        self._texts: dict[ConversationId | None, str] = {}
+        self._of: ConversationId | None = None  # whose draft is in the composer
+        self._untold = False  # something was typed that is not kept
+        self._keeping = QTimer(self, singleShot=True, interval=KEEP_MS)
+        self._keeping.timeout.connect(self.keep)
+        composer.text_changed.connect(self._on_typed)
+
+    def show(self) -> bool:
+        """Show the draft of the conversation that is shown now. False: it is shown already."""
+        shown, name = self._store.shown, self._store.selected
+        if name == self._of:
+            return False
+        self.keep()
+        self._texts[self._of] = self._composer.text
+        self._of = name
+        self._composer.set_text(self._texts.get(name, shown.draft if shown else ""))
+        self._untold = False
+        return True
+
+    @Slot()
+    def keep(self) -> None:
+        """Keep now what is typed, if it is not kept."""
+        if self._untold and self._of is not None:
+            self._untold = False
+            self._keeping.stop()
+            self._commands.keep_draft(self._of, self._composer.text)
+
+    @Slot()
+    def _on_typed(self) -> None:
+        if self._of is not None and not self._untold:
+            self._untold = True
+            self._keeping.start()
