@@ -9,13 +9,14 @@ from PySide6.QtCore import QEvent, QTimer
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QWidget
 
-from kvdesk.chat import FEW_TOKENS, Message, ended_early, finish_of
-from kvdesk.translation import tr
+from kvdesk.chat import FEW_TOKENS, Message, ended_early, finish_of, is_limit_note
+from kvdesk.translation import marked, tr
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, ThinProgress, label, link_button
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.viewmodel.readout import reasons, stats_parts, stats_tip
 
+_STATE_WORDS: Final = {"interrupted": marked("Interrupted"), "failed": marked("Failed")}
 _GAP_PX: Final = 8  # between the buttons and the line
 _WHY_GAP_PX: Final = 4
 
@@ -37,6 +38,21 @@ def finish_word(answer: Message) -> str:
             return tr("Edited by you")
         case _:
             return ""
+
+
+def note_of(message: Message, overflow: str) -> str:
+    """Why the answer is not simply complete; "" if the line below says it. `overflow`: what a full context did."""
+    if finish_of(message) == "limit" and is_limit_note(message.note):
+        return ""
+    if message.state == "streaming":
+        return message.note or overflow
+    if message.state == "stopped":
+        word = tr("Ended") if message.note else ""
+    else:
+        word = tr(_STATE_WORDS.get(message.state, ""))
+    if word and message.note:
+        return tr("{word}. {note}").format(word=word, note=message.note)
+    return message.note or word
 
 
 class Waiting(QWidget):

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import time
-from bisect import bisect_right
 from collections.abc import Sequence
 from functools import partial
-from typing import Final, Protocol
+from typing import Final
 
-from PySide6.QtCore import QEvent, QPoint, Qt, Slot
-from PySide6.QtGui import QContextMenuEvent, QEnterEvent, QGuiApplication
-from PySide6.QtWidgets import (
-    QFrame,
-    QGraphicsOpacityEffect,
-    QHBoxLayout,
-    QWidget,
-)
+from PySide6.QtCore import QPoint, Qt, Slot
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QFrame, QGraphicsOpacityEffect, QHBoxLayout, QWidget
 
 from kvdesk.call_format import CallFormat
-from kvdesk.chat import Message, MessageId, attached_text, finish_of, is_limit_note
+from kvdesk.chat import Message, MessageId, attached_text
 from kvdesk.conversations.tool_steps import without_calls
 from kvdesk.graphemes import cut
 from kvdesk.protocol.chat import TurnEnded, TurnPreview
@@ -28,12 +22,14 @@ from kvdesk.translation import marked, tr
 from kvdesk.ui.markdown.token_marks import TokenText
 from kvdesk.ui.messages.attachment_cards import AttachmentCards
 from kvdesk.ui.messages.branch_switch import BranchSwitch
+from kvdesk.ui.messages.listed import Listed, Owner
 from kvdesk.ui.messages.loop_notice import LoopNotice
 from kvdesk.ui.messages.message_body import MessageBody
 from kvdesk.ui.messages.message_editor import MessageEditor
-from kvdesk.ui.messages.message_foot import MessageFoot, Waiting
-from kvdesk.ui.messages.message_list import Gradual, settle_around
+from kvdesk.ui.messages.message_foot import MessageFoot, Waiting, note_of
+from kvdesk.ui.messages.message_list import settle_around
 from kvdesk.ui.messages.room_help import RoomHelp
+from kvdesk.ui.messages.surprise_words import surprise_words
 from kvdesk.ui.messages.token_card import TokenCard
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import IconButton, has_focus, label, set_tone
@@ -41,9 +37,7 @@ from kvdesk.ui.widgets.kit import Kit
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.values import replace
 from kvdesk.viewmodel.repetition import repeated
-from kvdesk.viewmodel.token_surprise import colours_of, level_of, tip
 
-_STATE_WORDS: Final = {"interrupted": marked("Interrupted"), "failed": marked("Failed")}
 _NAME: Final = 200  # characters of a message that a screen reader says first
 _RETENTION: Final = {  # the word beside the message, what it means, the opacity of its text
     "next": (
@@ -57,36 +51,16 @@ _DIM: Final = 0.4
 _STATE_TONES: Final = {"stopped": "secondary", "interrupted": "warning", "failed": "danger"}
 
 
-class Owner(Protocol):
-    """The view that a message is shown in."""
-
-    def start_edit(self, message: MessageId) -> None:
-        """Edit a message in its place, where that is possible now."""
-
-    def open_menu(self, message: MessageId, at: QPoint) -> None:
-        """Open its menu there on the screen."""
-
-    def hover(self, message: MessageId, *, over: bool) -> None:
-        """Whether the pointer is over it from now on."""
-
-    def select_text(self, message: MessageId, first: int, last: int) -> None:
-        """These characters of it, as the model reads it, are selected; none where both are equal."""
-
-    def editing_changed(self) -> None:
-        """A message is edited from now on, or no longer."""
-
-
-class MessageWidget(Gradual):
+class MessageWidget(Listed):
     """Shows a message as it is and as it grows."""
 
     def __init__(
         self, kit: Kit, owner: Owner, message: Message, parent: QWidget | None = None, *, gradually: bool = False
     ) -> None:
         """`gradually`: the text is made piece by piece, by `make_next`. With a parent it is styled only once."""
-        super().__init__(parent)
-        self._kit, self._owner, self._theme = kit, owner, kit.theme
+        super().__init__(owner, message, parent)
+        self._kit, self._theme = kit, kit.theme
         theme = kit.theme
-        self.message = message
         self._shown: tuple[str, bool, int] | None = None  # text, whether it grows, time of its reasoning
         self._clock = ThoughtClock()
         self._marks = message.marks
@@ -375,26 +349,12 @@ class MessageWidget(Gradual):
     @Slot()
     def _show_tokens(self) -> None:
         shown = self._is_coloured and self.can_show_tokens
-        own = self._token_text() if shown and self._words is None else None
+        own = None
+        if shown and self._words is None:
+            own = surprise_words(self.message, self.show_token, dark=self._theme.colours.dark)
         self._body.show_tokens(self._words or own)
         if not self.can_show_tokens:
             self.close_token()
-
-    def _token_text(self) -> TokenText:
-        known = unpack(self.message.probabilities)
-        spans = places(known, self.message.text)
-        starts = [first for first, _ in spans]
-        colours = colours_of(dark=self._theme.colours.dark)
-        tints = tuple(
-            (first, last, colours[level])
-            for one, (first, last) in zip(known, spans, strict=True)
-            if (level := level_of(one)) and last > first
-        )
-
-        def token_at(character: int) -> int:
-            return bisect_right(starts, character) - 1
-
-        return TokenText(tints, lambda at: tip(known[token_at(at)]), lambda at: self.show_token(token_at(at)))
 
     @property
     def token_card(self) -> TokenCard | None:
@@ -529,17 +489,6 @@ class MessageWidget(Gradual):
     def _on_more_clicked(self) -> None:
         self._owner.open_menu(self.message.id, self._more.mapToGlobal(QPoint(0, self._more.height())))
 
-    def enterEvent(self, event: QEnterEvent) -> None:
-        super().enterEvent(event)
-        self._owner.hover(self.message.id, over=True)
-
-    def leaveEvent(self, event: QEvent) -> None:
-        super().leaveEvent(event)
-        self._owner.hover(self.message.id, over=False)
-
-    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
-        self._owner.open_menu(self.message.id, event.globalPos())
-
     def _make_head(self, theme: Theme) -> QHBoxLayout:
         """The line over the text: the author, and the buttons."""
         self._pin = IconButton(theme, "pin", tr("Unpin this message"), clicked=self._unpin)
@@ -556,7 +505,7 @@ class MessageWidget(Gradual):
         streaming = message.state == "streaming"
         if self._waiting is not None:
             self._waiting.setVisible(streaming and (self._is_read or not message.text))
-        self._note.setText(_note_of(message, self._overflow))
+        self._note.setText(note_of(message, self._overflow))
         set_tone(self._note, _STATE_TONES.get(message.state, "secondary"))
         self._show_parts()
         self._show_help()
@@ -564,18 +513,3 @@ class MessageWidget(Gradual):
             self._foot.show_answer(message, is_last=self._is_last, why_not_continued=self._why_not_continued)
         if self._pin is not None:
             self._pin.setVisible(message.pinned)
-
-
-def _note_of(message: Message, overflow: str) -> str:
-    """Why the answer is not simply complete; "" if the line below says it. `overflow`: what a full context did."""
-    if finish_of(message) == "limit" and is_limit_note(message.note):
-        return ""
-    if message.state == "streaming":
-        return message.note or overflow
-    if message.state == "stopped":
-        word = tr("Ended") if message.note else ""
-    else:
-        word = tr(_STATE_WORDS.get(message.state, ""))
-    if word and message.note:
-        return tr("{word}. {note}").format(word=word, note=message.note)
-    return message.note or word

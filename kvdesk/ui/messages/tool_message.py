@@ -8,8 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
-from PySide6.QtCore import QEvent, QPoint, Qt
-from PySide6.QtGui import QContextMenuEvent, QEnterEvent
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QFrame, QWidget
 
 from kvdesk.chat import Message
@@ -17,9 +16,8 @@ from kvdesk.session import Changed
 from kvdesk.session.changed import Update
 from kvdesk.session.features import ToolDecision
 from kvdesk.translation import marked, tr
+from kvdesk.ui.messages.listed import Listed, Owner
 from kvdesk.ui.messages.message_body import MessageBody
-from kvdesk.ui.messages.message_list import Gradual
-from kvdesk.ui.messages.message_widget import Owner
 from kvdesk.ui.tools.words import arguments_text, pretty, seconds
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.announce import announce
@@ -37,17 +35,16 @@ _DECISIONS: Final[tuple[tuple[ToolDecision, str, str], ...]] = (
 _STATES: Final = {"stopped": marked("Stopped"), "interrupted": marked("Interrupted"), "failed": marked("Failed")}
 
 
-class ToolMessage(Gradual):
+class ToolMessage(Listed):
     """budget: what tools cost for this question so far, as a text; "" while this is not the last message."""
 
     def __init__(
         self, kit: Kit, owner: Owner, message: Message, budget: Callable[[Message], str], parent: QWidget | None = None
     ) -> None:
-        super().__init__(parent)
-        self._kit, self._owner, self._budget = kit, owner, budget
+        super().__init__(owner, message, parent)
+        self._kit, self._budget = kit, budget
         self._words: Sequence[str] = ()  # that are marked
         self._asked = False
-        self.message = message
         self._facts = label("", tone="secondary", scale="small")
         content = QWidget()
         self._arguments = MessageBody(kit.theme, plain=True, quiet=True)
@@ -170,17 +167,6 @@ class ToolMessage(Gradual):
     def _on_changed(self, changed: Changed, _update: Update | None) -> None:
         if changed & Changed.TOOLS and self.message.state == "streaming":
             self.show_message(self.message)
-
-    def enterEvent(self, event: QEnterEvent) -> None:
-        super().enterEvent(event)
-        self._owner.hover(self.message.id, over=True)
-
-    def leaveEvent(self, event: QEvent) -> None:
-        super().leaveEvent(event)
-        self._owner.hover(self.message.id, over=False)
-
-    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
-        self._owner.open_menu(self.message.id, event.globalPos())
 
     def _decide(self, decision: ToolDecision, _checked: bool = False) -> None:
         self.fold.button.setChecked(False)
