@@ -7,12 +7,12 @@ All `file:line` references are llama.cpp 0c1e57098.
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kvdesk.cache.batch import Ubatch
+from kvdesk.cache.batch import Ubatch, restored_ubatch
 from kvdesk.cache.blob import StreamBlob
 from kvdesk.cache.cells import Index, SavedCells, StreamCells, clip_range
 from kvdesk.cache.geometry import SwaType
@@ -142,6 +142,41 @@ class AttentionCache:
         own = cells.holders(seq_id) & ~cells.shared() & ~usable[: cells.high_water]
         n_usable = int(usable.sum())
         return None if n_usable + int(own.sum()) >= self.n_swa + n_ubatch else n_usable
+
+    def n_shared(self, seq_id: int) -> int:
+        """Cells of the sequence that others share. Read-only."""
+        cells = self.cells_of(seq_id)
+        if not cells.shares or not cells.n_cells(seq_id):
+            return 0
+        rows = cells.bits[: cells.high_water][cells.holders(seq_id)]
+        return int((np.bitwise_count(rows).sum(axis=1) > 1).sum())
+
+    def placed(self, seq_id: int, n_tokens: int, without: Collection[int] = ()) -> tuple[int, NDArray[np.intp]]:
+        """n_kv and the cells of `seq_id` once it has `n_tokens` more in the first free cells, and what only the
+        sequences `without` have is removed. Read-only.
+        """
+        cells = self.streams[0]
+        stay = np.full(cells.bits.shape[1], ~np.uint64(0))
+        for gone in without:
+            stay[gone // 64] &= ~np.uint64(1 << gone % 64)
+        used = (cells.bits[: cells.high_water] & stay).any(axis=1)
+        free = np.flatnonzero(~used)[:n_tokens]
+        behind = np.arange(cells.high_water, cells.high_water + n_tokens - len(free))
+        own = np.concatenate((np.flatnonzero(cells.holders(seq_id)), free, behind))
+        return cells.n_kv_of(1 + int(np.max(np.append(np.flatnonzero(used), own), initial=-1))), own
+
+    def tokens_of(self, seq_id: int) -> list[int]:
+        """See `Mirror.tokens_of`. Read-only."""
+        cells = self.cells_of(seq_id)
+        index = np.flatnonzero(cells.holders(seq_id))
+        index = index[np.argsort(cells.pos[index], kind="stable")]
+        pos, token = cells.pos[index], cells.token[index]
+        good = (pos == np.arange(len(pos))) & (token >= 0)
+        n = len(good) if good.all() else int(good.argmin())
+        if n < len(pos) and n and pos[n] == n - 1:
+            n -= 1  # two cells at the last position: it is ambiguous which one counts
+        tokens: list[int] = token[:n].tolist()
+        return tokens
 
     def freeze(self) -> CacheMap:
         """A copy of all cells for others to look at. Read-only."""
@@ -318,6 +353,16 @@ class AttentionCache:
                 token, ages = record or (np.full(stored.n_cells, -1, dtype=np.int32), written_at_op)
                 index = np.arange(stored.n_cells, dtype=np.int64)
                 cells.place(index, stored.pos, stored.seq_ids, token, ages)
+        return True
+
+    def restore_seq(self, seq_id: int, positions: NDArray[np.int32], tokens: Sequence[int], written_at_op: int) -> bool:
+        """Place a saved sequence like a batch, in the place of what `seq_id` held. False: it does not fit. Changes."""
+        self.seq_rm(seq_id, -1, -1)
+        ubatch = restored_ubatch(seq_id, positions, tokens)
+        slot = self.find_slot(ubatch) if len(positions) <= self.size else None
+        if slot is None:
+            return False
+        self.apply_ubatch(slot, ubatch, written_at_op)
         return True
 
     def copy(self) -> AttentionCache:

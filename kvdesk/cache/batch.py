@@ -363,3 +363,27 @@ def split_seq(batch: Batch, n_ubatch: int) -> list[Ubatch]:
         left = [i for i in left if i not in done]
         ubatches.append(_ubatch(batch, index, 1, True))
     return ubatches
+
+
+def first_positions(ubatch: Ubatch) -> dict[int, int]:
+    """The first position of each sequence that is the first one of a token."""
+    first: dict[int, int] = {}
+    for pos, seq_ids in zip(ubatch.pos.tolist(), ubatch.seq_ids, strict=True):
+        first[seq_ids[0]] = min(pos, first.get(seq_ids[0], pos))
+    return first
+
+
+def restored_ubatch(seq_id: int, positions: Sequence[int] | NDArray[np.int32], known: Sequence[int] = ()) -> Ubatch:
+    """The ubatch that the engine makes of a saved sequence."""
+    n, pos = len(positions), np.asarray(positions, dtype=np.int32)
+    tokens, there = np.full(n, -1, dtype=np.int32), (pos >= 0) & (pos < len(known))
+    tokens[there] = np.asarray(known, dtype=np.int32)[pos[there]]
+    return Ubatch(
+        index=np.arange(n, dtype=np.int64),
+        tokens=tokens,
+        pos=pos,
+        seq_ids=((seq_id,),) * n,
+        seq_id_unq=(seq_id,),
+        n_seqs=1,
+        equal=True,
+    )

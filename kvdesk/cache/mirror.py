@@ -21,6 +21,8 @@ from kvdesk.cache.batch import (
     BatchProblem,
     Ubatch,
     check_batch,
+    first_positions,
+    restored_ubatch,
     split_equal,
     split_seq,
     split_simple,
@@ -148,47 +150,18 @@ class Mirror:
 
     def n_shared(self, seq_id: int) -> int:
         """Cells of the sequence that others share; 0 if there are no cells. Read-only."""
-        if not self.caches:
-            return 0
-        cells = self.caches[0].cells_of(seq_id)
-        if not cells.shares or not cells.n_cells(seq_id):
-            return 0
-        rows = cells.bits[: cells.high_water][cells.holders(seq_id)]
-        return int((np.bitwise_count(rows).sum(axis=1) > 1).sum())
+        return self.caches[0].n_shared(seq_id) if self.caches else 0
 
     def placed(self, seq_id: int, n_tokens: int, without: Collection[int] = ()) -> tuple[int, NDArray[np.intp]]:
-        """n_kv and the cells of `seq_id` once it has `n_tokens` more in the first free cells, and what only the
-        sequences `without` have is removed. Of the whole context, not of a window; (0, none) without cells. Read-only.
-        """
-        if not self.caches:
-            return 0, np.empty(0, np.intp)
-        cells = self.caches[0].streams[0]
-        stay = np.full(cells.bits.shape[1], ~np.uint64(0))
-        for gone in without:
-            stay[gone // 64] &= ~np.uint64(1 << gone % 64)
-        used = (cells.bits[: cells.high_water] & stay).any(axis=1)
-        free = np.flatnonzero(~used)[:n_tokens]
-        behind = np.arange(cells.high_water, cells.high_water + n_tokens - len(free))
-        own = np.concatenate((np.flatnonzero(cells.holders(seq_id)), free, behind))
-        return cells.n_kv_of(1 + int(np.max(np.append(np.flatnonzero(used), own), initial=-1))), own
+        """`AttentionCache.placed` of the whole context, not of a window; (0, none) without cells. Read-only."""
+        return self.caches[0].placed(seq_id, n_tokens, without) if self.caches else (0, np.empty(0, np.intp))
 
     def tokens_of(self, seq_id: int) -> list[int] | None:
         """Token ids at positions 0, 1, 2, ... of the sequence, up to the first hole, doubled position or unknown token.
 
         As much as an incremental prompt can rely on. None if there are no cells (recurrent states). Read-only.
         """
-        if not self.caches:
-            return None
-        cells = self.caches[0].cells_of(seq_id)
-        index = np.flatnonzero(cells.holders(seq_id))
-        index = index[np.argsort(cells.pos[index], kind="stable")]
-        pos, token = cells.pos[index], cells.token[index]
-        good = (pos == np.arange(len(pos))) & (token >= 0)
-        n = len(good) if good.all() else int(good.argmin())
-        if n < len(pos) and n and pos[n] == n - 1:
-            n -= 1  # two cells at the last position: it is ambiguous which one counts
-        tokens: list[int] = token[:n].tolist()
-        return tokens
+        return self.caches[0].tokens_of(seq_id) if self.caches else None
 
     # --- changes the cache: decode -----------------------------------------------------------------------------------
 
@@ -311,7 +284,7 @@ class Mirror:
         self._forget([seq_id])
         ok = True
         for cache, streams in zip(self.caches, state.caches, strict=True):
-            ok = all(self._restore_stream(cache, seq_id, stored.pos, tokens) for stored in streams if stored.n_cells)
+            ok = all(cache.restore_seq(seq_id, one.pos, tokens, self.operation) for one in streams if one.n_cells)
             if not ok:
                 if cache.name == "indexer" and self.geometry.facts.kind != "msa":  # llama-kv-cache-dsa.cpp:172
                     self.caches[0].seq_rm(seq_id, -1, -1)
@@ -468,7 +441,7 @@ class Mirror:
                 done.placements[i] = cache.apply_ubatch(done.slots[i], ubatch, self.operation)
                 done.n_kv[i] = cache.n_kv(done.slots[i])
             self._compute(ubatch)
-            first = _first_positions(ubatch)
+            first = first_positions(ubatch)
             if taken_back is None or first == taken_back:
                 before = self._copies()
                 self._clean_up(first)
@@ -503,25 +476,12 @@ class Mirror:
         for cache in self.caches:
             cache.capture = self.capture
 
-    def _restore_stream(
-        self, cache: AttentionCache, seq_id: int, positions: NDArray[np.int32], tokens: Sequence[int]
-    ) -> bool:
-        cache.seq_rm(seq_id, -1, -1)
-        if len(positions) > cache.size:
-            return False
-        ubatch = _restored(seq_id, positions, tokens)
-        slot = cache.find_slot(ubatch)
-        if slot is None:
-            return False
-        cache.apply_ubatch(slot, ubatch, self.operation)
-        return True
-
     def _restore_states(self, seq_id: int, positions: Sequence[int]) -> bool:
         assert self.states is not None
         self.states.seq_rm(seq_id, -1, -1)
         if not positions:
             return True
-        if len(positions) <= self.states.size and self.states.find_slot(_restored(seq_id, positions)):
+        if len(positions) <= self.states.size and self.states.find_slot(restored_ubatch(seq_id, positions)):
             return True
         if self.geometry.facts.kind in ("hybrid", "hybrid_idx"):
             self.caches[0].seq_rm(seq_id, -1, -1)
@@ -550,27 +510,3 @@ class Mirror:
                 low, high = self.states.seq_pos_min(s), self.states.seq_pos_max(s)
                 spans.append(SequenceSpan(SeqId(s), low, high, 1, int(owners > 1)))
         return spans
-
-
-def _first_positions(ubatch: Ubatch) -> dict[int, int]:
-    """The first position of each sequence that is the first one of a token."""
-    first: dict[int, int] = {}
-    for pos, seq_ids in zip(ubatch.pos.tolist(), ubatch.seq_ids, strict=True):
-        first[seq_ids[0]] = min(pos, first.get(seq_ids[0], pos))
-    return first
-
-
-def _restored(seq_id: int, positions: Sequence[int] | NDArray[np.int32], known: Sequence[int] = ()) -> Ubatch:
-    """The ubatch that the engine makes of a saved sequence."""
-    n, pos = len(positions), np.asarray(positions, dtype=np.int32)
-    tokens, there = np.full(n, -1, dtype=np.int32), (pos >= 0) & (pos < len(known))
-    tokens[there] = np.asarray(known, dtype=np.int32)[pos[there]]
-    return Ubatch(
-        index=np.arange(n, dtype=np.int64),
-        tokens=tokens,
-        pos=pos,
-        seq_ids=((seq_id,),) * n,
-        seq_id_unq=(seq_id,),
-        n_seqs=1,
-        equal=True,
-    )

@@ -16,6 +16,7 @@ import pytest
 from kvdesk.backends.local.llama.model import Model
 from kvdesk.cache import attention, batch, cells, geometry, mirror
 from kvdesk.cache.attention import AttentionCache, Undo
+from kvdesk.cache.batch import restored_ubatch
 from kvdesk.cache.cells import Index, StreamCells
 from kvdesk.cache.mirror import Mirror
 from kvdesk.cache.recurrent import RecurrentStates
@@ -290,14 +291,14 @@ def restore_leaves_the_head_behind_the_cells(patch: Patch) -> None:
 
 @breakage("attention", "unified")
 def restored_sequence_is_added_to_the_old_one(patch: Patch) -> None:
-    def restore(self: Mirror, cache: AttentionCache, seq_id: int, positions: Any, tokens: Any) -> bool:
-        ubatch = mirror._restored(seq_id, positions, tokens)
-        slot = cache.find_slot(ubatch)
+    def restore(self: AttentionCache, seq_id: int, positions: Any, tokens: Any, written_at_op: int) -> bool:
+        ubatch = restored_ubatch(seq_id, positions, tokens)
+        slot = self.find_slot(ubatch)
         if slot:
-            cache.apply_ubatch(slot, ubatch, self.operation)
+            self.apply_ubatch(slot, ubatch, written_at_op)
         return slot is not None
 
-    patch.setattr(Mirror, "_restore_stream", restore)
+    patch.setattr(AttentionCache, "restore_seq", restore)
 
 
 @breakage("attention", "unified stops")
