@@ -14,8 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
-from PySide6.QtCore import QMarginsF, QPointF, QRect, QRectF, QSignalBlocker, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QMarginsF, QPointF, QRectF, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import (
     QColor,
     QFocusEvent,
@@ -26,9 +25,8 @@ from PySide6.QtGui import (
     QRegion,
     QResizeEvent,
     QShowEvent,
-    QWheelEvent,
 )
-from PySide6.QtWidgets import QScrollBar, QSizePolicy, QWidget
+from PySide6.QtWidgets import QSizePolicy
 
 from kvdesk.protocol.cache import CacheView, MessageSpans
 from kvdesk.translation import tr
@@ -37,13 +35,12 @@ from kvdesk.ui.map.colours import ColourBy, Scene
 from kvdesk.ui.map.frame import MapFrame, make_frame, strips_of
 from kvdesk.ui.map.frame_clock import FrameClock
 from kvdesk.ui.map.key_bindings import ACTIONS, ARROWS, MOVES, moved
-from kvdesk.ui.map.layout import Strip, total_height
+from kvdesk.ui.map.layout import total_height
 from kvdesk.ui.map.legend_entries import MapLegend, grounds_of, key_of
 from kvdesk.ui.map.pages import PageCache
-from kvdesk.ui.map.painter import Edges, MapPainter, Masks, Outline
-from kvdesk.ui.map.pixels import edges_of
-from kvdesk.ui.map.selection import MapSelection, mask_of
-from kvdesk.ui.map.viewport import Viewport
+from kvdesk.ui.map.painter import Edges, MapPainter, Masks
+from kvdesk.ui.map.scrolled_map import ScrolledMap
+from kvdesk.ui.map.selection import MapSelection, outlines
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.values import replace
 from kvdesk.viewmodel.attention import Shown
@@ -52,11 +49,10 @@ from kvdesk.viewmodel.recency import Recency
 
 _FADE_STEP_MS: Final = 120
 _AROUND: Final = QMarginsF(5, 5, 5, 5)  # of a cell, where its frame may be
-_WHEEL_STEP: Final = 60  # eighths of a degree
 _NOTHING: Final = ("", "")
 
 
-class CellMapView(QWidget):
+class CellMapView(ScrolledMap):
     """Draws a `CacheView`."""
 
     described = Signal(str, str)
@@ -88,18 +84,15 @@ class CellMapView(QWidget):
         self._lit: Masks = {}
         self._view: CacheView | None = None
         self._frame: MapFrame | None = None
-        self.strips: tuple[Strip, ...] = ()
         self._laid_out: tuple[object, int, int, float] | None = None  # what they are laid out for
         self._key: MapLegend | None = None
         self._grounds: tuple[object, ...] = ()  # of `_key`
         self._scene = Scene()
         self._texts: Mapping[int, str] = {}
         self._recency = Recency()
-        self._viewport = Viewport(self.width(), self.height())
         self._at_mouse = False
         self._drag: QPointF | None = None
         self._selecting = self._space = self._overlay = self._is_due = False
-        self._wheel = 0
         self._said = _NOTHING
         self._room = 240
         self._refreshed_at = 0.0
@@ -111,10 +104,6 @@ class CellMapView(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setMinimumWidth(160)
         self.setFixedHeight(self._room)
-        self._bar = QScrollBar(Qt.Orientation.Vertical, self)
-        self._bar.setAccessibleName(tr("Scroll the cell map"))
-        self._bar.hide()
-        self._bar.valueChanged.connect(self._on_scrolled)
         self._timer = QTimer(self, singleShot=True)
         self._timer.timeout.connect(self.refresh)
         self._due.connect(self._on_due, Qt.ConnectionType.QueuedConnection)  # it comes before what is to be painted
@@ -124,19 +113,8 @@ class CellMapView(QWidget):
     # --- what is shown ------------------------------------------------------------------------------------------------
 
     @property
-    def zoom(self) -> float:
-        return self._viewport.zoom
-
-    @property
     def selection(self) -> tuple[CellRun, ...]:
         return self._selection.runs
-
-    def cell_rect(self, strip: int, cell: int) -> QRect:
-        """Where a cell is drawn, in pixels of this widget; outside of it when it is out of sight."""
-        box = self.strips[strip]
-        corner = self._viewport.to_widget(*box.corner(cell))
-        size = box.cell * self._viewport.zoom
-        return QRectF(corner.x(), corner.y(), size, size).toRect()
 
     def show_view(self, view: CacheView, colours: Mapping[int, int], titles: Mapping[int, str]) -> None:
         """Draw `view`; `colours` and `titles` are those of the conversations, by seq_id."""
@@ -192,7 +170,7 @@ class CellMapView(QWidget):
         same = len(runs) == len(self._lit_runs) and all(map(_same_cells, runs, self._lit_runs))
         if not same:
             self._lit_runs = tuple(runs)
-            self._edges = self._make_edges()
+            self._outline()
             self.update()
 
     def set_colour_by(self, mode: ColourBy) -> None:
@@ -218,15 +196,6 @@ class CellMapView(QWidget):
         if height != self._room:
             self._room = height
             self._come_back(0)
-
-    def zoom_at(self, point: QPointF, factor: float) -> None:
-        """Zoom, the point staying where it is."""
-        if self.strips:
-            self._look(self._viewport.zoomed(point, factor, self.strips[0].cell))
-
-    def move_by(self, by: QPointF) -> None:
-        """Move what is seen by `by` pixels."""
-        self._look(self._viewport.moved(by))
 
     @Slot()
     def zoom_in(self) -> None:
@@ -257,10 +226,6 @@ class CellMapView(QWidget):
         x, y = strip.corner(target[1])
         self.zoom_at(self._viewport.to_widget(x + strip.cell / 2, y + strip.cell / 2), factor)
         self._bring_into_view(*target)
-
-    @Slot()
-    def reset_zoom(self) -> None:
-        self._look(self._fitted(Viewport(self.width(), self.height())))
 
     # --- frames -------------------------------------------------------------------------------------------------------
 
@@ -368,39 +333,11 @@ class CellMapView(QWidget):
             self._look(self._viewport.zoomed(QPointF(), 1.0, self.strips[0].cell))
         if self._selection.at is not None and self._selection.at[0] >= len(self.strips):
             self._selection.at = None
-        self._edges = self._make_edges()
+        self._outline()
 
-    def _fitted(self, viewport: Viewport) -> Viewport:
-        return viewport.resized(self.width(), self.height(), self.devicePixelRatioF(), total_height(self.strips))
-
-    def _look(self, viewport: Viewport) -> None:
-        """Show another part of the map; the scroll bar follows."""
-        self._viewport = viewport
-        hidden = round(viewport.hidden_height)
-        with QSignalBlocker(self._bar):
-            self._bar.setPageStep(self.height())
-            self._bar.setSingleStep(24)
-            self._bar.setRange(0, hidden)
-            self._bar.setValue(round(-viewport.offset.y()))
-        self._bar.setVisible(hidden > 0)
-        self.update()
-
-    @Slot(int)
-    def _on_scrolled(self, value: int) -> None:
-        self.move_by(QPointF(0, -value - self._viewport.offset.y()))
-
-    def _make_edges(self) -> Edges:
-        """The outlines of what is selected and of what is lit."""
-        edges: dict[int, Outline] = {}
-        lit: dict[int, NDArray[np.bool_]] = {}
-        for i, strip in enumerate(self.strips):
-            if (mask := mask_of(self._lit_runs, strip)) is not None:
-                lit[i], edges[i] = mask, edges_of(mask, strip.columns)
-            if (mask := mask_of(self._selection.runs, strip)) is not None:
-                selected = edges_of(mask, strip.columns)
-                edges[i] = edges[i] | selected if i in edges else selected
-        self._lit = lit
-        return edges
+    def _outline(self) -> None:
+        """What is selected, and what is lit."""
+        self._edges, self._lit = outlines(self.strips, self._lit_runs, self._selection.runs)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         begun = time.perf_counter()
@@ -411,7 +348,7 @@ class CellMapView(QWidget):
             parts = self._frame, self._viewport, self._texts, self._edges, at, self._lit
             self._painter.paint(painter, event.rect(), *parts)
             if self._overlay:
-                self._draw_overlay(painter)
+                self._painter.paint_words(painter, self.clock.words(self._painter.n_drawn), self.width())
             self.clock.painted((time.perf_counter() - begun) * 1e3)
             return
         painter.setPen(QColor(self._theme.colours.secondary))
@@ -421,16 +358,6 @@ class CellMapView(QWidget):
         else:
             text = tr("This model keeps no attention cache: there are no cells.")
         painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap.value, text)
-
-    def _draw_overlay(self, painter: QPainter) -> None:
-        painter.setFont(self._theme.mono_small)
-        words = self.clock.words(self._painter.n_drawn)
-        metrics = painter.fontMetrics()
-        width = max(metrics.horizontalAdvance(line) for line in words.split("\n")) + 12
-        box = QRectF(self.width() - width, 0, width, 2 * metrics.lineSpacing() + 4)
-        painter.fillRect(box, QColor(self._theme.colours.text))
-        painter.setPen(QColor(self._theme.colours.panel))
-        painter.drawText(box.adjusted(6, 2, -6, -2), Qt.AlignmentFlag.AlignLeft, words)
 
     # --- cursor and selection -----------------------------------------------------------------------------------------
 
@@ -460,7 +387,7 @@ class CellMapView(QWidget):
                 self.pointed_at.emit(strip.map_index, strip.stream_index, at[1])
 
     def _on_selection_changed(self) -> None:
-        self._edges = self._make_edges()
+        self._outline()
         self._describe()
         self.update()
 
@@ -485,18 +412,6 @@ class CellMapView(QWidget):
             self.cells_selected.emit(*found[0], *found[1:])
         else:
             self.cells_selected.emit(-1, -1, 0, 0)
-
-    def _cell_under(self, position: QPointF) -> tuple[int, int] | None:
-        point = self._viewport.to_map(position)
-        for i, strip in enumerate(self.strips):
-            cell = strip.cell_at(point.x(), point.y())
-            if cell is not None:
-                return i, cell
-        return None
-
-    def _bring_into_view(self, number: int, cell: int) -> None:
-        strip = self.strips[number]
-        self._look(self._viewport.showing(QRectF(*strip.corner(cell), strip.cell, strip.cell)))
 
     def _go(self, at: tuple[int, int], *, select: bool) -> None:
         """Move the cursor by keyboard; the map follows."""
@@ -539,19 +454,6 @@ class CellMapView(QWidget):
 
     def leaveEvent(self, _event: object) -> None:
         self._set_at(None)
-
-    def wheelEvent(self, event: QWheelEvent) -> None:
-        turned = event.angleDelta().y()
-        if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
-            self._wheel += turned
-            if abs(self._wheel) >= _WHEEL_STEP:
-                self.zoom_at(event.position(), 1.0019**self._wheel)
-                self._wheel = 0
-            event.accept()
-            return
-        before = self._viewport.offset
-        self.move_by(QPointF(event.pixelDelta()) if not event.pixelDelta().isNull() else QPointF(0, turned / 2))
-        event.setAccepted(self._viewport.offset != before)  # at its end what is around the map scrolls
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)
@@ -597,10 +499,6 @@ class CellMapView(QWidget):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._bar.setGeometry(
-            self.width() - self._bar.sizeHint().width(), 0, self._bar.sizeHint().width(), self.height()
-        )
-        self._look(self._fitted(self._viewport))
         if event.size().width() != event.oldSize().width():
             self._come_back(0)
 

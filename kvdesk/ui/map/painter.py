@@ -89,6 +89,16 @@ class MapPainter:
             if cursor is not None:
                 self._draw_ring(painter, cursor, 2.0, viewport)
 
+    def paint_words(self, painter: QPainter, words: str, right: int) -> None:
+        """The developer overlay: two lines in the corner."""
+        painter.setFont(self._theme.mono_small)
+        metrics = painter.fontMetrics()
+        width = max(metrics.horizontalAdvance(line) for line in words.split("\n")) + 12
+        box = QRectF(right - width, 0, width, 2 * metrics.lineSpacing() + 4)
+        painter.fillRect(box, QColor(self._theme.colours.text))
+        painter.setPen(QColor(self._theme.colours.panel))
+        painter.drawText(box.adjusted(6, 2, -6, -2), Qt.AlignmentFlag.AlignLeft, words)
+
     def _draw_labels(self, painter: QPainter, strips: Sequence[Strip], viewport: Viewport) -> None:
         """Names of the strips; that of a strip whose beginning is out of sight stays at the edge, on a ground."""
         painter.setFont(self._theme.small)

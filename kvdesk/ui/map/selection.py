@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvdesk.ui.map.layout import Strip
+from kvdesk.ui.map.pixels import edges_of
 from kvdesk.viewmodel.links import CellRun
 
 Place = tuple[int, int]  # cache and stream
@@ -69,6 +70,21 @@ def mask_of(runs: Sequence[CellRun], strip: Strip) -> NDArray[np.bool_] | None:
             mask = np.zeros(strip.n_cells, np.bool_) if mask is None else mask
             mask[run.cells[run.cells < strip.n_cells]] = True
     return mask
+
+
+def outlines(
+    strips: Sequence[Strip], lit_runs: Sequence[CellRun], selected: Sequence[CellRun]
+) -> tuple[dict[int, NDArray[np.uint8]], dict[int, NDArray[np.bool_]]]:
+    """By strip: where the outlines of lit and selected cells run (`pixels.edges_of`), and the lit cells."""
+    edges: dict[int, NDArray[np.uint8]] = {}
+    lit: dict[int, NDArray[np.bool_]] = {}
+    for i, strip in enumerate(strips):
+        if (mask := mask_of(lit_runs, strip)) is not None:
+            lit[i], edges[i] = mask, edges_of(mask, strip.columns)
+        if (mask := mask_of(selected, strip)) is not None:
+            own = edges_of(mask, strip.columns)
+            edges[i] = edges[i] | own if i in edges else own
+    return edges, lit
 
 
 def stepped(strips: Sequence[Strip], at: tuple[int, int], columns: int, rows: int) -> tuple[int, int]:
