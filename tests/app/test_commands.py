@@ -68,7 +68,7 @@ def test_a_journal_is_saved_and_said(rig: Rig, qtbot: QtBot, tmp_path: Path) -> 
     rig.window.commands.save_recording(file, player.journal.recording())
     qtbot.waitUntil(lambda: "20 operations were saved" in rig.window.activity.text)
     _, recording = load_journal(file)
-    assert recording.last == player.journal.last
+    assert recording.last == player.journal.recording().last
     rig.window.commands.save_recording(tmp_path / "no" / "such" / "x", player.journal.recording())
     qtbot.waitUntil(lambda: "could not be saved" in rig.window.activity.text)
 

@@ -93,7 +93,7 @@ def test_no_text_of_a_chat_is_in_a_report(rig: Rig, qtbot: QtBot, tmp_path: Path
     assert (model["model"]["file"], model["capabilities"][0]["why"]) == ("…/a.gguf", "why it can")
     journal = tmp_path / "journal.jsonl"
     journal.write_text(found["journal.jsonl"], encoding="utf-8")
-    assert load_journal(journal)[1].last == player.journal.last, "it can be replayed"
+    assert load_journal(journal)[1].last == player.journal.recording().last, "it can be replayed"
     runs = [run for line in found["journal.jsonl"].splitlines() for run in json.loads(line)["cells"]]
     tokens = {token for run in runs for token in (run[6] if len(run) > 3 else ())}
     assert tokens == {-1}

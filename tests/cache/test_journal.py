@@ -39,12 +39,12 @@ def test_every_state_is_rebuilt(
         player = Player(facts, unified, swa_full, n_seq_max, seed)
         states = player.play(30)
     journal = player.journal
-    assert (journal.last, len(journal)) == (player.mirror.operation, 30)
+    assert (journal.recording().last, len(journal.recording())) == (player.mirror.operation, 30)
     for number, maps in states.items():
-        assert_same_maps(journal.state_at(number), maps)
-    for entry in journal.operations(0, journal.last):
+        assert_same_maps(journal.recording().state_at(number), maps)
+    for entry in journal.recording().operations(0, journal.recording().last):
         before, after = states[entry.operation.number - 1], states[entry.operation.number]
-        found = journal.difference(entry.operation.number)
+        found = journal.recording().difference(entry.operation.number)
         assert sum(len(d.index) for d in found) == entry.n_cells == _n_changed(before, after)
 
 
@@ -66,10 +66,10 @@ def test_operations_come_back_as_recorded() -> None:
     )
     player.mirror.seq_rm(0, 1, -1)
     player.journal.record([operation])
-    assert player.journal.operations(operation.number, operation.number)[0].operation == operation
+    assert player.journal.recording().operations(operation.number, operation.number)[0].operation == operation
     packed = player.journal._recorder
     packed._pack()
-    assert player.journal.operations(operation.number, 10**9)[0].operation == operation
+    assert player.journal.recording().operations(operation.number, 10**9)[0].operation == operation
 
 
 def test_an_operation_left_out_is_part_of_the_next() -> None:
@@ -78,8 +78,12 @@ def test_an_operation_left_out_is_part_of_the_next() -> None:
     mirror.seq_rm(0, -1, -1)  # not recorded
     decoded = mirror.decode(Batch([3], [0], [(1,)], [True]), 0)
     journal.record([Operation(mirror.operation, 1.0, "decode")], decoded)
-    assert_same_maps(journal.state_at(mirror.operation), maps_of(mirror))
-    assert [(d.n_freed, d.n_placed) for d in journal.difference(mirror.operation)] in ([(1, 1)], [(0, 0)], [(1, 0)])
+    assert_same_maps(journal.recording().state_at(mirror.operation), maps_of(mirror))
+    assert [(d.n_freed, d.n_placed) for d in journal.recording().difference(mirror.operation)] in (
+        [(1, 1)],
+        [(0, 0)],
+        [(1, 0)],
+    )
 
 
 def test_a_journal_may_begin_late() -> None:
@@ -89,11 +93,11 @@ def test_a_journal_may_begin_late() -> None:
     mirror.seq_cp(0, 1, -1, -1)
     journal.record([Operation(mirror.operation, 1.0, "seq_cp")])
     assert journal.recording().start == 1
-    assert_same_maps(journal.state_at(1), before)
-    assert_same_maps(journal.state_at(2), maps_of(mirror))
+    assert_same_maps(journal.recording().state_at(1), before)
+    assert_same_maps(journal.recording().state_at(2), maps_of(mirror))
     for number in (0, 3):
         with pytest.raises(UserError, match="from operation 1 to 2"):
-            journal.state_at(number)
+            journal.recording().state_at(number)
 
 
 def test_oldest_are_dropped_within_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,7 +117,7 @@ def test_oldest_are_dropped_within_the_limit(monkeypatch: pytest.MonkeyPatch) ->
     frozen = journal.recording()
     assert frozen.start > 1
     assert frozen.first == frozen.start + 1
-    assert len(journal) == frozen.last - frozen.start
+    assert len(journal.recording()) == frozen.last - frozen.start
     for number, maps in states.items():
         if number >= frozen.start:
             assert_same_maps(frozen.state_at(number), maps)
@@ -155,8 +159,8 @@ def test_an_earlier_state_of_a_large_map_is_fast() -> None:
         decoded = mirror.decode(Batch(tokens, range(start, start + 4096), [(0,)] * 4096, [False] * 4096), 0)
         journal.record([Operation(mirror.operation, float(start), "decode", "prefill")], decoded)
     times = []
-    for number in range(journal.first, journal.last + 1, 4):
+    for number in range(journal.recording().first, journal.recording().last + 1, 4):
         before = time.thread_time()
-        journal.state_at(number)
+        journal.recording().state_at(number)
         times.append(time.thread_time() - before)
     assert statistics.median(times) < 0.3

@@ -43,7 +43,7 @@ def test_round_trip(tmp_path: Path, facts: ModelFacts, unified: bool, n_seq_max:
     assert header == HEADER
     for number, maps in states.items():
         assert_same_maps(loaded.state_at(number), maps)
-    assert loaded.operations(0, 10**6) == player.journal.operations(0, 10**6)
+    assert loaded.operations(0, 10**6) == player.journal.recording().operations(0, 10**6)
     assert list(journal_lines(loaded, header)) == list(journal_lines(player.journal.recording(), header))
 
 

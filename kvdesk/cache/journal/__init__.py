@@ -13,16 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvdesk.cache.cells import StreamCells
-from kvdesk.cache.difference import StreamDifference
 from kvdesk.cache.flat import CacheShape, Patch, Shape
-from kvdesk.cache.journal.packing import Entry, Operation, Patches, alone
+from kvdesk.cache.journal.packing import Operation, Patches, alone
 from kvdesk.cache.journal.recording import MAX_BYTES, Recorder, Recording
 from kvdesk.cache.mirror import Mirror
 from kvdesk.cache.record import DecodeRecord
-from kvdesk.cache.snapshot import CacheMap
 from kvdesk.values import replace
 
-__all__ = ["Entry", "Journal", "Operation", "mirror_shape"]
+__all__ = ["Journal", "Operation", "mirror_shape"]
 
 
 class Journal:
@@ -41,19 +39,6 @@ class Journal:
         empty = Recorder(shape)
         cells = empty.flat.difference(self._streams())
         self._recorder = Recorder(shape, mirror.operation, cells, max_bytes)
-
-    def __len__(self) -> int:
-        return len(self.recording())
-
-    @property
-    def first(self) -> int:
-        """Number of the first operation that is still remembered; 0 without any."""
-        return self.recording().first
-
-    @property
-    def last(self) -> int:
-        """Number of the last operation, or where the journal began."""
-        return self._recorder.last
 
     @property
     def n_bytes(self) -> int:
@@ -78,18 +63,6 @@ class Journal:
     def recording(self) -> Recording:
         """Everything remembered so far, frozen, for other threads and for saving."""
         return self._recorder.recording()
-
-    def operations(self, first: int, last: int) -> list[Entry]:
-        """See `Recording.operations`."""
-        return self.recording().operations(first, last)
-
-    def state_at(self, number: int) -> tuple[CacheMap, ...]:
-        """See `Recording.state_at`."""
-        return self.recording().state_at(number)
-
-    def difference(self, number: int) -> tuple[StreamDifference, ...]:
-        """See `Recording.difference`."""
-        return self.recording().difference(number)
 
     def _streams(self) -> list[StreamCells]:
         """Looked up each time, because the mirror may replace its caches."""

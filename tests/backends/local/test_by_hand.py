@@ -455,7 +455,7 @@ def test_a_rebuild_can_be_cancelled(headless: HeadlessEngine) -> None:
 
 def test_the_journal_has_every_operation(headless: HeadlessEngine) -> None:
     session = headless.engine.session
-    first = session.runtime.operation_journal.journal.last
+    first = session.runtime.operation_journal.journal.recording().last
     chat = answered(headless)
     done = operate(headless, RemoveRange(seq(headless, chat), 10, 15))
     recording = of(headless.do(TakeRecording()), RecordingTaken)[0].recording

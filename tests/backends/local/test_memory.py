@@ -91,7 +91,7 @@ def test_decodes_are_told_before_their_cells_change(context: Context, monkeypatc
     assert sum(len(decode.ms) for decode in told) == 7
     assert [decode.n_tokens for decode in told] == [4, *[1] * (len(told) - 1)]
     assert [(decode.record.operation, decode.record.last_operation) for decode in told] == [(1, 1), (2, 4), (5, 7)]
-    used = [journal.journal.state_at(number)[0].streams[0].used for number in range(1, 9)]
+    used = [journal.journal.recording().state_at(number)[0].streams[0].used for number in range(1, 9)]
     assert used == [4, 5, 6, 7, 8, 9, 10, 6]
     verified(context)
 

@@ -38,7 +38,7 @@ class Rig:
         self.context.memory.on_decoded = self._decoded
         self.context.decode(Batch.of(0, 0, range(5, 25)))
         self.context.memory.settle()
-        self.before = self.journal.journal.last
+        self.before = self.journal.journal.recording().last
 
     def _decoded(self, decodes: Sequence[MirroredDecode]) -> None:
         for decode in decodes:
@@ -70,7 +70,7 @@ def test_two_calls_are_one_operation(rig: Rig) -> None:
     assert (entry.operation.name, entry.operation.conversation, entry.operation.reason) == ("slide", ONE, "it was full")
     assert told.operation == entry.operation.number == rig.context.memory.mirror.operation == rig.before + 2
     assert entry.n_cells == 4 + 12, "removed and moved"
-    maps = rig.journal.journal.state_at(told.operation)
+    maps = rig.journal.journal.recording().state_at(told.operation)
     assert (maps[0].streams[0].pos == rig.context.memory.snapshot().maps[0].streams[0].pos).all()
 
 
