@@ -70,7 +70,7 @@ class ModelDownloads(QObject, HubCommands):
         if self._queue is None:
             self._made_queue().restore()
         else:
-            self._part.show_downloads(self._downloads)
+            self._part.downloads.show_downloads(self._downloads)
 
     def search(self, words: str) -> None:
         part = self._shown_part()
@@ -166,7 +166,7 @@ class ModelDownloads(QObject, HubCommands):
         before = {one.key for one in self._downloads if one.state is State.DONE}
         self._downloads = downloads
         if self._part is not None:
-            self._part.show_downloads(downloads)
+            self._part.downloads.show_downloads(downloads)
         if any(one.state is State.DONE and one.key not in before for one in downloads):
             self.finished.emit()
 

@@ -93,7 +93,7 @@ class Laboratory(QObject, LabCommands):
     def ask_needs(self, request: Request) -> None:
         page = self._page
         if page is not None:
-            self._in_background(lambda: self._needs(request), lambda needs: page.show_needs(request, needs))
+            self._in_background(lambda: self._needs(request), lambda needs: page.setup.show_needs(request, needs))
 
     def begin(self, request: Request) -> None:
         from kvdesk.app.slices.experiment_run import ExperimentRun
@@ -129,7 +129,7 @@ class Laboratory(QObject, LabCommands):
             return
         events = run.take()
         if self._page is not None:
-            self._page.show_events(events)
+            self._page.run.show_events(events)
         match events[-1] if events else None:
             case Finished() as finished:
                 self._speeds.pop(run.request.model, None)
@@ -195,7 +195,7 @@ class Laboratory(QObject, LabCommands):
         if self._embedded is not None and self._embedded != self._open:
             models.append(ModelChoice(self._embedded, tr("comes with kvdesk")))
         if self._page is not None:
-            self._page.show_models(models)
+            self._page.setup.show_models(models)
 
     def _show_results(self, experiment_id: str, new: PastResult | None = None) -> None:
         """`new`: of the run that has just ended; it is there even where it could not be written."""

@@ -402,10 +402,6 @@ class ChatPane(QWidget):
         loading = tr("It can be saved when the model is ready") if self.composer.is_loading else ""
         self.view.set_why_not_saved(running or self.composer.blocked or loading, running)
 
-    def show_parameters(self, text: str, changes: str, *, is_changed: bool) -> None:
-        """Which parameters of the chat are changed: in short, and all of them."""
-        self.header.parameters.show_changes(text, changes, is_changed=is_changed)
-
     # --- what a person does -------------------------------------------------------------------------------------------
 
     def find_text(self) -> None:

@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from kvdesk.protocol.experiment import ExperimentEvent, Request
+from kvdesk.protocol.experiment import Request
 from kvdesk.translation import tr
 from kvdesk.ui.lab.past_list import PastList
 from kvdesk.ui.lab.result_view import ResultView
@@ -29,7 +29,7 @@ from kvdesk.ui.widgets.controls import IconButton, Rule, label, on_ground
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.ui.widgets.scroll_column import ScrollColumn
 from kvdesk.ui.widgets.theme import Theme
-from kvdesk.viewmodel.lab import ModelChoice, Needs, PastResult, Question
+from kvdesk.viewmodel.lab import PastResult, Question
 
 QUESTIONS_PX: Final = 264
 SETUP_PX: Final = 296
@@ -90,12 +90,6 @@ class LabPage(QWidget):
     def choose(self, experiment_id: str) -> None:
         self.list.setCurrentRow([question.id for question in self._questions].index(experiment_id))
 
-    def show_models(self, models: Sequence[ModelChoice]) -> None:
-        self.setup.show_models(models)
-
-    def show_needs(self, request: Request, needs: Needs) -> None:
-        self.setup.show_needs(request, needs)
-
     def show_results(self, experiment_id: str, results: Sequence[PastResult], selected: Path | None = None) -> None:
         """Past results of an experiment, the newest first; ignored where another one is chosen by now."""
         if self.question is not None and self.question.id == experiment_id:
@@ -107,9 +101,6 @@ class LabPage(QWidget):
         self.banner.hide()
         self.run.begin(next((q.stages for q in self._questions if q.id == request.experiment_id), ()))
         self._show_running()
-
-    def show_events(self, events: Sequence[ExperimentEvent]) -> None:
-        self.run.show_events(events)
 
     def end(self, sentence: str = "", detail: str = "") -> None:
         """It runs no more; why, in a sentence, where it came to no result."""

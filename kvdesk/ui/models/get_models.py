@@ -14,7 +14,6 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from kvdesk.library.download_queue import Download
 from kvdesk.library.hub import Repo
 from kvdesk.session import Commands
 from kvdesk.translation import tr
@@ -135,9 +134,6 @@ class GetModels(QWidget):
             item.setExpanded(True)
         said = tr("%n models in {repo}", len(offers)) if offers else tr("{repo} has no GGUF files.")
         self._said.setText(said.format(repo=repo))
-
-    def show_downloads(self, downloads: tuple[Download, ...]) -> None:
-        self.downloads.show_downloads(downloads)
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)

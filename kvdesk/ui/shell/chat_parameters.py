@@ -79,7 +79,7 @@ class ChatParameters(QObject):
         known = state.conversations.get(state.selected) if state.selected is not None else None
         parameters = Parameters.of(known) if known is not None else Parameters.default(settings)
         text, lines = button_text(parameters, settings), changes(parameters, settings)
-        self._window.chat.show_parameters(text, lines, is_changed=is_changed(parameters, settings))
+        self._window.chat.parameters.show_changes(text, lines, is_changed=is_changed(parameters, settings))
         if self.panel is None or not self._window.panes.shows_parameters:
             return
         self.panel.show_settings()

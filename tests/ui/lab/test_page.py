@@ -78,7 +78,7 @@ def page(kit: Kit, qtbot: QtBot) -> LabPage:
     page = LabPage(kit)
     qtbot.addWidget(page)
     page.resize(1280, 760)
-    page.show_models([MODEL])
+    page.setup.show_models([MODEL])
     page.show_questions([ONE, TWO])
     page.show()
     return page
@@ -88,7 +88,7 @@ def ready(page: LabPage) -> Request:
     """What the parameters need is known."""
     request = page.setup.request
     assert request is not None
-    page.show_needs(request, NEEDS)
+    page.setup.show_needs(request, NEEDS)
     return request
 
 
@@ -175,7 +175,7 @@ def test_a_journal_is_chosen_where_a_history_is_taken(
 def test_what_cannot_run_says_why(page: LabPage) -> None:
     request = page.setup.request
     assert request is not None
-    page.show_needs(request, Needs(why_not="It does not fit."))
+    page.setup.show_needs(request, Needs(why_not="It does not fit."))
     assert page.setup.needs == "It does not fit."
     assert not page.setup.run_button.isEnabled()
 
@@ -185,7 +185,7 @@ def test_an_answer_for_other_parameters_is_ignored(page: LabPage, record: Record
     asked = record(page._commands.lab.begin)
     page.setup.field("n").setValue(20)
     page.setup.run_button.click()
-    page.show_needs(request, NEEDS)
+    page.setup.show_needs(request, NEEDS)
     assert asked == []
     changed = ready(page)
     assert asked == [(changed,)]
@@ -207,7 +207,7 @@ def test_progress_and_samples_are_shown_as_they_come(page: LabPage, record: Reco
     assert not page.setup.run_button.isEnabled()
     samples = [Sample("a", 1, 2, unit="s"), Sample("a", 1, 4, 1, unit="s"), Sample("a", 2, 5, unit="s")]
     samples += [Sample("b", 1, 9, unit="s"), Sample("c", 1, 512, unit="cells")]
-    page.show_events([Started({}, 5_000_000, 30), Progress(1, 4, "reading"), *samples])
+    page.run.show_events([Started({}, 5_000_000, 30), Progress(1, 4, "reading"), *samples])
     assert page.run.share == 0.25
     assert page.run.doing == "Reading"
     page.run._draw()
@@ -223,7 +223,7 @@ def test_progress_and_samples_are_shown_as_they_come(page: LabPage, record: Reco
     page.run._series.setCurrentIndex(page.run._series.findText("b"))
     page.run._series.activated.emit(page.run._series.currentIndex())
     assert [series.name for series in page.run.drawn.series] == ["b"]
-    page.show_events([Sample("d", 1, 1, unit="s")])
+    page.run.show_events([Sample("d", 1, 1, unit="s")])
     assert page.run._series.currentText() == "b"  # the choice stays
     qtbot.mouseClick(page.setup.cancel_button, Qt.MouseButton.LeftButton)
     assert cancelled == [()]
@@ -232,7 +232,7 @@ def test_progress_and_samples_are_shown_as_they_come(page: LabPage, record: Reco
 def test_stages_are_named_while_it_runs(page: LabPage) -> None:
     page.show_questions([replace(ONE, stages=("made", "filled"))])
     page.begin(ready(page))
-    page.show_events([Sample("a", 0, 2), Sample("a", 1, 2)])
+    page.run.show_events([Sample("a", 0, 2), Sample("a", 1, 2)])
     page.run._draw()
     assert page.run.drawn.x_names == ("made", "filled")
 
@@ -242,7 +242,7 @@ def test_the_cells_of_its_cache_are_drawn(page: LabPage) -> None:
     pos = np.array([0, 1, -1, 0], np.int32)
     bits = np.array([[1], [1], [0], [2]], np.uint64)
     stream = StreamMap(pos, bits, pos, np.ones(4, np.int64), 256, 4, 3, 4)
-    page.show_events([CellsSeen.of(9, (CacheMap("kv", (stream,), 0),))])
+    page.run.show_events([CellsSeen.of(9, (CacheMap("kv", (stream,), 0),))])
     assert page.run._cells_title.text() == "Cells of its cache: 3 of 256 used, high-water mark 4"
     assert page.run._map.isVisible()
     assert page.run._map.strips
@@ -303,7 +303,7 @@ def test_results_of_another_question_are_ignored(page: LabPage) -> None:
 
 def test_names_from_a_file_are_no_markup(page: LabPage) -> None:
     page.begin(ready(page))
-    page.show_events([Sample("<img src=x>", 1, 2), Sample("b", 1, 2)])
+    page.run.show_events([Sample("<img src=x>", 1, 2), Sample("b", 1, 2)])
     page.run._draw()
     assert "&lt;img" in page.run._plot.names
 
