@@ -33,6 +33,7 @@ from kvdesk.values import replace
 from kvdesk.viewmodel.attention import Spot
 from kvdesk.viewmodel.token_surprise import level_of
 from tests.tour import sample_answer
+from tests.tour.caption import Caption
 from tests.tour.serving_steps import Condition, serving
 
 TICK_MS = 30
@@ -59,6 +60,7 @@ class Tour(QObject):
     ) -> None:
         super().__init__(window)
         self._window = window
+        self._caption = Caption(window)
         self._controller = controller
         self._folder = folder
         self._pause_s, self._themes = pause_s, themes
@@ -351,7 +353,7 @@ class Tour(QObject):
         for dialog in (helps.about, helps.report):
             if dialog is not None:
                 dialog.close()
-        window.show_caption("")
+        self._caption.show_text("")
         window.action_set.run("help.tour")
         yield from self._picture("tour")
         helps.leave_tour()
@@ -395,7 +397,7 @@ class Tour(QObject):
 
     def _say(self, what: str) -> None:
         self._report["steps"].append(what)
-        self._window.show_caption(what)
+        self._caption.show_text(what)
 
     def _picture(self, name: str, at_least_s: float = SETTLE_S, of: QWidget | None = None) -> Iterator[Condition]:
         """Let the window settle (and a person look), then photograph it. `of`: another window in its place."""
@@ -413,12 +415,11 @@ class Tour(QObject):
         )
 
     def _photograph(self, file: str, widget: QWidget) -> None:
-        caption = self._window._caption
-        words = caption.text()
-        caption.show_text("")  # it covers the message box
+        words = self._caption.text()
+        self._caption.show_text("")  # it covers the message box
         if not widget.grab().save(str(self._folder / file)):
             self._problems.append(f"{file} could not be written")
-        caption.show_text(words)
+        self._caption.show_text(words)
         self._report["screenshots"].append(file)
 
     def _after(self, seconds: float) -> Condition:
@@ -486,5 +487,5 @@ class Tour(QObject):
         self._report["passed"] = not self._problems
         text = json.dumps(self._report, indent=2, ensure_ascii=False)
         (self._folder / "report.json").write_text(text + "\n", encoding="utf-8")
-        self._window.show_caption("")
+        self._caption.show_text("")
         self.finished.emit(not self._problems)

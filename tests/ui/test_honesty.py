@@ -14,10 +14,10 @@ from pytestqt.qtbot import QtBot
 from kvdesk.chat import Conversation, ConversationId, MessageId
 from kvdesk.protocol.cache import ContextReady
 from kvdesk.protocol.chat import EngineDied, ModelLoaded, TurnEnded
-from kvdesk.ui.chat.caption import Caption
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets.controls import ElidedButton, ElidedLabel
 from kvdesk.values import replace
+from tests.tour.caption import Caption
 from tests.ui.samples import (
     CONTEXT,
     CONVERSATIONS,
@@ -92,9 +92,9 @@ def test_a_dead_engine_leaves_nothing_to_press(window: MainWindow, record: Recor
 @pytest.mark.usefixtures("styled")
 def test_the_caption_covers_the_composer_only(window: MainWindow, qtbot: QtBot) -> None:
     show_messages(window, ONE, (message("q", "user", "a"), message("a", "assistant", "word " * 2000, stats=STATS)))
-    window.show_caption("The second question reuses 128 tokens: look at the line under the answer")
+    caption = Caption(window)
+    caption.show_text("The second question reuses 128 tokens: look at the line under the answer")
     qtbot.wait(50)
-    (caption,) = window.findChildren(Caption)
     assert caption.isVisible()
     assert not box(window, caption).intersects(box(window, window.chat.view))
     window.resize(900, 600)

@@ -13,7 +13,6 @@ from PySide6.QtWidgets import QApplication, QWidget
 from kvdesk.session import Changed, Commands, Store
 from kvdesk.session.changed import Update
 from kvdesk.state_files.signs import looks_like_state
-from kvdesk.ui.chat.caption import Caption
 from kvdesk.ui.chat.chat_pane import ChatPane
 from kvdesk.ui.chat_list.chat_files import chats_in
 from kvdesk.ui.chat_list.conversation_list import ConversationList
@@ -85,7 +84,6 @@ class MainWindow(Window):
         for button, action in BUTTONS.items():
             kit.actions.name_button(cast("QWidget", self.findChild(QWidget, button)), action)
         self._placement = WindowPlacement(self, self.panes, store.settings)
-        self._caption = Caption(self.chat, self.chat.composer)
         self._announcer = Announcer(store, self.chat)
         self._numbers = Numbers(self, store)
         self._links = SelectionLinks(self, store, self.chat.view, self.inspector)
@@ -116,10 +114,6 @@ class MainWindow(Window):
         if not self.rooms.shows_chats:
             return self.rooms
         return self.chat.messages if self.inspector.isHidden() else self.inspector
-
-    def show_caption(self, text: str) -> None:
-        """Words over the window while the guided tour runs; empty takes them away."""
-        self._caption.show_text(text)
 
     def _on_changed(self, changed: Changed, _update: Update | None) -> None:
         if changed & Changed.SERVED:

@@ -124,7 +124,6 @@ QFrame[card="composer"] {{ background: {c.raised}; border: 1px solid {c.line}; b
 QFrame[card="composer"][focused="true"] {{ border-color: {handle}; }}
 QFrame[card="user"] {{ background: {mix(c.panel, c.hover, 0.5)}; border-radius: 10px; }}
 QFrame[card="code"] {{ background: {c.panel}; border: 1px solid {c.line}; border-radius: 8px; }}
-QLabel#caption {{ background: {c.text}; color: {c.window}; border-radius: 8px; padding: 10px 16px; }}
 QFrame[card="banner"] {{ background: {mix(c.panel, c.danger, 0.1)}; border-radius: 8px; }}
 QFrame[card="queue"] {{ background: {c.raised}; border-radius: 8px; }}
 QFrame[card="effect"] {{ background: {c.raised}; border-radius: 8px; }}

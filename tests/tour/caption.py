@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QObject, QPoint, Qt
-from PySide6.QtWidgets import QLabel, QWidget
+from PySide6.QtCore import QEvent, QObject, QPoint, Qt, Slot
+from PySide6.QtWidgets import QLabel
+
+from kvdesk.ui.shell.main_window import MainWindow
 
 
 class Caption(QLabel):
-    """Floats over `cover`, a part of `parent`, so that all the rest can be seen; an empty text hides it."""
+    """Floats over the composer, so that all the rest can be seen; an empty text hides it."""
 
-    def __init__(self, parent: QWidget, cover: QWidget) -> None:
-        super().__init__(parent)
-        self.setObjectName("caption")
+    def __init__(self, window: MainWindow) -> None:
+        super().__init__(window.chat)
+        self._theme = window.theme
         self.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.setWordWrap(True)
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.hide()
-        self._over, self._cover = parent, cover
-        for widget in (parent, cover):
+        self._over, self._cover = window.chat, window.chat.composer
+        for widget in (self._over, self._cover):
             widget.installEventFilter(self)
+        self._theme.follow(self._on_look_changed)
+
+    @Slot()
+    def _on_look_changed(self) -> None:
+        colours = self._theme.colours
+        ground = f"background: {colours.text}; color: {colours.window}"
+        self.setStyleSheet(f"{ground}; border-radius: 8px; padding: 10px 16px;")
 
     def show_text(self, text: str) -> None:
         self.setText(text)
