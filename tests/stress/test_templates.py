@@ -18,8 +18,8 @@ from kvdesk.backends.local.prompt.template_traits import BLOCKS, TemplateTraits,
 from kvdesk.backends.local.prompt.templates import ChatTemplate
 from kvdesk.chat import ConversationId, Message, MessageId
 from kvdesk.errors import TemplateError
-from kvdesk.ui.markdown.segments import split_segments
 from tests.backends.local.plain_template import BOS, EOS, rendered
+from tests.ui.markdown.whole import split_segments
 
 pytestmark = pytest.mark.stress
 

@@ -44,17 +44,11 @@ class Segment:
     start: int = field(default=0, compare=False)
 
 
-def split_segments(source: str, marks: ReasoningMarks | None = None) -> tuple[Segment, ...]:
-    """All segments in order; the last one is open when it has not been ended by the text itself. `marks`: around
-    reasoning in the family that wrote the text.
-    """
-    return tuple(Splitter(source, marks=marks).segments())
-
-
 class Splitter:
     """One splitting of a text. `before`: the segments that end where it begins, which is at the start of a line.
 
-    `grows`: more text will come, so that reasoning which the prompt opened may still end.
+    `marks`: around reasoning in the family that wrote the text. `grows`: more text will come, so that reasoning which
+    the prompt opened may still end.
     """
 
     def __init__(
@@ -76,6 +70,7 @@ class Splitter:
         self._thought = any(segment.kind == "think" for segment in before)
 
     def segments(self) -> list[Segment]:
+        """All in order; the last one is open if it has not been ended by the text itself."""
         if self._marks is not None and not self._before:
             self._reasoning_first(self._marks)
         while self._i < len(self._lines):

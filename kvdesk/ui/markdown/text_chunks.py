@@ -6,18 +6,13 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from kvdesk.reasoning import ReasoningMarks
-from kvdesk.ui.markdown.segments import Segment, Splitter, split_segments
+from kvdesk.ui.markdown.segments import Segment, Splitter
 from kvdesk.values import replace
 
 PIECE_CHARS: Final = 4_000  # laying out one unbroken run and parsing hostile Markdown are quadratic in its length
 PIECE_LINES: Final = 150
 MOST_LATEX: Final = 2_000  # characters of a formula; longer ones are shown as they are written
 _WIDGET: Final = 1 / 20  # what a widget costs, whatever is in it, as a share of a full piece
-
-
-def answer_pieces(source: str, marks: ReasoningMarks | None = None) -> tuple[Segment, ...]:
-    """The segments of an answer, long ones in several pieces. `marks`: as in `split_segments`."""
-    return tuple(piece for segment in split_segments(source, marks) for piece in _cut(segment))
 
 
 class GrowingAnswer:
@@ -32,7 +27,7 @@ class GrowingAnswer:
         self.n_settled = 0  # pieces that the last call left as they were
 
     def pieces(self, source: str, marks: ReasoningMarks | None = None, *, grows: bool = False) -> tuple[Segment, ...]:
-        """The same as `answer_pieces`. `grows`: as in `Splitter`."""
+        """Its segments, long ones in several pieces. `marks`, `grows`: as in `Splitter`."""
         if not source.startswith(self._text) or marks != self._marks:
             self._settled, self._text, self._marks = [], "", marks
         self.n_settled, done = len(self._settled), len(self._text)

@@ -8,9 +8,10 @@ from pytestqt.qtbot import QtBot
 from kvdesk.ui.markdown.code_block import CodeBlock
 from kvdesk.ui.markdown.formula_child import drawn
 from kvdesk.ui.markdown.parser import markdown_parser
-from kvdesk.ui.markdown.segments import Segment, split_segments
-from kvdesk.ui.markdown.text_chunks import GrowingAnswer, answer_pieces
+from kvdesk.ui.markdown.segments import Segment
+from kvdesk.ui.markdown.text_chunks import GrowingAnswer
 from kvdesk.ui.widgets.theme import Theme
+from tests.ui.markdown.whole import answer_pieces, split_segments
 
 
 def types(text: str) -> list[str]:

@@ -5,8 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kvdesk.reasoning import ReasoningMarks
-from kvdesk.ui.markdown.segments import Segment, split_segments
-from kvdesk.ui.markdown.text_chunks import GrowingAnswer, answer_pieces
+from kvdesk.ui.markdown.segments import Segment
+from kvdesk.ui.markdown.text_chunks import GrowingAnswer
+from tests.ui.markdown.whole import answer_pieces, split_segments
 
 
 def test_prose_and_code_are_told_apart() -> None:

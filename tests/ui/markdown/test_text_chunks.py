@@ -11,9 +11,10 @@ from kvdesk.chat import MessageId, Role
 from kvdesk.protocol.chat import TextDelta, TurnEnded
 from kvdesk.ui.markdown.code_block import CodeBlock
 from kvdesk.ui.markdown.prose_view import ProseView
-from kvdesk.ui.markdown.text_chunks import PIECE_CHARS, PIECE_LINES, answer_pieces, prose_pieces
+from kvdesk.ui.markdown.text_chunks import PIECE_CHARS, PIECE_LINES, prose_pieces
 from kvdesk.ui.messages.message_widget import MessageWidget
 from kvdesk.ui.shell.main_window import MainWindow
+from tests.ui.markdown.whole import answer_pieces
 from tests.ui.recording import record
 from tests.ui.samples import ONE, STATS, append_message, message, show_messages
 
