@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from kvdesk.cache.attention_weights import LayerAttention, top
 from kvdesk.errors import UserError
-from kvdesk.experiments.report import STYLE
-from kvdesk.translation import installed, tr
+from kvdesk.experiments import report
+from kvdesk.translation import tr
 from kvdesk.values import dataclass
 
 _GAP: Final = 3
@@ -119,15 +119,6 @@ def _page(seen: Seen, layers: Sequence[LayerAttention], strips: Sequence[NDArray
         "One square for each head. A row is a token that looks, the last one below; a column is a token that is looked "
         "at, the first one on the left. The brightest of each row is what it looks at most."
     )
-    pictures = "".join(_picture(layer, pixels) for layer, pixels in zip(layers, strips, strict=True))
-    title, language = escape(seen.title), installed().replace("_", "-")
-    head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{title}</title>'
-    return f"""<!doctype html>
-<html lang="{language}"><head>{head}<style>{STYLE}</style></head>
-<body>
-<h1>{title}</h1>
-<table><tr>{heads}</tr>{rows}</table>
-<p>{escape(explained)}</p>
-{pictures}
-</body></html>
-"""
+    pictures = (_picture(layer, pixels) for layer, pixels in zip(layers, strips, strict=True))
+    table = f"<table><tr>{heads}</tr>{rows}</table>"
+    return report.page(seen.title, (f"<h1>{escape(seen.title)}</h1>", table, f"<p>{escape(explained)}</p>", *pictures))

@@ -22,7 +22,7 @@ from kvdesk.values import replace
 from kvdesk.viewmodel.lab import conditions, figures_table
 
 _TIME, _STAMP, _STAMP_LENGTH = "%Y%m%d-%H%M%S", re.compile(r"\d{8}-\d{6}", re.ASCII), 15
-STYLE = """
+_STYLE = """
 :root { color-scheme: light dark; }
 body { font: 15px/1.5 Inter, system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
 h1 { font-size: 1.5rem; } h2 { font-size: 1.1rem; margin-top: 2rem; }
@@ -56,21 +56,24 @@ def write(record: Record, folder: Path) -> Path:
     (folder / "samples.csv").write_text(_csv(record.samples), "utf-8")
     for i, plot in enumerate(record.finished.result.plots):
         (folder / f"plot-{i + 1}.svg").write_text(svg(plot, record.finished.result.series_names), "utf-8")
-    page = folder / "report.html"
-    page.write_text(html(record), "utf-8")
-    return page
+    file = folder / "report.html"
+    file.write_text(html(record), "utf-8")
+    return file
 
 
 def html(record: Record) -> str:
     """The whole page."""
-    title = escape(f"{record.title} — kvdesk")
-    head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{title}</title>'
-    body = "\n".join(_body(record))
-    language = installed().replace("_", "-")
+    return page(f"{record.title} — kvdesk", _body(record))
+
+
+def page(title: str, body: Iterable[str]) -> str:
+    """An HTML page that needs nothing else."""
+    head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{escape(title)}</title>'
+    parts, language = "\n".join(body), installed().replace("_", "-")
     return f"""<!doctype html>
-<html lang="{language}"><head>{head}<style>{STYLE}</style></head>
+<html lang="{language}"><head>{head}<style>{_STYLE}</style></head>
 <body>
-{body}
+{parts}
 </body></html>
 """
 
