@@ -101,15 +101,12 @@ class DownloadRows(QScrollArea):
 
     def show_downloads(self, downloads: tuple[Download, ...]) -> None:
         """These and no others, in this order."""
-        known = {download.key for download in downloads}
-        for key in [key for key in self.rows if key not in known]:
-            boxes.drop(self._column, self.rows.pop(key))
-        for download in downloads:
-            if download.key in self.rows:
-                self.rows[download.key].show_download(download)
-                continue
-            row = self.rows[download.key] = DownloadRow(self._theme, download, self._commands)
-            self._column.addWidget(row)
+        known = {download.key: download for download in downloads}
+        boxes.show_rows(
+            self._column, self.rows, list(known), lambda key: DownloadRow(self._theme, known[key], self._commands)
+        )
+        for key, download in known.items():
+            self.rows[key].show_download(download)
         height = sum(row.sizeHint().height() for row in self.rows.values())
         self.setFixedHeight(min(height, self._theme.px(_MOST_PX)))
         self.setVisible(bool(self.rows))

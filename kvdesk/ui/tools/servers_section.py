@@ -26,7 +26,7 @@ from kvdesk.ui.tools.words import is_large, place_of, price_text, state_text
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.choose_file import ask_for_file
 from kvdesk.ui.widgets.collapsible import Collapsible
-from kvdesk.ui.widgets.controls import ElidedLabel, label, push_button, set_tone, show_text, text_box
+from kvdesk.ui.widgets.controls import ElidedLabel, has_focus, label, push_button, set_tone, show_text, text_box
 from kvdesk.ui.widgets.kit import Kit
 
 EXAMPLE: Final = "uvx mcp-server-git"
@@ -45,6 +45,7 @@ class ServersSection(QWidget):
         super().__init__()
         self._kit, self._store = kit, kit.store
         self.rows: dict[str, ServerRow] = {}
+        self.grants: dict[tuple[ToolGrant, str], _GrantRow] = {}
         self._about = label(
             tr(
                 "Servers of the Model Context Protocol give the model tools. A chat has none until you switch them on; "
@@ -125,19 +126,15 @@ class ServersSection(QWidget):
 
     def _show_servers(self) -> None:
         servers = {server.name: server for server in self._store.settings.current.tool_servers}
-        for name in [name for name, row in self.rows.items() if servers.get(name) != row.server]:
-            boxes.drop(self._list, self.rows.pop(name))
-        for i, (name, server) in enumerate(servers.items()):
-            if name not in self.rows:
-                self.rows[name] = ServerRow(self._kit, server)
-                self._list.insertWidget(i, self.rows[name])
+        boxes.show_rows(self._list, self.rows, list(servers), lambda name: ServerRow(self._kit, name))
+        for name, server in servers.items():
+            self.rows[name].show_server(server)
 
     def _show_grants(self) -> None:
-        boxes.clear(self._grants)
         now = self._store.settings.current
         names = {bound_to(server): server.name for server in now.tool_servers}
-        for grant in now.tool_grants:
-            self._grants.addWidget(_GrantRow(self._kit, grant, names.get(grant.bound, tr("a removed server"))))
+        shown = [(grant, names.get(grant.bound, tr("a removed server"))) for grant in now.tool_grants]
+        boxes.show_rows(self._grants, self.grants, shown, lambda key: _GrantRow(self._kit, *key))
         self._allowed.setVisible(bool(now.tool_grants))
 
     # --- adding -------------------------------------------------------------------------------------------------------
@@ -181,31 +178,28 @@ class ServersSection(QWidget):
 class ServerRow(QFrame):
     """One server: its name, place, state and price, and what can be done with it."""
 
-    def __init__(self, kit: Kit, server: ToolServer) -> None:
+    def __init__(self, kit: Kit, name: str) -> None:
         super().__init__()
-        self._kit, self._store, self.server = kit, kit.store, server
+        self._store, self._name, self._commands = kit.store, name, kit.commands.tools
+        self._server, self._runs = ToolServer(name=name), False
         self.setProperty("card", "ask")
         self._state, self._price, self._detail = (
             label("", tone="secondary", scale="small", wrap=True) for _ in range(3)
         )
-        place = ElidedLabel(place_of(server), tone="secondary")
-        place.setToolTip(place_of(server))
-        kit.theme.give_font(place, "mono_small")
-        commands = kit.commands.tools
-        starts = tr("Start") if server.command else tr("Connect")
-        self.start = push_button(starts, scale="small", clicked=lambda: commands.start(server.name))
-        self.stop = push_button(tr("Stop"), scale="small", clicked=lambda: commands.stop(server.name))
-        self.sign_out = push_button(tr("Sign out"), scale="small", clicked=lambda: commands.sign_out(server.name))
-        self.remove = push_button(tr("Remove"), scale="small", clicked=lambda: commands.forget(server.name))
-        for button in (self.start, self.stop, self.sign_out, self.remove):
-            button.setAccessibleName(f"{button.text()}: {server.name}")
-        self.tools = ToolList(kit, server)
+        self._place = ElidedLabel(tone="secondary")
+        kit.theme.give_font(self._place, "mono_small")
+        self.main = push_button("", scale="small", clicked=self._on_main_clicked)
+        self.sign_out = push_button(tr("Sign out"), scale="small", clicked=lambda: self._commands.sign_out(name))
+        self.remove = push_button(tr("Remove"), scale="small", clicked=lambda: self._commands.forget(name))
+        for button in (self.sign_out, self.remove):
+            button.setAccessibleName(f"{button.text()}: {name}")
+        self.tools = ToolList(kit, name)
         self.fold = Collapsible(kit.theme, tr("Tools"), self.tools)
-        name = ElidedLabel(server.name, weight="strong")
+        title = ElidedLabel(name, weight="strong")
         boxes.column(
-            boxes.row((name, 1), self.start, self.stop, self.sign_out, self.remove, spacing=8),
+            boxes.row((title, 1), self.main, self.sign_out, self.remove, spacing=8),
             self._state,
-            place,
+            self._place,
             self._detail,
             self._price,
             self.fold,
@@ -213,7 +207,6 @@ class ServerRow(QFrame):
             margins=(12, 8, 12, 8),
             spacing=4,
         )
-        self.show_state()
 
     @property
     def state(self) -> str:
@@ -230,34 +223,48 @@ class ServerRow(QFrame):
         """Its last words."""
         return self._detail.text()
 
+    def show_server(self, server: ToolServer) -> None:
+        """As it is configured now."""
+        self._server = server
+        self._place.setText(place_of(server))
+        self._place.setToolTip(place_of(server))
+        self.show_state()
+
     def show_state(self) -> None:
-        store, name = self._store, self.server.name
+        store, name, server = self._store, self._name, self._server
         state, tools = store.tool_states.get(name), store.tool_lists.get(name)
         kind = state.state if state is not None else "off"
         self._state.setText(state_text(state))
         set_tone(self._state, _TONES.get(kind, "secondary"))
         version = state.version if state is not None else ""
         self._state.setToolTip(tr("Protocol {version}").format(version=version) if version else "")
-        self.start.setVisible(kind in ("off", "failed"))
-        self.stop.setVisible(kind in ("starting", "on"))
-        self.sign_out.setVisible(self.server.signed_in)
+        self._runs = kind in ("starting", "on")
+        self.main.setText(tr("Stop") if self._runs else tr("Start") if server.command else tr("Connect"))
+        self.main.setAccessibleName(f"{self.main.text()}: {name}")
+        if not server.signed_in and has_focus(self.sign_out):
+            self.main.setFocus()
+        self.sign_out.setVisible(server.signed_in)
         show_text(self._detail, state.detail.strip() if state is not None else "")
         price = store.tool_prices.get(name)
         text = ""
         if tools is not None:
-            text = price_text(sum(tool.name not in self.server.left_out for tool in tools), price)
+            text = price_text(sum(tool.name not in server.left_out for tool in tools), price)
         if price is not None and store.context is not None and is_large(price.n_tokens, store.context.n_ctx_seq):
             share = f"{price.n_tokens / store.context.n_ctx_seq:.0%}"
             text += "  ·  " + tr("{share} of the context: leave out tools that you do not need").format(share=share)
         show_text(self._price, text)
         self.fold.setVisible(bool(tools))
-        self.tools.show_tools(tools or ())
+        self.tools.show_tools(tools or (), server.left_out)
+
+    @Slot()
+    def _on_main_clicked(self) -> None:
+        (self._commands.stop if self._runs else self._commands.start)(self._name)
 
 
 class _GrantRow(QWidget):
     def __init__(self, kit: Kit, grant: ToolGrant, server: str) -> None:
         super().__init__()
-        said = tr(_GRANTED[grant.what]).format(server=server, tool=grant.tool)
+        self.said = said = tr(_GRANTED[grant.what]).format(server=server, tool=grant.tool)
         revoke = push_button(
             tr("Revoke"),
             scale="small",

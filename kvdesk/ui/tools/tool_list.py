@@ -2,58 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QCheckBox, QWidget
 
-from kvdesk.settings import ToolServer
 from kvdesk.tools.servers import Tool
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import ElidedLabel, plain_tip
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.ui.widgets.sizes import BOX_PX
+from kvdesk.ui.widgets.theme import Theme
 
 _TIP_CHARS: Final = 1000
 
 
 class ToolList(QWidget):
-    """A line for each tool."""
+    """A line for each tool. server: its name."""
 
-    def __init__(self, kit: Kit, server: ToolServer) -> None:
+    def __init__(self, kit: Kit, server: str) -> None:
         super().__init__()
         self._kit, self._server = kit, server
-        self._shown: tuple[Tool, ...] = ()
-        self.boxes: dict[str, QCheckBox] = {}
-        self._abouts: list[ElidedLabel] = []
-        kit.theme.changed.connect(self._fit)
+        self._rows: dict[Tool, _ToolRow] = {}
         self._column = boxes.column(on=self, margins=(20, 0, 0, 4), spacing=2)
 
-    def show_tools(self, tools: Sequence[Tool]) -> None:
+    @property
+    def boxes(self) -> dict[str, QCheckBox]:
+        """By the names of the tools."""
+        return {tool.name: row.box for tool, row in self._rows.items()}
+
+    def show_tools(self, tools: Sequence[Tool], left_out: Sequence[str]) -> None:
         """These and no others."""
-        if tuple(tools) == self._shown:
-            return
-        self._shown = tuple(tools)
-        boxes.clear(self._column)
-        self.boxes, self._abouts = {}, []
-        for tool in sorted(tools, key=lambda one: one.name):
-            box = self.boxes[tool.name] = QCheckBox(tool.name)
-            box.setChecked(tool.name not in self._server.left_out)
-            box.setAccessibleDescription(tool.description[:_TIP_CHARS])
-            box.setToolTip(plain_tip(tool.description[:_TIP_CHARS]))
-            box.clicked.connect(self._on_clicked)
-            about = ElidedLabel(" ".join(tool.description.split())[:_TIP_CHARS], tone="secondary", scale="small")
-            self._column.addWidget(box)
-            self._abouts.append(about)
-            self._column.addWidget(about)
+        shown = sorted(tools, key=lambda tool: tool.name)
+        boxes.show_rows(self._column, self._rows, shown, lambda tool: _ToolRow(self._kit.theme, tool, self._on_clicked))
+        for name, box in self.boxes.items():
+            box.setChecked(name not in left_out)
+
+    def _on_clicked(self) -> None:
+        left_out = tuple(name for name, box in self.boxes.items() if not box.isChecked())
+        self._kit.commands.tools.leave_out(self._server, left_out)
+
+
+class _ToolRow(QWidget):
+    def __init__(self, theme: Theme, tool: Tool, clicked: Callable[[], None]) -> None:
+        super().__init__()
+        self._theme = theme
+        said = tool.description[:_TIP_CHARS]
+        self.box = QCheckBox(tool.name)
+        self.box.setAccessibleDescription(said)
+        self.box.setToolTip(plain_tip(said))
+        self.box.clicked.connect(lambda _checked: clicked())
+        self._about = ElidedLabel(" ".join(said.split()), tone="secondary", scale="small")
+        boxes.column(self.box, self._about, on=self, margins=0, spacing=2)
+        theme.changed.connect(self._fit)
         self._fit()
 
     @Slot()
     def _fit(self) -> None:
-        for about in self._abouts:
-            about.setContentsMargins(self._kit.theme.px(BOX_PX), 0, 0, 4)
-
-    def _on_clicked(self, _checked: bool) -> None:
-        left_out = tuple(name for name, box in self.boxes.items() if not box.isChecked())
-        self._kit.commands.tools.leave_out(self._server.name, left_out)
+        self._about.setContentsMargins(self._theme.px(BOX_PX), 0, 0, 4)

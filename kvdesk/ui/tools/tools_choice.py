@@ -4,6 +4,7 @@ switching it off reads again. Where all of them take more than a tenth of the co
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Final
 
@@ -16,12 +17,14 @@ from kvdesk.session.changed import Update
 from kvdesk.translation import tr
 from kvdesk.ui.tools.words import again_text, is_large, place_of, price_text, state_text
 from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.controls import label, plain_tip, push_button
+from kvdesk.ui.widgets.controls import label, plain_tip, push_button, show_text
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.ui.widgets.popup import Popup
 from kvdesk.ui.widgets.sizes import BOX_PX
+from kvdesk.ui.widgets.theme import Theme
 
 _WIDTH: Final = 420
+_LEFT: Final = Qt.AlignmentFlag.AlignLeft
 
 
 class ToolsChoice(Popup):
@@ -31,10 +34,33 @@ class ToolsChoice(Popup):
         super().__init__(anchor, kit.theme.px(_WIDTH))
         self._kit, self._store = kit, kit.store
         self.setAccessibleName(tr("Tools of this chat"))
-        self.boxes: dict[str, QCheckBox] = {}
-        self.warning = ""
-        self._column = boxes.column(on=self, margins=12, spacing=4)
+        self._lines: dict[str, _Line] = {}
+        self._missing, self._none, self._large = (
+            label("", tone=tone, scale="small", wrap=True) for tone in ("secondary", "secondary", "warning")
+        )
+        self._list = boxes.column(spacing=4)
+        boxes.column(
+            label(tr("Tools of this chat"), weight="strong"),
+            self._missing,
+            self._none,
+            self._list,
+            self._large,
+            (push_button(tr("Set up servers…"), quiet=True, clicked=self._on_setup_clicked), 0, _LEFT),
+            on=self,
+            margins=12,
+            spacing=4,
+        )
         self.destroyed.connect(kit.store.listen(self._on_changed))
+
+    @property
+    def boxes(self) -> dict[str, QCheckBox]:
+        """By the names of the servers."""
+        return {name: line.box for name, line in self._lines.items()}
+
+    @property
+    def warning(self) -> str:
+        """What is proposed, if the schemas are large."""
+        return self._large.text()
 
     @Slot()
     def choose(self) -> None:
@@ -44,41 +70,28 @@ class ToolsChoice(Popup):
 
     def _on_changed(self, changed: Changed, _update: Update | None) -> None:
         if self.isVisible() and changed & (Changed.TOOLS | Changed.CONVERSATIONS):
-            focus = next((name for name, box in self.boxes.items() if box.hasFocus()), None)
             self.show_servers()
-            if focus in self.boxes:
-                self.boxes[focus].setFocus()
 
     def show_servers(self) -> None:
         """Everything as the store has it."""
-        boxes.clear(self._column)
-        self.boxes = {}
         store = self._store
-        self._column.addWidget(label(tr("Tools of this chat"), weight="strong"))
         servers = store.settings.current.tool_servers
-        if missing := store.missing(Feature.TOOLS):
-            self._add_sentence(missing)
-        if not servers:
-            self._add_sentence(tr("No tool server is set up."))
+        missing = store.missing(Feature.TOOLS)
+        show_text(self._missing, missing)
+        show_text(self._none, "" if servers else tr("No tool server is set up."))
+        names = [server.name for server in servers]
+        boxes.show_rows(self._list, self._lines, names, lambda name: _Line(self._kit.theme, name, self._switch))
         chosen = store.shown.tools if store.shown is not None else ()
         n_tokens = 0
         for server in servers:
-            box = self.boxes[server.name] = QCheckBox(server.name)
-            box.setChecked(server.name in chosen)
-            box.setEnabled(not missing and store.idle is not None)
-            box.setToolTip(plain_tip(place_of(server)))
-            box.clicked.connect(partial(self._switch, server.name))
-            self._column.addWidget(box)
-            about = self._about(server.name, server.left_out, is_on=server.name in chosen)
-            box.setAccessibleDescription(about)
-            self._add_sentence(about, indent=True)
-            if server.name in chosen and (price := store.chat_prices.get(server.name)) is not None:
+            line, is_on = self._lines[server.name], server.name in chosen
+            line.box.setChecked(is_on)
+            line.box.setEnabled(not missing and store.idle is not None)
+            line.box.setToolTip(plain_tip(place_of(server)))
+            line.show_about(self._about(server.name, server.left_out, is_on=is_on))
+            if is_on and (price := store.chat_prices.get(server.name)) is not None:
                 n_tokens += price.n_tokens
-        self.warning = self._warning(n_tokens)
-        if self.warning:
-            self._add_sentence(self.warning, tone="warning")
-        setup = push_button(tr("Set up servers…"), quiet=True, clicked=self._on_setup_clicked)
-        self._column.addWidget(setup, 0, Qt.AlignmentFlag.AlignLeft)
+        show_text(self._large, self._warning(n_tokens))
         self.adjustSize()
 
     def _about(self, name: str, left_out: tuple[str, ...], *, is_on: bool) -> str:
@@ -103,11 +116,6 @@ class ToolsChoice(Popup):
             share=f"{n_tokens / context.n_ctx_seq:.0%}", server=largest.server
         )
 
-    def _add_sentence(self, text: str, *, indent: bool = False, tone: str = "secondary") -> None:
-        shown = label(text, tone=tone, scale="small", wrap=True)
-        shown.setContentsMargins(self._kit.theme.px(BOX_PX) if indent else 0, 0, 0, 4)
-        self._column.addWidget(shown)
-
     def _switch(self, name: str, on: bool) -> None:
         if self._store.selected is not None:
             self._kit.commands.tools.switch(self._store.selected, name, on=on)
@@ -116,3 +124,19 @@ class ToolsChoice(Popup):
     def _on_setup_clicked(self) -> None:
         self.close()
         self._kit.actions.run("app.tools")
+
+
+class _Line(QWidget):
+    """One server, and what is known of it."""
+
+    def __init__(self, theme: Theme, name: str, switch: Callable[[str, bool], None]) -> None:
+        super().__init__()
+        self.box = QCheckBox(name)
+        self.box.clicked.connect(partial(switch, name))
+        self._about = label("", tone="secondary", scale="small", wrap=True)
+        self._about.setContentsMargins(theme.px(BOX_PX), 0, 0, 4)
+        boxes.column(self.box, self._about, on=self, margins=0, spacing=4)
+
+    def show_about(self, text: str) -> None:
+        self._about.setText(text)
+        self.box.setAccessibleDescription(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable, Sequence
 from typing import NamedTuple, TypeVar
 
 from PySide6.QtCore import Qt
@@ -26,6 +27,8 @@ Thing = QWidget | QLayout
 Item = Thing | tuple[Thing, int] | tuple[Thing, int, Qt.AlignmentFlag] | Gap | Stretch
 """A widget or a layout, alone, with its stretch, or with stretch and alignment."""
 BoxT = TypeVar("BoxT", bound=QBoxLayout)
+KeyT = TypeVar("KeyT", bound=Hashable)
+RowT = TypeVar("RowT", bound=QWidget)
 
 
 def row(
@@ -60,6 +63,18 @@ def _filled(box: BoxT, items: tuple[Item, ...], margins: Margins | int | None, s
             case _:
                 _add(box, item)
     return box
+
+
+def show_rows(layout: QBoxLayout, rows: dict[KeyT, RowT], keys: Sequence[KeyT], make: Callable[[KeyT], RowT]) -> None:
+    """A row for each key, in this order of the new ones. A row that was there is not made again, so that the keyboard
+    stays in it. `rows`: those that are there, by their keys; it is changed.
+    """
+    for key in [key for key in rows if key not in keys]:
+        drop(layout, rows.pop(key))
+    for i, key in enumerate(keys):
+        if key not in rows:
+            rows[key] = make(key)
+            layout.insertWidget(i, rows[key])
 
 
 def drop(layout: QLayout, *widgets: QWidget) -> None:

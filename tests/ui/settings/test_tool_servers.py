@@ -1,0 +1,95 @@
+"""Tool servers in the settings and in the choice of a chat: what has the keyboard keeps it while they change."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtWidgets import QApplication, QPushButton
+
+from kvdesk.settings import ToolGrant
+from kvdesk.tools.servers import ServerState, Tool, bound_to
+from kvdesk.ui.shell.main_window import MainWindow
+from kvdesk.ui.tools.servers_section import ServersSection
+from tests.ui.recording import hear, record
+from tests.ui.tool_places import LOCAL, REMOTE, TOOLS, set_up
+
+
+@pytest.fixture
+def section(window: MainWindow) -> ServersSection:
+    set_up(window)
+    window.action_set.run("app.tools")
+    page = window.rooms.settings
+    assert page is not None
+    return page.tools
+
+
+def change(window: MainWindow, name: str, **what: object) -> None:
+    servers = window.store.settings.current.tool_servers
+    changed = tuple(one.model_copy(update=what) if one.name == name else one for one in servers)
+    window.store.settings.change(tool_servers=changed)
+
+
+def test_the_keyboard_stays_on_the_button_of_a_server_that_starts_and_signs_in(
+    window: MainWindow, section: ServersSection
+) -> None:
+    row, name = section.rows[REMOTE.name], REMOTE.name
+    started, stopped = record(window.commands.tools.start), record(window.commands.tools.stop)
+    row.main.setFocus()
+    assert row.main.text() == "Connect"
+    row.main.click()
+    for state in ("starting", "on"):
+        window.store.show_tools(states={name: ServerState(name, state)})  # type: ignore[arg-type]
+        assert row.main.hasFocus()
+        assert row.main.accessibleName() == f"Stop: {name}"
+    change(window, name, signed_in=True)
+    assert section.rows[name] is row
+    assert row.main.hasFocus()
+    row.main.click()
+    assert (started, stopped) == ([(name,)], [(name,)])
+    row.sign_out.setFocus()
+    change(window, name, signed_in=False)
+    assert row.sign_out.isHidden()
+    assert row.main.hasFocus()
+
+
+def test_a_tool_that_is_left_out_keeps_the_keyboard_and_the_list_stays_open(
+    window: MainWindow, section: ServersSection
+) -> None:
+    row = section.rows[LOCAL.name]
+    row.fold.button.setChecked(True)
+    hear(window.commands.tools.leave_out, lambda name, left_out: change(window, name, left_out=left_out))
+    box = row.tools.boxes["git_status"]
+    box.setFocus()
+    box.click()
+    assert window.store.settings.current.tool_servers[0].left_out == ("git_status",)
+    assert row.price.startswith("1 tool ")
+    window.store.show_tools(lists={LOCAL.name: (*TOOLS, Tool("git_add"))})
+    assert list(row.tools.boxes) == ["git_log", "git_status", "git_add"]
+    assert row.tools.boxes["git_status"] is box
+    assert box.hasFocus()
+    assert not box.isChecked()
+    assert row.fold.button.isChecked()
+    change(window, LOCAL.name, left_out=())
+    assert box.isChecked()
+
+
+def test_another_permission_leaves_the_keyboard_on_the_first(window: MainWindow, section: ServersSection) -> None:
+    [first, _] = section.grants.values()
+    revoke = first.findChild(QPushButton)
+    assert revoke is not None
+    revoke.setFocus()
+    now = window.store.settings.current.tool_grants
+    window.store.settings.change(tool_grants=(now[0], ToolGrant(bound=bound_to(LOCAL), what="server")))
+    assert revoke.hasFocus()
+    assert [row.said for row in section.grants.values()] == ["git may start", "All tools of git may be called"]
+
+
+def test_the_keyboard_stays_in_the_choice_of_a_chat(window: MainWindow) -> None:
+    set_up(window)
+    choice = window.chat.header.tools_choice
+    choice.choose()
+    for widget in (choice.boxes[REMOTE.name], choice.findChild(QPushButton)):
+        assert widget is not None
+        widget.setFocus()
+        window.store.show_tools(states={})
+        assert QApplication.focusWidget() is widget
+    choice.close()
