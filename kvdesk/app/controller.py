@@ -98,7 +98,8 @@ class Controller(QObject):
         keys = keys or ServerKeys(paths.keys_file())
         self.tools = Tools(window, keys, self.host.submit)
         self.chats = Chats(self, window.store, self.host, store, self.tools)
-        self.conversations = self.tools.service = self.chats.service
+        self.conversations = self.chats.service
+        self.tools.converse(self.conversations)
         self.deletions = Deletions(self, window.store, self.chats)
         self.branches = Branches(window, self.chats)
         self.search = Search(window, store, self.chats)
@@ -161,7 +162,7 @@ class Controller(QObject):
             self.models.apply,
             self.first.apply,
             self.servers.apply,
-            self.tools.apply,
+            self.tools.prices.apply,
         )
         window.rooms.when_made("models", self.downloads.connect_page)
 

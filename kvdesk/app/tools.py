@@ -1,4 +1,4 @@
-"""Tools for the chats: servers as a user set them up, consent, calls, and prices.
+"""Tools for the chats: servers as a user set them up, consent, and calls.
 
 The toolbox of the conversations (`kvdesk.conversations.toolbox`). Servers run in `kvdesk.tools.client`, which tells
 on its own thread; everything here is on the window's.
@@ -13,20 +13,17 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from PySide6.QtCore import QObject, Qt, QTimer, QUrl, Signal
+from PySide6.QtCore import QObject, Qt, QUrl, Signal
 from PySide6.QtGui import QDesktopServices
 
 from kvdesk import paths
 from kvdesk.app.background import Background
-from kvdesk.chat import Conversation, ConversationId, Message, MessageId, new_message_id
+from kvdesk.app.tool_prices import ToolPrices
+from kvdesk.chat import Conversation, ConversationId, MessageId
 from kvdesk.conversations.service import ConversationService
 from kvdesk.conversations.toolbox import PendingCall, ToolResult
 from kvdesk.errors import KvdeskError, UserError
-from kvdesk.protocol.chat import ModelLoaded, PreviewTurn, TurnEnded
-from kvdesk.protocol.features import Feature
-from kvdesk.protocol.messages import Event
-from kvdesk.protocol.prompt import PriceTools, ToolsPriced
-from kvdesk.session.changed import Changed, Update
+from kvdesk.protocol.prompt import PriceTools
 from kvdesk.session.features import ToolCommands, ToolDecision
 from kvdesk.session.state import ToolQuestion
 from kvdesk.settings import ToolGrant, ToolServer
@@ -48,8 +45,7 @@ from kvdesk.tools.servers import (
     visible,
 )
 from kvdesk.translation import tr
-from kvdesk.ui.tools.words import changed_text, read_again_text
-from kvdesk.values import replace
+from kvdesk.ui.tools.words import changed_text
 
 if TYPE_CHECKING:
     from kvdesk.tools.client import ToolClients
@@ -58,21 +54,18 @@ if TYPE_CHECKING:
 DENIED: Final = "The person did not allow this call."
 NOT_STARTED: Final = "The person did not allow the server of this tool to be started."
 """What the model reads in the place of a result. English, as all that it reads."""
-_SAMPLE: Final = ConversationId("tools")
-"""Of a chat that does not exist: what a server costs in any."""
 MOST_SERVERS: Final = 100
-PRICE_MS: Final = 300
 
 
 class Tools(QObject, ToolCommands):
-    """`service` is set once the conversations are there."""
+    """`converse` comes once the conversations are there."""
 
-    service: ConversationService
+    _service: ConversationService
     _told = Signal(object)
 
     def __init__(self, window: MainWindow, keys: ServerKeys, submit: Callable[[PriceTools], None]) -> None:
         super().__init__(window)
-        self._window, self._session, self._keys, self._submit = window, window.store, keys, submit
+        self._window, self._session, self._keys = window, window.store, keys
         self._settings = window.store.settings
         self._clients: ToolClients | None = None
         self._background = Background("tools", self)
@@ -83,15 +76,16 @@ class Tools(QObject, ToolCommands):
         self._running: dict[int, MessageId] = {}
         self._fetching: dict[str, list[Callable[[], None]]] = {}  # servers that wait for keys, and their calls
         self._numbers = itertools.count(1)
-        self._changes: dict[int, str] = {}  # sentences about changed tools that wait for their price
         self._leaving: set[str] = set()  # servers that are signed out of once they have ended
-        self._pricing = QTimer(self, singleShot=True, interval=PRICE_MS)
-        self._pricing.timeout.connect(self._price)
+        self.prices = ToolPrices(self, window.store, submit, lambda names: self._offer_of(names).text)
         self._told.connect(self._on_told, Qt.ConnectionType.QueuedConnection)
         window.commands.tools = self
         self.destroyed.connect(self._settings.listen(self._on_settings_changed))
-        self.destroyed.connect(self._session.listen(self._on_changed))
         self._show_lists()
+
+    def converse(self, service: ConversationService) -> None:
+        """The conversations that have the tools."""
+        self._service = self.prices.service = service
 
     # --- toolbox ------------------------------------------------------------------------------------------------------
 
@@ -103,7 +97,7 @@ class Tools(QObject, ToolCommands):
 
     def begin(self, call: PendingCall) -> None:
         """Ask where that is needed, then run it."""
-        known = self.service.get(call.conversation)
+        known = self._service.get(call.conversation)
         offer = self._offer(known) if known is not None else Offer()
         name, tool = offer.tools.get(call.tool, ("", ""))
         server = self._server(name)
@@ -218,27 +212,16 @@ class Tools(QObject, ToolCommands):
 
     def switch(self, conversation: ConversationId, name: str, *, on: bool) -> None:
         """A server that is not known yet is started, which asks."""
-        known = self.service.get(conversation)
+        known = self._service.get(conversation)
         if known is None:
             return
         names = set(known.tools) - {name} | ({name} if on else set())
-        self.service.choose_tools(conversation, tuple(sorted(names)))
+        self._service.choose_tools(conversation, tuple(sorted(names)))
         if on and name not in self._session.tool_lists:
             self.start(name)
         self._measure()
 
     # --- events -------------------------------------------------------------------------------------------------------
-
-    def apply(self, event: Event) -> None:
-        """Events of the engine."""
-        match event:
-            case ToolsPriced():
-                self._show_prices(event)
-            case ModelLoaded():
-                self._session.show_tools(prices={}, chat_prices={})
-                self._pricing.start()
-            case TurnEnded() if self._session.tool_lists:
-                self._pricing.start()
 
     def close(self) -> None:
         """End all servers, and hear no more of them. Waits for their end."""
@@ -271,7 +254,7 @@ class Tools(QObject, ToolCommands):
             case CallEnded():
                 if (message := self._running.pop(event.number, None)) is not None:
                     self._calls.pop(message, None)
-                    self.service.tool_ended(message, ToolResult(event.text, event.ms, event.failed))
+                    self._service.tool_ended(message, ToolResult(event.text, event.ms, event.failed))
 
     def _take_list(self, listed: ToolsListed) -> None:
         server = self._server(listed.server)
@@ -285,28 +268,12 @@ class Tools(QObject, ToolCommands):
         self._show_lists()
         self._measure()
         if before is not None and known is not None and (now := self._offer(known).text) != offered:
-            self._report_change(known, (offered, now), changed_text(server.name, before, listed.tools))
-
-    def _report_change(self, known: Conversation, offers: tuple[str, str], sentence: str) -> None:
-        """Say that the tools of the shown chat changed, once it is known what is read again for it."""
-        turn, (before, now) = self.service.turns.priced(known), offers
-        if turn is None or self._session.model is None or self._session.missing(Feature.TOOLS):
-            self._session.notify(sentence)
-            return
-        number = next(self._numbers)
-        self._changes[number] = sentence
-        self._submit(PriceTools(replace(turn, tools=before), (("", now),), number))
+            self.prices.report(known, offered, now, changed_text(server.name, before, listed.tools))
 
     def _on_settings_changed(self, changed: frozenset[str]) -> None:
         if "tool_servers" in changed:
             self._show_lists()
             self._measure()
-
-    def _on_changed(self, changed: Changed, _update: Update | None) -> None:
-        if changed & Changed.SELECTED:
-            if self._session.chat_prices:
-                self._session.show_tools(chat_prices={})
-            self._pricing.start()
 
     def _on_consent(self, server: ToolServer, yes: bool, for_good: bool) -> None:
         waiting = self._waiting.pop(server.name, [])
@@ -383,7 +350,7 @@ class Tools(QObject, ToolCommands):
         servers = self._settings.current.tool_servers
         lists = {server.name: self._lists[bound] for server in servers if (bound := bound_to(server)) in self._lists}
         self._session.show_tools(lists=lists, prices={})
-        self._pricing.start()
+        self.prices.renew()
 
     def _grant(self, grant: ToolGrant) -> None:
         grants = self._settings.current.tool_grants
@@ -429,7 +396,7 @@ class Tools(QObject, ToolCommands):
     def _run(self, message: MessageId) -> None:
         """What may be run. Its server is started first, which may ask."""
         question = self._calls[message]
-        known = self.service.get(question.conversation)
+        known = self._service.get(question.conversation)
         name = self.server_of(known, question.tool) if known is not None else ""
         server = self._server(name)
         if server is None:
@@ -446,7 +413,7 @@ class Tools(QObject, ToolCommands):
     def _call(self, message: MessageId) -> None:
         if (call := self._calls.get(message)) is None:
             return  # stopped meanwhile
-        known, budget = self.service.get(call.conversation), self._settings.current.tools
+        known, budget = self._service.get(call.conversation), self._settings.current.tools
         name, tool = (self._offer(known) if known is not None else Offer()).tools.get(call.tool, ("", ""))
         number = next(self._numbers)
         self._running[number] = message
@@ -463,48 +430,12 @@ class Tools(QObject, ToolCommands):
 
     def _end(self, message: MessageId, why: str) -> None:
         self._calls.pop(message, None)
-        self.service.tool_ended(message, ToolResult(why, failed=True))
+        self._service.tool_ended(message, ToolResult(why, failed=True))
 
     def _measure(self) -> None:
-        self._pricing.start()
+        self.prices.renew()
         if self._session.selected is not None:
-            self.service.turns.measure(self._session.selected)
-
-    # --- prices -------------------------------------------------------------------------------------------------------
-
-    def _price(self) -> None:
-        """Ask what each server costs alone, until that is known, and what each costs in the chat that is shown."""
-        session = self._session
-        if session.model is None or session.missing(Feature.TOOLS) or not session.tool_lists:
-            return
-        sample = (Message(new_message_id(), _SAMPLE, None, "user", "Hello"),)
-        for name in session.tool_lists:
-            if (price := session.tool_prices.get(name)) is None or price.ms is None:
-                alone = PreviewTurn(_SAMPLE, sample, tools=self._offer_of((name,)).text)
-                self._submit(PriceTools(alone, ((name, ""),)))
-        known = session.shown
-        if known is None or not known.tools:
-            session.show_tools(chat_prices={})
-            return
-        turn = self.service.turns.priced(known)
-        without = tuple(
-            (name, self._offer_of(tuple(one for one in known.tools if one != name)).text)
-            for name in known.tools
-            if name in session.tool_lists
-        )
-        if turn is not None and without:
-            self._submit(PriceTools(turn, without))
-
-    def _show_prices(self, priced: ToolsPriced) -> None:
-        prices = {price.server: price for price in priced.prices}
-        if (sentence := self._changes.pop(priced.number, None)) is not None:
-            for price in priced.prices:
-                sentence += " " + read_again_text(price)
-            self._session.notify(sentence)
-        elif priced.conversation == _SAMPLE:
-            self._session.show_tools(prices={**self._session.tool_prices, **prices})
-        elif priced.conversation == self._session.selected:
-            self._session.show_tools(chat_prices=prices)
+            self._service.turns.measure(self._session.selected)
 
 
 def _arguments(text: str) -> dict[str, object] | None:
