@@ -99,11 +99,12 @@ class Background(QObject):
         """Call this on the window's thread, in the order it was reported. Nothing is called after `close`."""
         self._tell(None, partial(call, *values))
 
-    def wait(self) -> None:
-        """Until all work has ended and its results were given."""
-        self._join(None)
+    def wait(self, wait_s: float | None = None) -> bool:
+        """Until all work has ended and its results were given, at most so long. Returns whether all of it has ended."""
+        ended = self._join(wait_s)
         while self._told:
             self._deliver()
+        return ended
 
     def close(self, wait_s: float = CLOSE_S) -> bool:
         """Drop what has not begun, and all results; wait so long for what runs. Returns whether all of it has ended."""

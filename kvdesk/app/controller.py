@@ -208,6 +208,7 @@ class Controller(QObject):
             self.deletions.finish,
             self.downloads.close,
             self.models.close,
+            self.servers.close,
             self.imports.close,
             self.exports.close,
         ):

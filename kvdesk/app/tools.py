@@ -17,7 +17,7 @@ from PySide6.QtCore import QObject, Qt, QUrl, Signal
 from PySide6.QtGui import QDesktopServices
 
 from kvdesk import paths
-from kvdesk.app.background import Background
+from kvdesk.app.background import CLOSE_S, Background
 from kvdesk.app.tool_prices import ToolPrices
 from kvdesk.chat import Conversation, ConversationId, MessageId
 from kvdesk.conversations.service import ConversationService
@@ -76,7 +76,7 @@ class Tools(QObject, ToolCommands):
         self._running: dict[int, MessageId] = {}
         self._fetching: dict[str, list[Callable[[], None]]] = {}  # servers that wait for keys, and their calls
         self._numbers = itertools.count(1)
-        self._leaving: set[str] = set()  # servers that are signed out of once they have ended
+        self._leaving: dict[str, ToolServer] = {}  # those whose tokens are deleted once they have ended
         self.prices = ToolPrices(self, window.store, submit, lambda names: self._offer_of(names).text)
         self._told.connect(self._on_told, Qt.ConnectionType.QueuedConnection)
         window.commands.tools = self
@@ -161,11 +161,14 @@ class Tools(QObject, ToolCommands):
 
     def sign_out(self, name: str) -> None:
         """A server that runs could keep another token meanwhile: it is ended first."""
-        self._leaving.add(name)
+        server = self._server(name)
+        if server is None:
+            return
+        self._leaving[name] = server
         if self._state(name) in ("starting", "on"):
             self.stop(name)
         else:
-            self._sign_out(name)
+            self._delete_tokens(name)
 
     def add(self, server: ToolServer, values: Mapping[str, str]) -> None:
         others = tuple(one for one in self._settings.current.tool_servers if one.name != server.name)
@@ -179,14 +182,13 @@ class Tools(QObject, ToolCommands):
         server = self._server(name)
         if server is None:
             return
-        self.stop(name)
+        self.sign_out(name)
         now, bound = self._settings.current, bound_to(server)
         self._settings.change(
             tool_servers=tuple(one for one in now.tool_servers if one.name != name),
             tool_grants=tuple(grant for grant in now.tool_grants if grant.bound != bound),
         )
-        for secret in [secret_of(server)] + ([tokens_of(server.url)] if server.url else []):
-            self._background.run(partial(self._keys.keep, secret, ""))
+        self._background.run(partial(self._keys.keep, secret_of(server), ""), self._on_kept)
 
     def import_file(self, path: Path) -> None:
         """Nothing of it is started."""
@@ -224,11 +226,15 @@ class Tools(QObject, ToolCommands):
     # --- events -------------------------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """End all servers, and hear no more of them. Waits for their end."""
+        """End all servers, and hear no more of them. Waits for that, and for keys that are being kept or deleted."""
         self._running.clear()
+        self._fetching.clear()
         if self._clients is not None:
             self._clients.close()
-        self._background.close()
+        for name in tuple(self._leaving):
+            self._delete_tokens(name)
+        self._background.wait(CLOSE_S)
+        self._background.close(wait_s=0.0)
 
     @property
     def _servers(self) -> ToolClients:
@@ -246,7 +252,7 @@ class Tools(QObject, ToolCommands):
                 if event.signed_in:
                     self._remember_sign_in(event.name, signed_in=True)
                 if event.state in ("off", "failed") and event.name in self._leaving:
-                    self._sign_out(event.name)
+                    self._delete_tokens(event.name)
             case ToolsListed():
                 self._take_list(event)
             case SignInAsked():
@@ -317,18 +323,20 @@ class Tools(QObject, ToolCommands):
         if server is not None and server.signed_in != signed_in:
             self._change_server(name, signed_in=signed_in)
 
-    def _sign_out(self, name: str) -> None:
-        self._leaving.discard(name)
-        server = self._server(name)
-        if server is not None and server.url:
-            self._background.run(
-                partial(self._keys.keep, tokens_of(server.url), ""), partial(self._on_signed_out, server.name)
-            )
+    def _delete_tokens(self, name: str) -> None:
+        server = self._leaving.pop(name)
+        if server.url:
+            delete = partial(self._keys.keep, tokens_of(server.url), "")
+            self._background.run(delete, partial(self._on_signed_out, name))
 
     def _on_signed_out(self, name: str, problem: str) -> None:
+        self._on_kept(problem)
+        if self._server(name) is None:
+            return  # it was removed
         self._remember_sign_in(name, signed_in=False)
-        said = tr("You are signed out of {name}: its token was deleted from the keyring.").format(name=visible(name))
-        self._session.notify(problem or said, "warning" if problem else "good")
+        if not problem:
+            said = tr("You are signed out of {name}: its token was deleted from the keyring.")
+            self._session.notify(said.format(name=visible(name)), "good")
 
     def _state(self, name: str) -> str:
         known = self._session.tool_states.get(name)

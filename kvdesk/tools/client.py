@@ -132,8 +132,10 @@ class ToolClients:
         running.begin()
 
     async def _stop(self, name: str) -> None:
-        if (running := self._running.pop(name, None)) is not None:
+        while (running := self._running.get(name)) is not None:
             await running.end()
+            if self._running.get(name) is running:
+                del self._running[name]
 
     async def _end_all(self) -> None:
         for task in list(self._calls.values()):
@@ -178,14 +180,17 @@ class _Running:
         self._last = ServerState(server.name)
         self._task: asyncio.Task[None] | None = None
         self._starting = asyncio.timeout(START_S)
-        self._is_person_asked = False
+        self._is_person_asked = self._is_ending = False
 
     def begin(self) -> None:
         self._task = asyncio.create_task(self._serve())
 
     async def end(self) -> None:
+        """Returns when it has ended. The first call cancels: another one would break off what the end waits for."""
         if self._task is not None:
-            self._task.cancel()
+            if not self._is_ending:
+                self._is_ending = True
+                self._task.cancel()
             await asyncio.wait([self._task])
 
     async def call(self, tool: str, arguments: Mapping[str, Any], seconds: float) -> tuple[str, bool]:

@@ -31,6 +31,7 @@ async def signing_in(stack: AsyncExitStack, url: str, keys: Keys, ask: Callable[
     Raises OSError if no port is free.
     """
     tokens = _Tokens(url, keys)
+    stack.push_async_callback(tokens.close)
     await tokens.read()
     door = _Door(tokens.port, ask)
     stack.push_async_callback(door.close)
@@ -46,6 +47,12 @@ class _Tokens:
     def __init__(self, url: str, keys: Keys) -> None:
         self._name, self._keys = tokens_of(url), keys
         self._found: dict[str, Any] = {}
+        self._keeping: asyncio.Task[str] | None = None
+
+    async def close(self) -> None:
+        """Wait for what is being kept, so that nothing is written once the server has ended."""
+        if self._keeping is not None:
+            await asyncio.wait([self._keeping])
 
     async def read(self) -> None:
         with suppress(ValueError, RecursionError):
@@ -86,7 +93,9 @@ class _Tokens:
 
     async def _keep(self, **what: Any) -> None:
         self._found |= what
-        await asyncio.to_thread(self._keys.keep, self._name, json.dumps(self._found))
+        text = json.dumps(self._found)
+        self._keeping = asyncio.create_task(asyncio.to_thread(self._keys.keep, self._name, text))
+        await asyncio.shield(self._keeping)
 
 
 class _Door:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,9 +19,11 @@ from kvdesk import paths
 from kvdesk.conversations.markdown_file import as_markdown
 from kvdesk.protocol.chat import EngineRestarted, ModelLoaded, TextDelta, TurnEnded
 from kvdesk.protocol.messages import CommandFailed
-from kvdesk.settings import Sampling, Settings
+from kvdesk.settings import KnownServer, Sampling, Settings
+from kvdesk.store.server_keys import ServerKeys
 from kvdesk.store.settings_file import load_settings, save_settings
 from kvdesk.ui.server.connect_section import ConnectSection
+from tests.app.conftest import Rig
 from tests.app.whole import SETTINGS as SHORT
 from tests.app.whole import App
 from tests.backends.local.talking import trust
@@ -116,6 +119,25 @@ def test_a_server_is_connected_answers_and_is_remembered(home: Path, server: Scr
     again.wait(lambda: not (home / "server-keys.json").exists())
     section.close()
     again.window.close()
+
+
+def test_keys_are_kept_before_kvdesk_ends(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    may = threading.Event()
+
+    def keep(keys: ServerKeys, url: str, key: str) -> str:
+        assert may.wait(10.0)
+        keys.use(url, key)
+        kept.append(key)
+        return ""
+
+    kept: list[str] = []
+    monkeypatch.setattr(ServerKeys, "keep", keep)
+    commands = rig.window.commands.servers
+    commands.connect_to(KnownServer(url="http://127.0.0.1:9"), "one")
+    commands.connect_to(KnownServer(url="http://127.0.0.1:9"), "two")
+    threading.Timer(0.05, may.set).start()
+    rig.controller.shut_down()
+    assert kept == ["one", "two"]
 
 
 def test_a_server_that_breaks_keeps_the_text_and_continue_works(server: ScriptedServer, qtbot: QtBot) -> None:

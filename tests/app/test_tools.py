@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import httpx2 as httpx
@@ -22,7 +22,8 @@ from kvdesk.chat import ConversationId, Message
 from kvdesk.protocol.chat import Generate, ModelLoaded, TextDelta, TurnEnded, TurnStarted
 from kvdesk.protocol.prompt import PriceTools, ToolPrice, ToolsPriced
 from kvdesk.settings import Settings, ToolServer
-from kvdesk.tools.servers import command_line
+from kvdesk.store.server_keys import ServerKeys
+from kvdesk.tools.servers import command_line, tokens_of
 from kvdesk.ui.messages.tool_message import ToolMessage
 from kvdesk.ui.tools.consent_dialog import ConsentDialog, SignInDialog
 from tests.app.conftest import Rig
@@ -311,9 +312,9 @@ def test_a_change_of_the_tools_is_said_with_what_is_read_again_for_it(tools: Rig
     qtbot.waitUntil(lambda: said in tools.window.activity.text)
 
 
-def test_signing_out_ends_the_server_and_deletes_its_token(
-    tools: Rig, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def signed_in(tools: Rig, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> Iterator[ToolServer]:
+    """The server `test` runs, at which the person has signed in."""
     monkeypatch.setattr(QDesktopServices, "openUrl", lambda url: bool(httpx.get(url.toString(), follow_redirects=True)))
     commands, store = tools.window.commands.tools, tools.window.store
     with serving() as server:
@@ -325,16 +326,32 @@ def test_signing_out_ends_the_server_and_deletes_its_token(
         dialog.yes.click()
         qtbot.waitUntil(lambda: store.tool_states["test"].state == "on", timeout=PATIENCE_MS)
         assert store.settings.current.tool_servers[-1].signed_in
-        commands.sign_out("test")
-        qtbot.waitUntil(lambda: not store.settings.current.tool_servers[-1].signed_in, timeout=PATIENCE_MS)
-        assert store.tool_states["test"].state == "off"
-        assert "You are signed out of test" in tools.window.activity.text
-        commands.start("test")
-        consent(tools, qtbot)
-        asks = tools.window.findChildren
-        qtbot.waitUntil(lambda: any(one.isVisible() for one in asks(SignInDialog)), timeout=PATIENCE_MS)
-        commands.stop("test")
-        qtbot.waitUntil(lambda: store.tool_states["test"].state == "off", timeout=PATIENCE_MS)
+        yield server
+
+
+@pytest.mark.usefixtures("signed_in")
+def test_signing_out_ends_the_server_and_deletes_its_token(tools: Rig, qtbot: QtBot) -> None:
+    commands, store = tools.window.commands.tools, tools.window.store
+    commands.sign_out("test")
+    qtbot.waitUntil(lambda: not store.settings.current.tool_servers[-1].signed_in, timeout=PATIENCE_MS)
+    assert store.tool_states["test"].state == "off"
+    assert "You are signed out of test" in tools.window.activity.text
+    commands.start("test")
+    consent(tools, qtbot)
+    asks = tools.window.findChildren
+    qtbot.waitUntil(lambda: any(one.isVisible() for one in asks(SignInDialog)), timeout=PATIENCE_MS)
+    commands.stop("test")
+    qtbot.waitUntil(lambda: store.tool_states["test"].state == "off", timeout=PATIENCE_MS)
+
+
+@pytest.mark.parametrize("how", ["sign_out", "forget"])
+def test_closing_meanwhile_deletes_the_token_too(tools: Rig, signed_in: ToolServer, how: str) -> None:
+    name = tokens_of(signed_in.url)
+    assert ServerKeys(paths.keys_file()).get(name)
+    getattr(tools.window.commands.tools, how)("test")
+    tools.controller.shut_down()
+    assert not ServerKeys(paths.keys_file()).get(name)
+    assert not any(server.signed_in for server in tools.window.store.settings.current.tool_servers)
 
 
 def with_a_key(rig: Rig) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from urllib.parse import parse_qs, urlsplit
@@ -16,7 +17,7 @@ pytest.importorskip("mcp")
 
 from kvdesk.settings import ToolServer
 from kvdesk.tools.servers import ServerState, SignInAsked, tokens_of
-from tests.tools.conftest import SERVER, Heard, Kept
+from tests.tools.conftest import PATIENCE_S, SERVER, Heard, Kept, local
 
 
 @contextmanager
@@ -115,6 +116,35 @@ def test_it_can_be_stopped_while_it_waits_and_the_door_is_closed(server: ToolSer
         heard.until("off")
         with pytest.raises(httpx.ConnectError):
             httpx.get(back_of(page))
+
+
+class Slow(Kept):
+    """Keeps nothing before it may."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.begun, self.may = threading.Event(), threading.Event()
+
+    def keep(self, name: str, text: str) -> str:
+        self.begun.set()
+        assert self.may.wait(PATIENCE_S)
+        return super().keep(name, text)
+
+
+def test_it_has_ended_when_nothing_more_is_kept(server: ToolServer) -> None:
+    kept = Slow()
+    with running(kept) as heard:
+        heard.clients.start(server, {})
+        assert kept.begun.wait(PATIENCE_S)
+        heard.clients.stop("test")
+        heard.clients.start(local(name="other"), {})
+        assert heard.until("on", "failed").name == "other"
+        heard.clients.stop("test")  # a second one is patient too
+        assert heard.call("echo", server="other", text="hello").text == "hello"
+        assert all(state.state == "starting" for state in heard.states if state.name == "test")
+        kept.may.set()
+        heard.until("off")
+        assert kept.get(tokens_of(server.url))
 
 
 def test_a_key_in_a_header_is_taken_for_what_it_is(server: ToolServer) -> None:

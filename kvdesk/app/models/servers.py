@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from PySide6.QtCore import QObject
 
-from kvdesk.app.background import Background, Task
+from kvdesk.app.background import CLOSE_S, Background, Task
 from kvdesk.errors import KvdeskError
 from kvdesk.protocol.chat import ModelLoaded
 from kvdesk.protocol.messages import Event
@@ -62,11 +62,17 @@ class Servers(QObject, ServerCommands):
         super().__init__(window)
         self._window, self._keys, self._settings, self._open = window, keys, settings, open_server
         self._background = Background("server", self, AT_ONCE)
+        self._keeping = Background("keys", self)
         self._test: Task | None = None  # the last one: what an older one found is not shown
         self._section: ConnectSection | None = None
         self.destroyed.connect(settings.listen(self._on_settings_changed))
         window.commands.servers = self
         self._window.rooms.when_made("settings", self._on_page_made)
+
+    def close(self) -> None:
+        """Wait for the keys that are being kept or deleted; drop everything else."""
+        self._background.close(wait_s=0.0)
+        self._keeping.wait(CLOSE_S)
 
     def apply(self, event: Event) -> None:
         """A server that answered is remembered, with the model that was opened there."""
@@ -111,7 +117,7 @@ class Servers(QObject, ServerCommands):
         self._remember(server)
         self._open(server)
         if key is not None:
-            self._background.run(lambda: self._keys.keep(server.url, key), self._on_key_kept)
+            self._keeping.run(lambda: self._keys.keep(server.url, key), self._on_key_kept)
 
     def reconnect(self) -> None:
         """Connect the server that was connected last."""
@@ -120,7 +126,7 @@ class Servers(QObject, ServerCommands):
 
     def forget(self, url: str) -> None:
         self._settings.change(servers=tuple(one for one in self._settings.current.servers if one.url != url))
-        self._background.run(lambda: self._keys.keep(url, ""))
+        self._keeping.run(lambda: self._keys.keep(url, ""), self._on_key_kept)
 
     def read_key(self, url: str) -> None:
         self._background.run(lambda: self._keys.get(url), partial(self._on_key_read, url))
