@@ -21,7 +21,9 @@ _SIDE: Final = 8
 """Of a cell, in pixels."""
 _MOST_ROWS: Final = 128
 _MOST_CALLS: Final = 12
-_GOLDEN_ANGLE: Final = 137.508
+FIRST_HUE: Final = 205
+"""Of sequence 0: blue, and 1 is rose, which nobody takes for the same."""
+GOLDEN_ANGLE: Final = 137.508
 """Degrees between the colours of two sequences."""
 
 
@@ -94,7 +96,7 @@ def _rectangles(cells: StreamMap, rows: int) -> Iterator[str]:
             if not owners:
                 continue
             x, width = run[0] % _COLUMNS * _SIDE, len(run) * _SIDE - 1
-            colour = f"hsl({owners[0] * _GOLDEN_ANGLE % 360:.0f} 60% 55%)"
+            colour = f"hsl({(FIRST_HUE + owners[0] * GOLDEN_ANGLE) % 360:.0f} 60% 55%)"
             outline = ' stroke="currentColor"' if len(owners) > 1 else ""
             place = f'x="{x}" y="{row * _SIDE}" width="{width}" height="{_SIDE - 1}"'
             yield f'<rect {place} fill="{colour}"{outline}><title>{escape(_title(cells, run, owners))}</title></rect>'

@@ -16,6 +16,7 @@ from kvdesk.cache.journal.file import JournalHeader
 from kvdesk.cache.journal.recording import Recording
 from kvdesk.cache.journal.runs import runs_of
 from kvdesk.errors import UserError
+from kvdesk.notebook.cell_map import FIRST_HUE, GOLDEN_ANGLE
 from kvdesk.translation import tr
 
 _MOST_RUNS: Final = 2_000_000
@@ -56,7 +57,7 @@ const most = 12, every = 256;
 const [slider, call, maps] = ["at", "call", "maps"].map((id) => document.getElementById(id));
 const columns = maps.clientWidth < 480 ? 32 : maps.clientWidth < 1000 ? 64 : 128;
 const side = Math.max(4, Math.min(10, Math.floor(maps.clientWidth / columns)));
-const colour = (owner, light) => `hsl(${(owner * 137.508) %% 360} 60%% ${light}%%)`;
+const colour = (owner, light) => `hsl(${(%(hue)s + owner * %(angle)s) %% 360} 60%% ${light}%%)`;
 const drawn = data.streams.map((stream) => {
   const text = maps.appendChild(document.createElement("p"));
   const canvas = maps.appendChild(document.createElement("canvas"));
@@ -138,7 +139,8 @@ def page(recording: Recording, header: JournalHeader) -> str:
         "sequence": tr("sequence"),
     }
     title = tr("The cells of {model}").format(model=header.model or "kvdesk")
-    return _PAGE % {"title": escape(title), "label": escape(tr("Call"), quote=True), "data": _inside_script(data)}
+    parts = {"title": escape(title), "label": escape(tr("Call"), quote=True), "data": _inside_script(data)}
+    return _PAGE % {**parts, "hue": FIRST_HUE, "angle": GOLDEN_ANGLE}
 
 
 def _cells(patch: Patch, recording: Recording) -> Iterator[list[Any]]:

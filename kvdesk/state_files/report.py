@@ -114,7 +114,7 @@ def _token(file: StateFile, n: int) -> str:
     tokens = file.tokens or ()
     if n >= len(tokens):
         return tr("the end")
-    return f"{tokens[n]} {printable(file.texts[n])!r}" if file.texts else str(tokens[n])
+    return f"{tokens[n]} {printable(file.texts[n])!r}" if file.texts else tr("token {token}").format(token=tokens[n])
 
 
 def _cells(stream: Stream) -> str:

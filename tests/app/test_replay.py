@@ -13,6 +13,7 @@ from kvdesk.__main__ import main
 from kvdesk.app.windows.replay import open_journal
 from kvdesk.cache.journal.file import JournalHeader, save_journal
 from tests.cache.journals import FACTS, Player
+from tests.cli.test_record import two_dumps
 
 
 @pytest.fixture
@@ -36,6 +37,30 @@ def test_a_journal_is_shown_without_a_model(qtbot: QtBot, journal: Path) -> None
     assert window.timeline.at == 1
     assert "1  " in window.timeline.details
     assert not window.grab().isNull()
+
+
+def test_the_chosen_operation_is_seen_whole_in_every_height(qtbot: QtBot, journal: Path) -> None:
+    window = open_journal(journal)
+    qtbot.addWidget(window)
+    window.show()
+    view = window.timeline.view
+    for height in (800, 640):
+        window.resize(window.width(), height)
+        qtbot.waitUntil(lambda: view.viewport().rect().contains(view.visualRect(view.currentIndex())))
+    assert view.verticalScrollBar().maximum() > 0
+
+
+def test_a_request_of_a_log_shows_its_numbers(qtbot: QtBot, tmp_path: Path) -> None:
+    log, file = tmp_path / "server.log", tmp_path / "out.kvjournal"
+    log.write_text(two_dumps())
+    assert main(["record", str(log), str(file), "--no-follow"]) == 0
+    window = open_journal(file)
+    qtbot.addWidget(window)
+    model = window.timeline.model
+    texts = [model.index(i).data() for i in range(model.rowCount())]
+    assert any("request  slot 1 · 4,070 tokens · 0 reused" in text for text in texts)
+    window.timeline.show_operation(3)
+    assert "73.298 s after the start of the log, took 4.17 s" in window.timeline.details
 
 
 def test_it_can_be_exported_again(qtbot: QtBot, journal: Path, tmp_path: Path) -> None:

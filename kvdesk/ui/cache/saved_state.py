@@ -90,6 +90,7 @@ class SavedStateView(QWidget):
         layers = list(_layers(file))
         self.layers.show_rows(_layer_columns(), len(layers), layers.__getitem__)
         self.layers.setVisible(bool(layers))
+        self.layers.setMaximumHeight(self.layers.horizontalHeader().sizeHint().height() + _ROW_PX * (len(layers) + 1))
         tokens = file.tokens or ()
         self.tokens.show_rows(
             (tr("Place"), tr("Token"), *((tr("Text"),) if file.texts else ())),
@@ -105,6 +106,7 @@ class _Table(QTableView):
     def __init__(self, theme: Theme, name: str) -> None:
         super().__init__()
         self.setAccessibleName(name)
+        self.setObjectName("rows")
         theme.give_font(self, "mono_small")
         make_plain(self)
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)

@@ -108,7 +108,7 @@ class RequestList(QWidget):
         self._model = RequestModel(theme, self)
         self._chosen: MessageId | None = None
         self.table = QTableView()
-        self.table.setObjectName("requests")
+        self.table.setObjectName("rows")
         self.table.setModel(self._model)
         self.table.setAccessibleName(tr("Requests of other programs"))
         self.table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)

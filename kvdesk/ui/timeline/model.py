@@ -23,7 +23,7 @@ from PySide6.QtCore import (
 from PySide6.QtGui import QColor, QFontMetrics, QMouseEvent, QPainter, QPaintEvent, QTextLayout
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QTableView, QWidget
 
-from kvdesk.cache.journal.packing import Entry
+from kvdesk.cache.journal.packing import REQUEST, Entry
 from kvdesk.cache.journal.recording import Recording
 from kvdesk.translation import tr
 from kvdesk.ui.timeline.rows import DECODE, Row, Shown, TimelineRows
@@ -318,4 +318,5 @@ def _words(row: Row, entry: Entry | None) -> str:
         return said.format(name=operation.name, reason=operation.reason, n=f"{row.n - 1:,}")
     if row.n > 1:
         return f"{operation.name} ×{row.n:,}"
-    return f"{operation.name}  {operation.reason}" if operation.reason else operation.name
+    said = operation.call if operation.name == REQUEST else operation.reason
+    return f"{operation.name}  {said}" if said else operation.name

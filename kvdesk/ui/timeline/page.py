@@ -183,9 +183,11 @@ class TimelinePage(QWidget):
 
     @Slot()
     def _on_range_changed(self) -> None:
-        """More operations, or a lower list: while it follows, the last one stays in sight."""
+        """More operations, or a lower list: the last one stays in sight while it follows, of a file the chosen one."""
         if self.at is None and self._at_end:
             self.view.scrollToBottom()
+        elif not self._live:
+            self.view.scrollTo(self.view.currentIndex())
 
     @Slot(int)
     def show_operation(self, number: int) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import Final
 
-from kvdesk.cache.journal.packing import Entry
+from kvdesk.cache.journal.packing import REQUEST, Entry
 from kvdesk.protocol.operations import TO_COMPARE
 from kvdesk.translation import marked, tr
 from kvdesk.values import dataclass
@@ -88,7 +88,8 @@ class TimelineRows:
             self._ms.append(self._ms[-1] + operation.ms)
             self._cells.append(self._cells[-1] + entry.n_cells)
             n = len(operation.name) + len(operation.reason)
-            self._lines.append(min(MOST_LINES, 1 + n // _ONE_LINE) if operation.reason else 1)
+            wraps = operation.reason and operation.name != REQUEST
+            self._lines.append(min(MOST_LINES, 1 + n // _ONE_LINE) if wraps else 1)
             probes = operation.reason in (TO_COMPARE, tr(TO_COMPARE))
             decode = operation.name == DECODE and not probes
             if not decode:

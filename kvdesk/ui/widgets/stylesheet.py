@@ -144,12 +144,12 @@ QTreeView::item:selected {{ background: {c.selection}; color: {c.text}; }}
 QTableView {{ selection-background-color: transparent; }}
 QTableView::item, QTableView::item:selected {{ background: transparent; border: none; }}
 QTableView#models::item {{ padding: 0 8px; }}
-QTableView#requests::item {{ padding: 0 4px; }}
-QTableView#requests QHeaderView::section {{ padding-left: 7px; padding-right: 7px; }}
+QTableView#rows::item {{ padding: 0 4px; }}
+QTableView#rows QHeaderView::section {{ padding-left: 7px; padding-right: 7px; }}
 QTreeView#models::item {{ padding: 4px 8px; }}
 QTreeView#models QHeaderView::section,
 QTableView#models QHeaderView::section {{ padding-left: 11px; padding-right: 11px; }}
-QTableView#models::item:selected, QTableView#requests::item:selected,
+QTableView#models::item:selected, QTableView#rows::item:selected,
 QTableView#grid::item:selected {{ background: {c.selection}; }}
 QHeaderView {{ background: transparent; border: none; }}
 QHeaderView::section {{ background: transparent; color: {c.secondary}; border: none;
