@@ -20,7 +20,8 @@ fails from paying for it.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 from kvdesk.translation import marked, tr
@@ -92,6 +93,18 @@ class DecodeError(EngineError):
     def __init__(self, code: int, sentence: str, detail: str = "") -> None:
         super().__init__(sentence, detail)
         self.code = code
+
+
+@contextmanager
+def explained(sentence: str, kind: type[KvdeskError] = UserError, **parts: object) -> Iterator[None]:
+    """What the system refuses inside of it, such as a file that cannot be read, becomes a `kind` with this sentence,
+    in which {why} is the reason.
+    """
+    try:
+        yield
+    except OSError as error:
+        why = (error.strerror or str(error) or type(error).__name__).rstrip(".")
+        raise kind(sentence.format(why=why, strerror=why, **parts), repr(error)) from error
 
 
 def unexpected(error: Exception) -> str:

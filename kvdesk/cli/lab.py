@@ -15,7 +15,7 @@ from kvdesk.cli import options
 from kvdesk.cli.output import say
 from kvdesk.cli.parser import Parser
 from kvdesk.codec import decode, encode
-from kvdesk.errors import UserError
+from kvdesk.errors import UserError, explained
 from kvdesk.experiments import EXPERIMENTS, experiment_by_id, report
 from kvdesk.experiments.process import CANCELLED, ExperimentProcess, Recorder, experiment_command
 from kvdesk.library.estimate import check_fits
@@ -170,12 +170,8 @@ def _compare(first: Path, second: Path) -> int:
 def _read(path: Path) -> Record:
     file = path / "result.json" if path.is_dir() else path
     try:
-        with paths.open_regular(file) as opened:
+        with explained(tr("{file} cannot be read: {strerror}."), file=file), paths.open_regular(file) as opened:
             return decode(Record, opened.read())
-    except OSError as error:
-        raise UserError(
-            tr("{file} cannot be read: {strerror}.").format(file=file, strerror=error.strerror or error)
-        ) from error
     except ValueError as error:
         raise UserError(tr("{file} is no result of an experiment.").format(file=file), str(error)) from error
 

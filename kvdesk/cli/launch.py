@@ -18,7 +18,7 @@ from kvdesk.children import foreground
 from kvdesk.cli import options, sampling_options
 from kvdesk.cli.output import say
 from kvdesk.cli.parser import Parser
-from kvdesk.errors import UserError
+from kvdesk.errors import UserError, explained
 from kvdesk.translation import tr
 
 N_CTX: Final = 32768
@@ -78,11 +78,8 @@ def _launch(agent: Agent, args: argparse.Namespace, theirs: Sequence[str]) -> in
         _check_for_cmd(command)
         variables, removed = environment(os.environ, agent, place)
         _say_start(agent, place, removed)
-        try:
+        with explained(tr("{program} cannot be started: {why}."), program=program):
             code = foreground.run(command, variables)
-        except OSError as error:
-            why = error.strerror or error
-            raise UserError(tr("{program} cannot be started: {why}.").format(program=program, why=why)) from error
         _say_score(agent, place)
         return code
 

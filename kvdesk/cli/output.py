@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import BinaryIO
 
-from kvdesk.errors import UserError
+from kvdesk.errors import explained
 from kvdesk.translation import tr
 
 _ESCAPING = "kvdesk.escaping"
@@ -42,11 +42,8 @@ def private_file(path: Path) -> BinaryIO:
 
 def new_file(path: Path, mode: int = 0o666) -> BinaryIO:
     """A new file. Raises UserError, also if there is one already."""
-    try:
+    with explained(tr("The log {file} cannot be written: {strerror}."), file=path):
         return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb")
-    except OSError as error:
-        said = tr("The log {file} cannot be written: {strerror}.")
-        raise UserError(said.format(file=path, strerror=error.strerror or error)) from error
 
 
 def _escaped(error: UnicodeError) -> tuple[str, int]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kvdesk.cli.parser import Parser
-from kvdesk.errors import UserError
+from kvdesk.errors import explained
 from kvdesk.translation import tr
 
 
@@ -41,9 +41,6 @@ def _written(file: Path, trace: Path | None, html: Path | None) -> int:
         if path is None:
             continue
         text = text_of(recording, header)
-        try:
-            with replacing(path) as part:
-                part.write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise UserError(tr("{file} cannot be written: {why}.").format(file=path, why=error.strerror)) from error
+        with explained(tr("{file} cannot be written: {why}."), file=path), replacing(path) as part:
+            part.write_text(text, encoding="utf-8")
     return 0

@@ -11,7 +11,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from kvdesk.cli.options import invalid
-from kvdesk.errors import UserError
+from kvdesk.errors import UserError, explained
 from kvdesk.numerals import read_real
 from kvdesk.paths import open_regular
 from kvdesk.settings import Preset, Sampling
@@ -104,8 +104,5 @@ def _changed(base: Sampling, args: argparse.Namespace) -> Sampling:
 
 
 def _read(file: Path, most: int) -> bytes:
-    try:
-        with open_regular(file) as opened:
-            return opened.read(most)
-    except OSError as error:
-        raise UserError(tr("{file} cannot be read ({strerror}).").format(file=file, strerror=error.strerror)) from error
+    with explained(tr("{file} cannot be read ({strerror})."), file=file), open_regular(file) as opened:
+        return opened.read(most)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvdesk.cache.attention_weights import LayerAttention, top
-from kvdesk.errors import UserError
+from kvdesk.errors import explained
 from kvdesk.experiments import report
 from kvdesk.translation import tr
 from kvdesk.values import dataclass
@@ -60,14 +60,10 @@ def write(folder: Path, seen: Seen, layers: Sequence[LayerAttention], n: int) ->
     strips = [strip(layer.weights) for layer in layers]
     width = max(one.shape[1] for one in strips)
     padded = [np.pad(one, ((0, 0), (0, width - one.shape[1]), (0, 0)), constant_values=_BETWEEN) for one in strips]
-    try:
+    with explained(tr("{folder} cannot be written: {why}."), folder=folder):
         folder.mkdir(parents=True, exist_ok=True)
         picture.write_bytes(png(np.concatenate(padded)))
         page.write_text(_page(seen, layers, strips, n), "utf-8")
-    except OSError as error:
-        raise UserError(
-            tr("{folder} cannot be written: {why}.").format(folder=folder, why=error.strerror or error)
-        ) from error
     return page, picture
 
 

@@ -17,7 +17,7 @@ from kvdesk import __version__, paths
 from kvdesk.cache.journal.file import load_journal
 from kvdesk.children.entry import Parent
 from kvdesk.codec import decode
-from kvdesk.errors import KvdeskError, UserError
+from kvdesk.errors import KvdeskError, UserError, explained
 from kvdesk.experiments import experiment_by_id
 from kvdesk.experiments.sample_text import SAMPLE_TEXT
 from kvdesk.library.estimate import check_fits
@@ -91,11 +91,8 @@ def run(request: Request, say: Callable[[ExperimentEvent], None]) -> Iterator[Ex
 
 def read_text(path: Path) -> str:
     """The user's own text: the first `MOST_TEXT` bytes of a file. Raises UserError."""
-    try:
-        with paths.open_regular(path) as file:
-            return file.read(MOST_TEXT).decode("utf-8", "replace")
-    except OSError as error:
-        raise UserError(tr("{path} cannot be read: {why}.").format(path=path, why=error.strerror or error)) from error
+    with explained(tr("{path} cannot be read: {why}."), path=path), paths.open_regular(path) as file:
+        return file.read(MOST_TEXT).decode("utf-8", "replace")
 
 
 def machine() -> dict[str, str]:

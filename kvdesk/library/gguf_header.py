@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
-from kvdesk.errors import ModelFileError
+from kvdesk.errors import ModelFileError, explained
 from kvdesk.library.ggml_types import REMOVED, TYPES, GgmlType
 from kvdesk.library.gguf_cursor import Cursor, Damaged, Truncated
 from kvdesk.library.model_kind import check_language_model, describe_foreign
@@ -169,7 +169,7 @@ def read_header(path: Path) -> GgufHeader:
 def read_any_header(path: Path) -> GgufHeader:
     """The header of any GGUF file, whatever it is for. Raises ModelFileError."""
     try:
-        with _open(path) as file:
+        with explained(tr("{file} cannot be read: {why}."), ModelFileError, file=path.name), _open(path) as file:
             status = os.fstat(file.fileno())
             return _read(path, file, status.st_size, status.st_mtime_ns)
     except Truncated as error:
@@ -183,10 +183,6 @@ def read_any_header(path: Path) -> GgufHeader:
         raise ModelFileError(sentence, str(error)) from error
     except Damaged as error:
         raise ModelFileError(tr("{file} is damaged: {error}.").format(file=path.name, error=error)) from error
-    except OSError as error:
-        raise ModelFileError(
-            tr("{file} cannot be read: {why}.").format(file=path.name, why=error.strerror or error), repr(error)
-        ) from error
 
 
 def _open(path: Path) -> BinaryIO:

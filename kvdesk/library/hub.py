@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from kvdesk import paths
-from kvdesk.errors import UserError
+from kvdesk.errors import UserError, explained
 from kvdesk.library.find import FIRST_PART, LATER_PART
 from kvdesk.translation import tr
 from kvdesk.values import dataclass
@@ -195,13 +195,11 @@ def keep_token(token: str) -> None:
     Raises UserError.
     """
     file = token_file()
-    try:
+    with explained(tr("The token cannot be kept: {why}.")):
         file.unlink(missing_ok=True)
         if token.strip():
             with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as out:
                 out.write(token.strip())
-    except OSError as error:
-        raise UserError(tr("The token cannot be kept: {why}.").format(why=error.strerror)) from error
 
 
 @cache

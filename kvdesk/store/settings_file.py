@@ -19,7 +19,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from kvdesk.chat import storable
-from kvdesk.errors import StoreError
+from kvdesk.errors import StoreError, explained
 from kvdesk.paths import open_regular
 from kvdesk.settings import Settings
 from kvdesk.settings.table import Table
@@ -104,10 +104,8 @@ def _write(found: dict[str, Any], path: Path) -> None:
     text = storable(json.dumps(found, ensure_ascii=False, indent=2))
     if len(text) > _MOST_BYTES // 4:  # bytes of a character
         raise StoreError(tr("The settings are too large to be saved: delete a preset."))
-    try:
+    with explained(tr("The settings cannot be saved ({why})."), StoreError):
         write_whole(path, text.encode() + b"\n")
-    except OSError as error:
-        raise StoreError(tr("The settings cannot be saved ({why}).").format(why=error.strerror), str(error)) from error
 
 
 @contextmanager

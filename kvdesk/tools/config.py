@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from kvdesk.errors import UserError
+from kvdesk.errors import UserError, explained
 from kvdesk.message import storable
 from kvdesk.paths import open_regular
 from kvdesk.settings import ToolServer
@@ -36,13 +36,8 @@ class Imported:
 
 def read(path: Path, taken: frozenset[str] = frozenset()) -> tuple[Imported, ...]:
     """The servers of a file, renamed if a name is in `taken`. Raises UserError."""
-    try:
-        with open_regular(path) as file:
-            raw = file.read(_MOST_BYTES + 1)
-    except OSError as error:
-        raise UserError(
-            tr("{name} cannot be read: {why}.").format(name=path.name, why=error.strerror or error)
-        ) from error
+    with explained(tr("{name} cannot be read: {why}."), name=path.name), open_regular(path) as file:
+        raw = file.read(_MOST_BYTES + 1)
     if len(raw) > _MOST_BYTES:
         raise UserError(tr("{name} is too large for a list of servers.").format(name=path.name))
     return parsed(raw.decode("utf-8", "replace"), path.name, taken)

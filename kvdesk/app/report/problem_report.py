@@ -22,7 +22,7 @@ from kvdesk.app.report.redaction import (
 )
 from kvdesk.cache.journal.file import JournalHeader, journal_lines
 from kvdesk.cache.journal.recording import Recording
-from kvdesk.errors import UserError
+from kvdesk.errors import explained
 from kvdesk.protocol.chat import LogLine
 from kvdesk.protocol.model import LocalFile, ModelInfo
 from kvdesk.protocol.operations import Capability
@@ -67,17 +67,15 @@ class ReportSources:
 
 def write_report(path: Path, sources: ReportSources, choice: ReportChoice) -> None:
     """Write the zip file; one that was there is replaced at the end. Raises UserError if it cannot be written."""
-    try:
-        with replacing(path) as part, zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
-            for name, lines in contents(sources, choice):
-                with archive.open(name, "w", force_zip64=True) as out:
-                    for line in lines:
-                        out.write(line.encode("utf-8", "replace"))
-    except OSError as error:
-        raise UserError(
-            tr("The report could not be saved to {name}: {strerror}.").format(name=path.name, strerror=error.strerror),
-            str(path),
-        ) from error
+    with (
+        explained(tr("The report could not be saved to {name}: {strerror}."), name=path.name),
+        replacing(path) as part,
+        zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive,
+    ):
+        for name, lines in contents(sources, choice):
+            with archive.open(name, "w", force_zip64=True) as out:
+                for line in lines:
+                    out.write(line.encode("utf-8", "replace"))
 
 
 def contents(sources: ReportSources, choice: ReportChoice) -> Iterator[tuple[str, Iterable[str]]]:

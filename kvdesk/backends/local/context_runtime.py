@@ -31,7 +31,7 @@ from kvdesk.backends.local.scheduler.threads import Threads
 from kvdesk.cache.journal.recording import MAX_BYTES, Recording
 from kvdesk.cache.snapshot import VerificationState
 from kvdesk.chat import ConversationId
-from kvdesk.errors import NO_TOKENIZER, PromptError, UserError
+from kvdesk.errors import NO_TOKENIZER, PromptError, UserError, explained
 from kvdesk.library.estimate import Estimate
 from kvdesk.policies.drafting import DraftSize
 from kvdesk.policies.overflow import Abilities
@@ -182,12 +182,8 @@ class ContextRuntime:
         report = self.context.verifier.report
         if report is None:
             raise UserError(tr("There is no mismatch to report: the map has agreed with the engine."))
-        try:
+        with explained(tr("The report could not be written to {path}: {why}."), path=path):
             path.write_text(report.to_json() + "\n", encoding="utf-8")
-        except OSError as error:
-            raise UserError(
-                tr("The report could not be written to {path}: {why}.").format(path=path, why=error.strerror)
-            ) from error
 
     # --- private ------------------------------------------------------------------------------------------------------
 

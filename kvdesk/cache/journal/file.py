@@ -45,7 +45,7 @@ from kvdesk.cache.journal.recording import MAX_BYTES, Recorder, Recording
 from kvdesk.cache.journal.runs import Invalid, integer, patch_of, runs_of
 from kvdesk.cache.snapshot import CacheName
 from kvdesk.codec import read_json
-from kvdesk.errors import UserError
+from kvdesk.errors import UserError, explained
 from kvdesk.graphemes import cut
 from kvdesk.translation import marked, tr
 from kvdesk.values import dataclass, field, replace
@@ -72,14 +72,12 @@ class JournalHeader:
 
 def save_journal(path: Path, recording: Recording, header: JournalHeader) -> None:
     """Write a recording; an existing file is replaced at the end. Raises UserError if it cannot be written."""
-    try:
-        with replacing(path) as part, part.open("w", encoding="utf-8", newline="\n") as out:
-            out.writelines(journal_lines(recording, header))
-    except OSError as error:
-        raise UserError(
-            tr("The journal could not be saved to {name}: {strerror}.").format(name=path.name, strerror=error.strerror),
-            str(path),
-        ) from error
+    with (
+        explained(tr("The journal could not be saved to {name}: {strerror}."), name=path.name),
+        replacing(path) as part,
+        part.open("w", encoding="utf-8", newline="\n") as out,
+    ):
+        out.writelines(journal_lines(recording, header))
 
 
 def journal_lines(recording: Recording, header: JournalHeader) -> Iterator[str]:
@@ -171,7 +169,7 @@ def load_journal(path: Path) -> tuple[JournalHeader, Recording]:
 
     Raises UserError: the file cannot be read, is not a journal, is damaged or of a newer version.
     """
-    try:
+    with explained(tr("{name} could not be read: {strerror}."), name=path.name):
         size = path.stat().st_size
         if not path.is_file():
             raise UserError(tr("{name} is not a file.").format(name=path.name))
@@ -179,10 +177,6 @@ def load_journal(path: Path) -> tuple[JournalHeader, Recording]:
             raise UserError(tr("{name} is too large for a journal: {size:,} bytes.").format(name=path.name, size=size))
         with path.open("rb") as file:
             return _Reader(file).read()
-    except OSError as error:
-        raise UserError(
-            tr("{name} could not be read: {strerror}.").format(name=path.name, strerror=error.strerror), str(path)
-        ) from error
 
 
 class _Reader:

@@ -11,7 +11,7 @@ from kvdesk.conversations.collection import now_ms
 from kvdesk.conversations.markdown_file import as_markdown
 from kvdesk.conversations.porting import html_file, json_file
 from kvdesk.conversations.tree import Tree
-from kvdesk.errors import UserError
+from kvdesk.errors import UserError, explained
 from kvdesk.translation import tr
 from kvdesk.values import dataclass
 from kvdesk.whole_file import replacing
@@ -74,10 +74,10 @@ def write(path: Path, form: ExportFormat, conversations: Iterable[Conversation])
             n += 1
             yield conversation
 
-    try:
-        with replacing(path) as part, part.open("x", encoding="utf-8", errors="replace", newline="\n") as file:
-            file.writelines(form.lines(counted(), now_ms()))
-    except OSError as error:
-        why = (error.strerror or str(error)).rstrip(".")
-        raise UserError(tr("The chats could not be written to {file}: {why}.").format(file=path, why=why)) from error
+    with (
+        explained(tr("The chats could not be written to {file}: {why}."), file=path),
+        replacing(path) as part,
+        part.open("x", encoding="utf-8", errors="replace", newline="\n") as file,
+    ):
+        file.writelines(form.lines(counted(), now_ms()))
     return n

@@ -13,7 +13,7 @@ from kvdesk.chat import Conversation, Message
 from kvdesk.children.process import Child, child_command
 from kvdesk.conversations.porting import json_file
 from kvdesk.conversations.porting.values import Found
-from kvdesk.errors import UserError
+from kvdesk.errors import UserError, explained
 from kvdesk.translation import tr
 from kvdesk.values import dataclass, replace
 
@@ -35,11 +35,8 @@ class ReaderProcess(Child):
     """A file that is being read. Raises UserError."""
 
     def __init__(self, command: list[str]) -> None:
-        try:
+        with explained(tr("The process that reads the file cannot be started: {why}.")):
             super().__init__(command)
-        except OSError as error:
-            sentence = tr("The process that reads the file cannot be started: {why}.")
-            raise UserError(sentence.format(why=error.strerror or error)) from error
 
     def found(self) -> Iterator[Progress | Found]:
         """What is in the file, as it comes. Raises UserError if it is refused, or the child was ended."""

@@ -10,7 +10,7 @@ from kvdesk.backends.local.cache_manager.operation_journal import OperationJourn
 from kvdesk.backends.local.cache_manager.sequences import ALL_EXACT
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.cache.sequence_file import read_sequence_file, sequence_file
-from kvdesk.errors import UserError
+from kvdesk.errors import UserError, explained
 from kvdesk.protocol import calls
 from kvdesk.protocol.cache import SequenceTransferred, TransferSequence
 from kvdesk.translation import tr
@@ -35,20 +35,16 @@ def transferred(
     elif command.action == "save":
         data = sequence_file(sequence.tokens if sequence is not None else (), context.states.seq_get(command.seq_id))
         n_bytes = len(data)
-        try:
+        with explained(tr("The file cannot be written: {why}.")):
             write_whole(_path(command), data)
-        except OSError as error:
-            raise UserError(_sentence(tr("The file cannot be written: {why}."), error)) from error
     return SequenceTransferred(command.number, n_tokens, n_bytes, (time.perf_counter() - began) * 1e3)
 
 
 def _restore(context: Context, cache: Cache, journal: OperationJournal, command: TransferSequence) -> tuple[int, int]:
     """Tokens and bytes."""
     seq_id, path = command.seq_id, _path(command)
-    try:
+    with explained(tr("The file cannot be read: {why}.")):
         data = path.read_bytes()
-    except OSError as error:
-        raise UserError(_sentence(tr("The file cannot be read: {why}."), error)) from error
     tokens, blob = read_sequence_file(data, seq_id)
     if not 0 < len(tokens) < context.n_ctx_seq or not 0 <= min(tokens) <= max(tokens) < context.model.vocab.n_tokens:
         raise UserError(tr("The tokens in the file are not those of this model and context."))
@@ -76,7 +72,3 @@ def _path(command: TransferSequence) -> Path:
     if command.path is None:
         raise UserError(tr("No file is given."))
     return command.path
-
-
-def _sentence(text: str, error: OSError) -> str:
-    return text.format(why=error.strerror or str(error))
