@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kvdesk.children.process import Child, child_command
+from kvdesk.children.process import Child, ChildStopped, child_command
 from kvdesk.errors import UserError
 from kvdesk.experiments.statistics import geometric_mean
 from kvdesk.translation import tr
@@ -30,6 +30,9 @@ _UNITS = {
 _NOT_MEASURED = ("figures", "allowed_bytes")
 """Of a result: the judged figures, which say what is better, and what is allowed."""
 _PASSED_OR_NOT = (0, 1)
+ROUND_LIMIT_S = 900.0
+"""Of one side. A round takes one to three minutes on two cores that nobody else uses."""
+BRIEF_UI = Path(__file__).parent / "ui" / "brief.py"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +57,7 @@ class Side:
     options: Sequence[str]
 
     def measure(self) -> Figures:
-        """One round. Raises UserError where the child says why it cannot, or nothing at all."""
+        """One round. Raises UserError where the child says why it cannot, or nothing at all, or does not end."""
         code, out, said = self._run()
         if code in _PASSED_OR_NOT and (figures := read(out)):
             return figures
@@ -68,9 +71,21 @@ class Side:
         command = child_command(*arguments)
         if self.folder is not None:
             command = [_python(self.folder), "-m", "kvdesk", *arguments]
+        if self.what == "ui":
+            command = [command[0], str(BRIEF_UI), *arguments]
+        parts: list[bytes] = []
+        deadline = time.monotonic() + ROUND_LIMIT_S
         with Child(command, stdout="bytes", folder=self.folder) as child:
-            out = b"".join(child.messages()).decode("utf-8", "replace")
-            return child.wait(None), out, child.last_words
+            try:
+                while True:
+                    parts.append(child.receive(deadline - time.monotonic()))
+            except ChildStopped as stopped:
+                if stopped.reason == "time":
+                    sentence = tr("{name} did not measure one round in {minutes:.0f} minutes.")
+                    raise UserError(
+                        sentence.format(name=self.name, minutes=ROUND_LIMIT_S / 60), stopped.detail
+                    ) from stopped
+            return child.wait(None), b"".join(parts).decode("utf-8", "replace"), child.last_words
 
 
 def run(

@@ -27,6 +27,15 @@ for option in {unknown!r}:
 print({out!r})
 sys.exit({code})
 """
+OLD = """
+import json, sys
+from kvdesk.dev import bench_ui
+
+def main():
+    assert sys.argv[1:] == ["bench", "ui", "--rounds", "1", "--n-ctx", "1024", "--json"], sys.argv
+    print(json.dumps({"tokens_per_s": bench_ui.MAX_TOKENS, "rounds_per_s": bench_ui.MOST_ROUNDS}))
+    return 0
+"""
 NOW = {
     "passed": False,
     "figures": {"decode_vs_bare": {"value": 1.0, "at_least": True}, "new": {"value": 1.0, "at_least": True}},
@@ -162,3 +171,21 @@ def test_the_child_s_last_words_are_the_detail(tmp_path: Path) -> None:
     with pytest.raises(UserError) as told:
         side.measure()
     assert "unrecognized arguments: --n-ctx" in told.value.detail
+
+
+def test_the_window_is_measured_briefly_in_any_checkout(tmp_path: Path) -> None:
+    """Of one whose bench is where it was at first."""
+    folder = checkout(tmp_path / "old", "")
+    (folder / "kvdesk" / "dev").mkdir()
+    (folder / "kvdesk" / "dev" / "bench_ui.py").write_text("MAX_TOKENS, MOST_ROUNDS = 320, 2\n", encoding="utf-8")
+    (folder / "kvdesk" / "__main__.py").write_text(OLD, encoding="utf-8")
+    side = against.Side("then", folder, "ui", [], ["--n-ctx", "1024"])
+    assert {name: of.value for name, of in side.measure().items()} == {"tokens_per_s": 64.0, "rounds_per_s": 1.0}
+
+
+def test_a_round_that_does_not_end_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = checkout(tmp_path / "slow", "")
+    (folder / "kvdesk" / "__main__.py").write_text("import threading\nthreading.Event().wait()\n", encoding="utf-8")
+    monkeypatch.setattr(against, "ROUND_LIMIT_S", 0.5)
+    with pytest.raises(UserError, match="then did not measure one round"):
+        against.Side("then", folder, "engine", [], []).measure()
