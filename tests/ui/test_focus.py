@@ -5,13 +5,16 @@ from __future__ import annotations
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QWheelEvent
-from PySide6.QtWidgets import QApplication, QMenu, QSpinBox, QToolButton
+from PySide6.QtWidgets import QApplication, QMenu, QSpinBox, QToolButton, QToolTip, QWidget
 from pytestqt.qtbot import QtBot
 
 from kvdesk.chat import MessageId
 from kvdesk.settings import ContextSettings, Settings
 from kvdesk.ui.settings.page import SettingsPage
 from kvdesk.ui.shell.main_window import MainWindow
+from kvdesk.ui.widgets import boxes, reading_order
+from kvdesk.ui.widgets.controls import push_button
+from kvdesk.ui.widgets.dialog import Dialog
 from tests.ui.recording import hear, record
 from tests.ui.samples import ONE, cache_view, message, show_messages
 
@@ -24,6 +27,27 @@ def settings_page(window: MainWindow) -> SettingsPage:
     page = window.rooms.settings
     assert page is not None
     return page
+
+
+def test_what_tab_reaches_shows_its_tooltip(window: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading_order, "TIP_MS", 0)
+    menu = next(b for b in window.chat.findChildren(QToolButton) if b.accessibleName() == "Menu")
+    menu.setFocus()
+    qtbot.keyClick(menu, Qt.Key.Key_Backtab)
+    reached = window.focusWidget()
+    assert reached is not None
+    assert "Ctrl+I" in reached.toolTip()
+    qtbot.waitUntil(lambda: QToolTip.text() == reached.toolTip())
+    dialog = Dialog(window.theme, window, "A dialog")
+    first, second = push_button("One"), push_button("Two", tip="What it does")
+    boxes.row(first, second, on=(row := QWidget()))
+    dialog.column.addWidget(row)
+    dialog.bring_up()
+    first.setFocus()
+    qtbot.waitUntil(first.hasFocus)
+    qtbot.keyClick(first, Qt.Key.Key_Tab)
+    qtbot.waitUntil(lambda: QToolTip.text() == "What it does")
+    dialog.close()
 
 
 @pytest.mark.usefixtures("fresh")

@@ -169,8 +169,12 @@ def test_all_graphs_are_read_out_at_one_time(page: GraphsPage, qtbot: QtBot) -> 
     assert page.note.startswith("at 39.9 s")
     qtbot.keyClick(page.stack, Qt.Key.Key_Right)
     assert page.note.startswith("at 40.9 s")
+    said = page.stack.accessibleDescription()
+    assert said.startswith("at 40.9 s")
+    assert f"Cells in use {page.stack.graphs[3].captions.texts[0]} cells, High water" in said
     qtbot.keyClick(page.stack, Qt.Key.Key_Escape)
     assert page.note.startswith("40.0 s  remove"), "the last operation again"
+    assert page.stack.accessibleDescription() == page.note
 
 
 def test_the_axis_is_moved_with_keys_and_buttons(page: GraphsPage, qtbot: QtBot) -> None:

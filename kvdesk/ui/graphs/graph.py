@@ -105,6 +105,11 @@ class Captions(QHBoxLayout):
     def texts(self) -> tuple[str, ...]:
         return tuple(value.text() for value in self._values)
 
+    @property
+    def words(self) -> str:
+        """The values that are known, as a phrase."""
+        return ", ".join(value.accessibleName() for value in self._values if value.accessibleName())
+
     def set_colours(self) -> None:
         for curve, value in zip(self._spec.curves, self._values, strict=True):
             value.setStyleSheet(f"color: {text_ink(self._theme, curve.ink)}")

@@ -226,9 +226,10 @@ class GraphStack(QWidget):
         for graph in self.graphs:
             graph.show_at(self._at, start)
         note = self._note_text(start)
+        values = [graph.captions.words for graph in self.graphs] if self._at is not None else []
+        self.setAccessibleDescription("; ".join(filter(None, (note, *values))))
         if note != self.note:
             self.note = note
-            self.setAccessibleDescription(note)
             self.read.emit(note)
 
     def _note_text(self, start: float) -> str:

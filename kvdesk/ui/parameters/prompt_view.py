@@ -118,7 +118,9 @@ class PromptView(QWidget):
     @Slot()
     def _on_caret_moved(self) -> None:
         index = self.token_at(self.text_edit.textCursor().position())
-        self._under_caret.setText("" if index is None else self.describe(index))
+        words = "" if index is None else self.describe(index)
+        self._under_caret.setText(words)
+        self.text_edit.setAccessibleDescription(words)
 
     @Slot()
     def _on_look_changed(self) -> None:

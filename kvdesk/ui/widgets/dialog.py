@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QDialog, QDialogButtonBox, QGridLayout, QLabel, QP
 
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import label, push_button
+from kvdesk.ui.widgets.reading_order import show_tip
 from kvdesk.ui.widgets.scroll_column import ScrollColumn
 from kvdesk.ui.widgets.sizes import DIALOG_MARGIN_PX, fit_to_screen
 from kvdesk.ui.widgets.theme import Theme
@@ -40,6 +41,13 @@ class Dialog(QDialog):
         button = push_button(text, primary=True)
         self.buttons.addButton(button, QDialogButtonBox.ButtonRole.AcceptRole)
         return button
+
+    def focusNextPrevChild(self, next: bool) -> bool:  # noqa: A002 - Qt's name
+        """Tab. What it reaches then shows its tooltip."""
+        moved = super().focusNextPrevChild(next)
+        if moved and (reached := self.focusWidget()) is not None:
+            show_tip(reached)
+        return moved
 
     def bring_up(self) -> None:
         """Show it, or bring it in front of what covers it."""

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cmp_to_key
+from typing import Final
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QScrollArea, QWidget
+from PySide6.QtCore import QPoint, Qt, QTimer
+from PySide6.QtWidgets import QScrollArea, QToolTip, QWidget
+
+TIP_MS: Final = 700
+"""As long as Qt waits over what is hovered."""
 
 
 def in_reading_order(root: QWidget) -> Iterator[QWidget]:
@@ -34,7 +38,18 @@ def focus_next(window: QWidget, *, forward: bool) -> bool:
         if isinstance(around, QScrollArea):
             around.ensureWidgetVisible(target)
         around = around.parentWidget()
+    show_tip(target)
     return True
+
+
+def show_tip(widget: QWidget) -> None:
+    """Show the tooltip of what Tab has reached, if it still has the focus then."""
+
+    def show() -> None:
+        if widget.hasFocus() and widget.toolTip():
+            QToolTip.showText(widget.mapToGlobal(QPoint(0, widget.height())), widget.toolTip(), widget)
+
+    QTimer.singleShot(TIP_MS, widget, show)
 
 
 def _before(one: QWidget, other: QWidget) -> int:

@@ -218,6 +218,7 @@ def test_every_token_is_told_apart_and_described(dialog: ParametersPanel) -> Non
     for _ in range(14):
         QTest.keyClick(edit, Qt.Key.Key_Right)
     assert view._under_caret.full_text == "token 20 “user” at position 1, in the cache"
+    assert view.text_edit.accessibleDescription() == view._under_caret.full_text
     assert view.describe(5) == "token 23 “é” at position 5, to be computed"
     assert view.describe(0) == "special token 1 “<|im_start|>” at position 0, in the cache"
 
