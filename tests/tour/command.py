@@ -19,7 +19,8 @@ FILM_N_CTX = 1024
 """Few cells, so that a person sees the map fill."""
 FILM_INSPECTOR_PX = 620
 """Cells of eight pixels."""
-FILM_TOKENS, ANSWER_TOKENS = 200, 80
+FILM_TOKENS, ANSWER_TOKENS = 200, 240
+"""At most. Most answers of a model of 1.5 billion parameters are shorter."""
 BOTH = "both"
 
 

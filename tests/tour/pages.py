@@ -21,14 +21,15 @@ class Pages(Tour):
         window = self._window
         window.chat.composer.set_text(tr("Hello"))
         yield from self._picture("chat", 1.0)
-        labels = window.inspector.labels
+        inspector = window.inspector
+        labels = [label for n, label in enumerate(inspector.labels) if inspector._has(n)]
         for label in labels:
             window.shown_settings.show_page(label)
             yield from self._picture(label.lower(), 1.2)
         window.shown_settings.show_page(labels[0])
-        window.inspector.cache.instruments.operations.set_open(True)
+        inspector.cache.instruments.operations.set_open(True)
         yield from self._picture("operations")
-        window.inspector.cache.instruments.operations.set_open(False)
+        inspector.cache.instruments.operations.set_open(False)
         yield from self._dialogs()
         yield from serving(window, self._picture_of)
         yield from self._cards()
@@ -51,6 +52,7 @@ class Pages(Tour):
             yield lambda: not parameters.is_counting
             yield from self._picture(f"parameters-{name}")
         window.chat_parameters.close()
+        yield lambda: window.store.view is not None
         window.action_set.run("cache.compact")
         yield from self._picture("compaction", 1.0)
         window.inspector.cache.instruments.compaction.refuse()

@@ -51,6 +51,7 @@ def serving(window: MainWindow, picture: Picture) -> Iterator[Condition]:
     section.serve.click()
     yield lambda: not section.address
     window.rooms.show_chats()
+    yield lambda: window.store.view is not None
 
 
 def _ask(address: str, key: str) -> None:

@@ -314,7 +314,7 @@ class Tour(QObject):
         page.table.selectRow(2)  # behind the sink, and often the word itself
         yield from self._picture("attention")
         window.inspector.show_tab("Cache")
-        window.inspector.cell_map.show_selection(())
+        window.inspector.cell_map.clear_selection()
 
     def _sample(self, conversation: ConversationId) -> Iterator[Condition]:
         """Show an answer that no small model would give. It is not stored."""
@@ -330,7 +330,6 @@ class Tour(QObject):
         """What helps to find things, and what is told of kvdesk itself."""
         window, helps = self._window, self._window.help
         self._say("A few letters find every action; F1 lists all keys")
-        yield lambda: window.store.view is not None
         helps.open_palette()
         helps.palette.edit.setText("chat")
         yield from self._picture("palette")

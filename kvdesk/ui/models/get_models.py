@@ -61,6 +61,7 @@ class GetModels(QWidget):
             head, self._make_access(), self.banner, (self.tree, 1), foot, self.downloads, on=self, margins=0, spacing=8
         )
         self._show_choice()
+        theme.changed.connect(self._show_all_cells)
 
     @property
     def chosen(self) -> Offer | None:
@@ -82,10 +83,7 @@ class GetModels(QWidget):
     def show_machine(self, machine: Machine) -> None:
         """Whether models fit and how fast they are can be said now."""
         self._machine = machine
-        for item in self._items():
-            offer = item.data(0, _ROLE)
-            if isinstance(offer, Offer):
-                self._show_cells(item, offer)
+        self._show_all_cells()
 
     def show_access(self, endpoint: str, *, has_token: bool) -> None:
         """What is set now. A token is never shown."""
@@ -187,6 +185,13 @@ class GetModels(QWidget):
             item = QTreeWidgetItem(parent)
             item.setData(0, _ROLE, offer)
             self._show_cells(item, offer)
+
+    @Slot()
+    def _show_all_cells(self) -> None:
+        for item in self._items():
+            offer = item.data(0, _ROLE)
+            if isinstance(offer, Offer):
+                self._show_cells(item, offer)
 
     def _show_cells(self, item: QTreeWidgetItem, offer: Offer) -> None:
         for n, cell in enumerate(cells_of(offer, self._machine)):

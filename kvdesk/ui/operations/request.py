@@ -13,7 +13,7 @@ def why_not_done(kit: Kit, spec: OperationSpec, conversation: ConversationId, p0
     """Why an operation cannot be done to a conversation's cells, empty where it can."""
     store = kit.store
     if store.view is None and not store.dead and store.context is not None:
-        return tr("Open the inspector (Ctrl+I) to operate on the cache by hand.")
+        return tr("The cells are not shown: open page Cache of the inspector (Ctrl+I) to operate on them.")
     return refusal(spec, Chosen(store.target_of(conversation), p0, p1), store)
 
 

@@ -12,9 +12,10 @@ from pytestqt.qtbot import QtBot
 
 from kvdesk.library.catalogue import Fit, ModelFacts
 from kvdesk.library.find import FoundModel
-from kvdesk.settings import CacheType, UsedModel
+from kvdesk.settings import CacheType, ThemeChoice, UsedModel
 from kvdesk.ui.models.page import ModelsPage
 from kvdesk.ui.widgets.kit import Kit
+from kvdesk.viewmodel.downloads import Offer
 from kvdesk.viewmodel.models import Machine, ModelRow, in_order, row_of
 
 MACHINE = Machine(20e9, measured=True, available=8_000_000_000, layer_s=0.0)
@@ -135,3 +136,12 @@ def test_a_narrow_window_leaves_columns_out(page: ModelsPage, qtbot: QtBot) -> N
 def test_it_says_that_it_looks(page: ModelsPage) -> None:
     page.show_searching()
     assert page.said.startswith("Looking through the folders")
+
+
+def test_models_to_download_follow_the_theme(page: ModelsPage) -> None:
+    theme, tree = page._kit.theme, page.get_models.tree
+    page.get_models.show_recommended((Offer("one/model", "m.gguf", "m", 1_000, "Short answers"),))
+    for choice in (ThemeChoice.DARK, ThemeChoice.LIGHT, ThemeChoice.DARK):
+        theme.set_theme(choice)
+        about = tree.topLevelItem(0).child(0).foreground(5).color().name()
+        assert about == theme.colours.secondary
