@@ -40,6 +40,7 @@ from kvdesk.paths import catalogues
 from kvdesk.policies.tuned import TABLE
 from kvdesk.settings import RANDOM_SEED, Settings, default_threads, llama_name
 from kvdesk.translation import tr
+from kvdesk.whole_file import write_whole
 
 DOCS = ROOT / "docs"
 BLOCK: Final = re.compile(r"(?s)(<!-- made: (\w+) -->\n).*?(<!-- end -->)")
@@ -320,7 +321,7 @@ def main(argv: Sequence[str]) -> int:
     for page, text in old:
         print(page.relative_to(ROOT))
         if not check:
-            page.write_text(text, encoding="utf-8")
+            write_whole(page, text.encode())
     return int(check and bool(old))
 
 

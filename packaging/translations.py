@@ -23,6 +23,8 @@ from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 from setup import ROOT
 
+from kvdesk.whole_file import replacing
+
 TRANSLATIONS = ROOT / "resources" / "translations"
 _KEYWORDS: Mapping[str, Any] = {"tr": {1: (1,), 2: (1, 1)}, "marked": None}
 """A text that is given a number has one form in the source and those of the language in a catalogue."""
@@ -77,13 +79,13 @@ def all_waiting() -> list[str]:
 
 def save(catalogue: Catalog, po: Path) -> None:
     """Write the .po, sorted and without line numbers: it changes only where a text does."""
-    with po.open("wb") as file:
+    with replacing(po) as part, part.open("wb") as file:
         write_po(file, catalogue, width=120, no_location=True, sort_output=True)
 
 
 def release(po: Path) -> None:
     """Make the .mo beside `po`, of what is finished."""
-    with po.with_suffix(".mo").open("wb") as file:
+    with replacing(po.with_suffix(".mo")) as part, part.open("wb") as file:
         write_mo(file, read(po))
 
 

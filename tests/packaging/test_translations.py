@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 import pytest
 import translations
@@ -78,6 +79,25 @@ def test_a_text_that_waits_is_shown_in_english_until_it_is_translated(tmp_path: 
     assert translations.unfinished(translations.updated(po, tmp_path)) == ["A new chat"]
     assert install_language(qapp, "zh_CN", tmp_path) == "zh_CN"
     assert (tr("A new chat"), tr("%n tokens", 3)) == ("A new chat", "3 个 token")
+
+
+@pytest.mark.parametrize(("written", "write"), [("write_po", "save"), ("write_mo", "release")])
+def test_a_catalogue_that_cannot_be_written_stays_as_it_was(
+    written: str, write: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def end_early(file: IO[bytes], *_others: object, **_options: object) -> None:
+        file.write(b"half")
+        raise KeyboardInterrupt
+
+    po, catalogue = tmp_path / "kvdesk_zh_CN.po", Catalog("zh_CN")
+    translations.save(catalogue, po)
+    translations.release(po)
+    before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
+    monkeypatch.setattr(translations, written, end_early)
+    arguments = (catalogue, po) if write == "save" else (po,)
+    with pytest.raises(KeyboardInterrupt):
+        getattr(translations, write)(*arguments)
+    assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
 
 
 @pytest.mark.parametrize(
