@@ -24,6 +24,10 @@ ADDED = {
     "site.css": HERE / "site.css",
     **{f"fonts/{font}.ttf": ROOT / f"resources/fonts/{font}.ttf" for font in FONTS},
 }
+CHINESE = "zh/"
+_WIDE = r"[\u2e80-\u9fff\u3000-\u303f\uff00-\uffef“”…]"
+BROKEN = re.compile(rf"(?<={_WIDE})\n *(?={_WIDE})")
+"""A line that ends within a Chinese sentence; a browser would show a blank there."""
 LINK = re.compile(r"(?<!!)\[([^]]*)\]\(([^):#]+)((?:#[^)]*)?)\)")
 
 
@@ -45,4 +49,10 @@ def on_page_markdown(markdown: str, page: Page, files: Files, **_others: object)
             return text
         return f"[{text}]({posixpath.relpath(path, posixpath.dirname(source) or '.')}{anchor})"
 
-    return LINK.sub(link, markdown)
+    return LINK.sub(link, BROKEN.sub("", markdown) if source.startswith(CHINESE) else markdown)
+
+
+def on_post_page(output: str, page: Page, **_others: object) -> str:
+    """The language of a page, for fonts and screen readers."""
+    language = "zh-CN" if page.file.src_uri.startswith(CHINESE) else "en"
+    return output.replace('<html lang="en"', f'<html lang="{language}"', 1)
