@@ -12,14 +12,17 @@ from setup import ROOT
 _PAGES = (
     *("install", "first-ten-minutes", "reading-the-map", "user-guide", "troubleshooting", "faq", "kv-cache"),
     *("tools", "serving", "agents", "connecting", "exports", "keyboard", "commands", "settings-reference"),
-    *("debug-another-cache", "watch", "doctor", "proxy", "slot-files"),
+    *("debug-another-cache", "watch", "doctor", "proxy", "slot-files", "attention"),
 )
 PAIRS = {
     "README.md": "docs/zh/README.md",
     "docs/README.md": "docs/zh/start.md",
-    **{f"docs/questions/{name}.md": f"docs/zh/questions/{name}.md" for name in ("README", "kv-types", "forgetting")},
     **{f"docs/{name}.md": f"docs/zh/{name}.md" for name in _PAGES},
-    **{f"docs/guide/{page.name}": f"docs/zh/guide/{page.name}" for page in sorted((ROOT / "docs/guide").glob("*.md"))},
+    **{
+        f"docs/{folder}/{page.name}": f"docs/zh/{folder}/{page.name}"
+        for folder in ("guide", "questions")
+        for page in sorted((ROOT / "docs" / folder).glob("*.md"))
+    },
 }
 """Each English document, and its Chinese one."""
 
@@ -29,7 +32,9 @@ def behind() -> list[str]:
     return [
         f"{chinese} is behind {english}: {difference}"
         for english, chinese in PAIRS.items()
-        for difference in differences(_text(english), _text(chinese))
+        for difference in (
+            differences(_text(english), _text(chinese)) if (ROOT / chinese).exists() else ["it does not exist"]
+        )
     ]
 
 
@@ -69,7 +74,7 @@ def _commands(text: str) -> set[str]:
 
 
 def _pictures(text: str) -> list[str]:
-    return re.findall(r"images/(?:zh-)?([\w-]+)\.png", text)
+    return re.findall(r"images/(?:zh-)?([\w-]+)\.(?:png|webp)", text)
 
 
 def _rows(text: str) -> int:
