@@ -119,7 +119,7 @@ class _Chats:
 
     def set_back(self) -> None:
         for seq_id, n in enumerate(self._lengths):
-            if self._next[seq_id] > n and self._context.remove(seq_id, n, -1):
+            if self._next[seq_id] > n and self._context.seq_rm(seq_id, n, -1):
                 self._next[seq_id] = n
 
 
@@ -225,7 +225,7 @@ def _prompt_among(
     yield Sample(f"{kind}, {way}: {PROMPT}", pieces, time.perf_counter() - began, number, unit="s")
     for gap in gaps:
         yield Sample(f"{kind}, {way}: {GAP}", pieces, gap, number, unit="s")
-    context.remove(seq_id)
+    context.seq_rm(seq_id)
     chats.set_back()
 
 

@@ -105,7 +105,7 @@ def _measure(bench: Bench) -> Iterator[Progress | Sample]:
 
 def _removed(contexts: Iterable[RawContext], n_text: int, reached: int) -> int:
     """What was written is removed where the memory can; else the next round goes on behind it. The next position."""
-    done = [context.remove(0, n_text, -1) for context in contexts]
+    done = [context.seq_rm(0, n_text, -1) for context in contexts]
     return n_text if all(done) else reached
 
 

@@ -152,7 +152,7 @@ def _yesterday(bench: Bench, states: States) -> list[list[int]]:
         if texts:
             context.append(text, 0)
         for tokens in reversed(texts):
-            context.remove(0, len(tokens), -1)
+            context.seq_rm(0, len(tokens), -1)
             states[tuple(tokens)] = context.saved(0)
     return texts
 

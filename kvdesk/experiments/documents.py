@@ -100,12 +100,12 @@ class _Chat(NamedTuple):
         if n == ALL:
             return
         context.restore(1, self.state, self.before + self.document)
-        if not context.remove(1, 0, len(self.before) + n):
+        if not context.seq_rm(1, 0, len(self.before) + n):
             raise RefusedCall(tr("This memory cannot remove a part of a sequence."))
         if by := start - len(self.before):
-            context.shift(1, len(self.before) + n, by)
-        context.copy(1, 0)
-        context.remove(1)
+            context.seq_add(1, len(self.before) + n, -1, by)
+        context.seq_cp(1, 0)
+        context.seq_rm(1)
 
 
 def _measure(bench: Bench) -> Iterator[Progress | Sample]:

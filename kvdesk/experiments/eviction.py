@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from kvdesk.backends.local.llama.params import planned
 from kvdesk.backends.local.llama.second_context import SecondContext, second_settings
-from kvdesk.cache.blob import parse_seq_state
 from kvdesk.cache.compare import divergence
 from kvdesk.cache.excerpt import excerpt
 from kvdesk.cache.geometry import CTX_PAD, Geometry, pad
+from kvdesk.cache.take_out import take_out
 from kvdesk.errors import UserError
 from kvdesk.experiments.bench import Bench
 from kvdesk.experiments.experiment import Experiment, Work, needs_plain_attention
@@ -27,7 +27,7 @@ from kvdesk.experiments.measured import Measured, curve
 from kvdesk.experiments.raw_context import RawContext
 from kvdesk.experiments.statistics import mean_figure
 from kvdesk.library.hyper import read_hyper
-from kvdesk.library.key_norms import key_norms
+from kvdesk.library.key_norms import norms_by_position
 from kvdesk.policies.overflow import N_RECENT, Abilities, Situation, Span, Tokens, Worth, plan_overflow
 from kvdesk.protocol.experiment import (
     Figure,
@@ -118,9 +118,7 @@ def _measure(bench: Bench) -> Iterator[Progress | Sample]:
             context.restore(0, whole, text.tokens)
             start = time.perf_counter()
             removed = _removed(bench, way, text, whole, percent)
-            for p0, p1 in reversed(removed):
-                context.remove(0, p0, p1)
-                context.shift(0, p1, p0 - p1)
+            take_out(context, 0, removed)
             yield Sample(f"{way}: {MS}", percent, (time.perf_counter() - start) * 1e3, unit="ms")
             yield Sample(f"{way}: {CELLS}", percent, len(text.tokens) - sum(p1 - p0 for p0, p1 in removed))
             logits = [_logits(context, question) for _, question, _ in asked]
@@ -134,7 +132,7 @@ def _removed(bench: Bench, way: str, text: _Text, state: bytes, percent: int) ->
     if way == ATTENDED:
         worth = Worth(_attention(bench, state, text.tokens).tolist())
     elif way in (LOW, HIGH):
-        norms = _norms(bench, state)
+        norms = norms_by_position(state, _geometry(bench), read_hyper(bench.header), 0, n)
         worth = Worth((norms if way == HIGH else -norms).tolist())
     plan = plan_overflow(WAYS[way], text.situation(n - n * percent // 100, worth), Abilities())
     if plan.policy is not WAYS[way]:
@@ -157,14 +155,6 @@ def _attention(bench: Bench, state: bytes, tokens: Sequence[int]) -> NDArray[np.
         second.close()
     heads = np.concatenate([layer.weights[:, 0, :n] for layer in found.values()])
     return np.asarray(heads.mean(axis=0, dtype=np.float64) / N_RECENT)
-
-
-def _norms(bench: Bench, state: bytes) -> NDArray[np.float32]:
-    stored = parse_seq_state(state, _geometry(bench)).caches[0][0]
-    found = np.zeros(stored.n_cells, np.float32)
-    n_heads = [layer.n_head_kv for layer in read_hyper(bench.header).layers if layer.k_width]
-    found[stored.pos] = key_norms(memoryview(state), stored, n_heads)
-    return found
 
 
 def _geometry(bench: Bench) -> Geometry:

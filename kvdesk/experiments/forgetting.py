@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from kvdesk.cache.compare import KNOWN_KL, divergence
 from kvdesk.cache.geometry import CTX_PAD, pad
+from kvdesk.cache.take_out import take_out
 from kvdesk.errors import UserError
 from kvdesk.experiments.bench import Bench
 from kvdesk.experiments.experiment import Experiment, Work, needs_prefixes
@@ -129,11 +130,10 @@ def _measure(bench: Bench) -> Iterator[Progress | Sample]:
             _restore(context, whole, text)
             untouched = _said(context, asked)
             _restore(context, whole, text)
-            context.remove(0, start, end)
-            context.shift(0, end, start - end)  # what is behind moves up, as it is
+            take_out(context, 0, [(start, end)])
             edited, edited_erratum = _said(context, asked), _said(context, erratum + asked)
             _restore(context, whole, text)
-            context.remove(0, start, -1)
+            context.seq_rm(0, start, -1)
             context.read(rest, start)
             never, never_erratum = _said(context, asked), _said(context, erratum + asked)
             value = ids(f" {fact.value}")[0]

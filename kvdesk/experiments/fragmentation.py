@@ -145,10 +145,10 @@ def _place(context: RawContext, layout: str, text: Part, filler: Part) -> None:
     if layout != BEHIND:
         for seq_id in range(1, N_FILLERS + 1):
             for at in (0, len(filler.tokens) // 2):
-                context.remove(seq_id, at, at + 1)
+                context.seq_rm(seq_id, at, at + 1)
     context.restore(0, text.state, text.tokens)
     for seq_id in range(1, N_FILLERS + 1):
-        context.remove(seq_id)
+        context.seq_rm(seq_id)
     if layout == COMPACTED:
         context.compact()
 
@@ -160,7 +160,7 @@ def _timed(context: RawContext, text: list[int], n: int) -> tuple[float, int]:
         answer = context.append(text[:1], len(text))
         seconds.append(answer.seconds)
         high_water = answer.slot.high_water if answer.slot else 0
-        context.remove(0, len(text), -1)
+        context.seq_rm(0, len(text), -1)
     return median(seconds), high_water
 
 

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from kvdesk.cache.take_out import take_out
 from kvdesk.errors import ContextError
 from kvdesk.experiments.raw_context import RawContext
 from kvdesk.policies.overflow import Abilities, Situation, Span, plan_overflow
@@ -101,7 +102,7 @@ class Window:
         asked = [*told.question, *told.answer]
         place = self._end
         rows = _logits(self._context, asked, place)
-        self._context.remove(0, place, -1)
+        self._context.seq_rm(0, place, -1)
         first = len(told.question) - 1
         return -float(np.mean(surprise(rows[first : first + len(told.answer)], told.answer)))
 
@@ -110,7 +111,7 @@ class Window:
         seconds = []
         for _ in range(n):
             seconds.append(self._context.append(self._tokens[-1:], self._end).seconds)
-            self._context.remove(0, self._end, -1)
+            self._context.seq_rm(0, self._end, -1)
         return float(np.median(seconds))
 
     # --- private ------------------------------------------------------------------------------------------------------
@@ -157,15 +158,14 @@ class Window:
         """The tokens [p0, p1) of those that are held."""
         context, kept = self._context, self._tokens[p1:]
         if self._policy is Policy.RING:
-            context.remove(0, self._removed, self._removed + p1)
+            context.seq_rm(0, self._removed, self._removed + p1)
             self._removed += p1
         elif self._policy is Policy.RECOMPUTE:
-            context.remove(0, p0, -1)
+            context.seq_rm(0, p0, -1)
             _expect(context.append(kept, p0).rc)
             self.reading.read_again += len(kept)
         else:
-            context.remove(0, p0, p1)
-            context.shift(0, p1, p0 - p1)
+            take_out(context, 0, [(p0, p1)])
             self.reading.moved += len(kept)
         del self._tokens[p0:p1]
         self._messages = [moved for message in self._messages if (moved := _without(message, p0, p1)).end > moved.start]

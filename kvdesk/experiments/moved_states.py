@@ -101,7 +101,7 @@ class Parts:
 
     def scatter(self) -> None:
         self._context.clear()
-        self._texts.scatter(self._context.restore, self._context.remove)
+        self._texts.scatter(self._context.restore, self._context.seq_rm)
 
     def get(self) -> float:
         """The whole state, out. Seconds."""
@@ -133,7 +133,7 @@ class Parts:
 
     def seq_set(self, seq_id: int) -> float:
         """The sequence that was got, in again after its cells were freed. Seconds."""
-        self._context.remove(seq_id)
+        self._context.seq_rm(seq_id)
         source = self._sequences[seq_id].data
         return timed(lambda: _accepted(state.set_seq_state(self._context.ctx, seq_id, source)))
 

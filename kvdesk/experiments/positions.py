@@ -88,7 +88,7 @@ def _measure(bench: Bench) -> Iterator[Progress | Sample]:
         alone = context.logits()
         context.clear()
         context.append(first, 0)
-        context.remove(0)
+        context.seq_rm(0)
         context.append(second, 0)
         yield Sample(DIFFERENCE, 0, float(np.abs(context.logits() - alone).max()))
         slot = context.append(first[:1], n).slot
@@ -100,7 +100,7 @@ def _ask(context: RawContext, case: Case, tokens: list[int], known: dict[str, in
     if case.before is not None:
         start, end = (_number(text, known) for text in case.before)
         context.append(tokens[: end - start], start)
-    if case.removed is not None and not context.remove(0, *(_number(text, known) for text in case.removed)):
+    if case.removed is not None and not context.seq_rm(0, *(_number(text, known) for text in case.removed)):
         return Answer(-1, 0.0, (tr("llama_memory_seq_rm returned false: this memory cannot remove a part."),), None)
     asked = [_number(text, known) for text in case.asked]
     return context.decode(tokens[: len(asked)], asked, case.seq_id)

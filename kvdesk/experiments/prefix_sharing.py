@@ -80,7 +80,7 @@ def _round(context: RawContext, way: str, prompts: Sequence[Prompt], number: int
         if way == SHARED and seq_id:
             shared = [common_prefix(other.tokens, prompt.tokens[:-1]) for other in prompts[:seq_id]]
             if n := max(shared):
-                context.copy(shared.index(n), seq_id, 0, n)
+                context.seq_cp(shared.index(n), seq_id, 0, n)
         seconds = context.append(prompt.tokens[n:], n, seq_id).seconds
         n_read += len(prompt.tokens) - n
         note = "branch" if prompt.branches else "chat" if seq_id else "first"

@@ -150,7 +150,7 @@ class RawContext(BareContext):
             found.append(self.likeliest())
         return found
 
-    def remove(self, seq_id: int, p0: int = -1, p1: int = -1) -> bool:
+    def seq_rm(self, seq_id: int, p0: int = -1, p1: int = -1) -> bool:
         """llama_memory_seq_rm. `seq_id` is -1 or below `n_seq_max`: with another llama.cpp would abort."""
         assert -1 <= seq_id < self.n_seq_max
         done = bool(lib.llama_memory_seq_rm(lib.llama_get_memory(self.ctx), seq_id, p0, p1))
@@ -159,28 +159,28 @@ class RawContext(BareContext):
 
     def take_back(self, p0: int) -> None:
         """Remove what sequence 0 has from `p0` on. Raises RefusedCall where this memory cannot give back a part."""
-        if not self.remove(0, p0, -1):
+        if not self.seq_rm(0, p0, -1):
             raise RefusedCall(tr("This memory cannot give back a part of a sequence."))
 
     def clear(self, *, data: bool = False) -> None:
         super().clear(data=data)
         self._follow(Mirror.clear, calls.clear(data=data))
 
-    def copy(self, source: int, target: int, p0: int = -1, p1: int = -1) -> None:
+    def seq_cp(self, source: int, target: int, p0: int = -1, p1: int = -1) -> None:
         """llama_memory_seq_cp; of all positions, or of [p0, p1) in a unified cache."""
         assert 0 <= min(source, target) <= max(source, target) < self.n_seq_max
         lib.llama_memory_seq_cp(lib.llama_get_memory(self.ctx), source, target, p0, p1)
         call = calls.seq_cp(source, target, p0, p1)
         self._follow(partial(Mirror.seq_cp, src=source, dst=target, p0=p0, p1=p1), call)
 
-    def shift(self, seq_id: int, p0: int, by: int) -> None:
-        """llama_memory_seq_add of all positions from `p0` on. Raises RefusedCall if llama.cpp would abort."""
+    def seq_add(self, seq_id: int, p0: int, p1: int, shift: int) -> None:
+        """llama_memory_seq_add. Raises RefusedCall if llama.cpp would abort."""
         memory = lib.llama_get_memory(self.ctx)
         if not lib.llama_memory_can_shift(memory):
             raise RefusedCall(tr("This model's positions cannot be moved."))
-        lib.llama_memory_seq_add(memory, seq_id, p0, -1, by)
-        call = calls.seq_add(seq_id, p0, -1, by)
-        self._follow(partial(Mirror.seq_add, seq_id=seq_id, p0=p0, p1=-1, shift=by), call)
+        lib.llama_memory_seq_add(memory, seq_id, p0, p1, shift)
+        call = calls.seq_add(seq_id, p0, p1, shift)
+        self._follow(partial(Mirror.seq_add, seq_id=seq_id, p0=p0, p1=p1, shift=shift), call)
 
     def span(self, seq_id: int) -> tuple[int, int]:
         """First and last position of a sequence, -1 and -1 if it has none."""

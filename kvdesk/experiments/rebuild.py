@@ -59,7 +59,7 @@ def _measure(bench: Bench) -> Iterator[Progress | Sample]:
             with bench.context() as context:
                 context.restore(1, others, other)
                 context.read(text, 0, 0)
-                context.remove(1)
+                context.seq_rm(1)
                 yield Sample(f"{TOKEN}: {BEFORE}", at, _token(context, bench, held), number, unit="s")
                 start = time.perf_counter()
                 if way == COMPACTED:
@@ -87,7 +87,7 @@ def _token(context: RawContext, bench: Bench, held: list[int]) -> float:
     seconds = []
     for _ in range(bench.whole("tokens")):
         seconds.append(context.read(held[:1], len(held)).seconds)
-        if not context.remove(0, len(held), -1):
+        if not context.seq_rm(0, len(held), -1):
             held.append(held[0])
     return median(seconds)
 

@@ -110,7 +110,7 @@ def _run(context: RawContext, bench: Bench, policy: Policy, prompt: list[int], n
         if number == 0:
             yield Sample(CELLS + policy.name, request + 1, used, unit="cells")
         if policy.cleaned:
-            context.remove(seq_id)
+            context.seq_rm(seq_id)
 
 
 def _answer(values: Values, measured: Measured) -> Result:

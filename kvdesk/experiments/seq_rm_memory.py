@@ -59,7 +59,7 @@ def _measure(bench: Bench) -> Iterator[Progress | Sample]:
                 yield Sample(BYTES, step, _resident_mb(), number, unit="MB")
                 yield Sample(CELLS, step, _cells(context, len(tokens)), number, unit="cells")
                 if step == 2:
-                    context.remove(0)
+                    context.seq_rm(0)
                     yield Sample(BYTES, 3, _resident_mb(), number, unit="MB")
                     yield Sample(CELLS, 3, _cells(context, 0), number, unit="cells")
                     context.clear(data=True)
@@ -70,7 +70,7 @@ def _measure(bench: Bench) -> Iterator[Progress | Sample]:
 def _cells(context: RawContext, n: int) -> int:
     """Cells in use, as the engine says at the next decode; the token it takes is removed again."""
     slot = context.read([1], n).slot
-    context.remove(0, n, -1)
+    context.seq_rm(0, n, -1)
     return slot.used if slot else 0
 
 

@@ -177,7 +177,7 @@ def _request(
     """Seconds, what the engine refused it with, cells in use. The answer is appended to `sequence`."""
     seq_id = request if program.fresh_id else 0
     if program.removal != "none":
-        context.remove(seq_id if program.removal == "right" else context.n_seq_max - 1)
+        context.seq_rm(seq_id if program.removal == "right" else context.n_seq_max - 1)
     go_on_from = request * len(sequence) if program.removal == "right" and program.go_on else 0
     seconds, used, n_sent = 0.0, 0, 0
     if program.record and not program.whole:
@@ -185,7 +185,7 @@ def _request(
     for _ in range(steps):
         if program.whole:
             if program.removal == "right" and n_sent:
-                context.remove(seq_id)
+                context.seq_rm(seq_id)
             n_sent = 0
         part = sequence[n_sent:]
         last = context.span(seq_id)[1]

@@ -11,10 +11,27 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from kvdesk.cache.blob import StreamBlob
+from kvdesk.cache.blob import Blob, StreamBlob, parse_seq_state
+from kvdesk.cache.geometry import Geometry
 from kvdesk.errors import UserError
 from kvdesk.library.ggml_rows import is_known, rows
+from kvdesk.library.hyper import Hyper
 from kvdesk.translation import tr
+
+
+def norms_by_position(blob: Blob, geometry: Geometry, hyper: Hyper, seq_id: int, n: int) -> NDArray[np.float32]:
+    """`key_norms` of the cells of a sequence's saved state, by position: shape (n,), or up to its last position if that
+    is behind; 0 at a position without a cell.
+
+    Raises UserError where K is of a type that cannot be read, BlobError for a damaged state.
+    """
+    stored = parse_seq_state(blob, geometry).caches[0][seq_id if geometry.n_stream > 1 else 0]
+    layers = [layer for layer in hyper.layers if layer.k_width]
+    if geometry.has_window:  # its cache has the layers with a window, and only what that sees
+        layers = [layer for layer in layers if not layer.has_window]
+    found = np.zeros(max(n, int(stored.pos.max(initial=-1)) + 1), np.float32)
+    found[stored.pos] = key_norms(memoryview(blob), stored, [layer.n_head_kv for layer in layers])
+    return found
 
 
 def key_norms(blob: memoryview, stored: StreamBlob, n_heads: Sequence[int]) -> NDArray[np.float32]:

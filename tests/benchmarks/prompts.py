@@ -118,7 +118,7 @@ class Ways:
             if depth:
                 self._deepened(context)
                 told[f"read {prompt:,} behind {depth:,}"] = prompt / self._seconds(context, self._tokens, depth)
-                context.remove(0, depth, -1)
+                context.seq_rm(0, depth, -1)
             if written:
                 seconds = [self._seconds(context, [token], depth + i) for i, token in enumerate(self._tokens[:written])]
                 told[f"write behind {depth:,}"] = 1 / statistics.median(seconds)
@@ -135,11 +135,11 @@ class Ways:
         state = context.saved(0)
         for start in range(prompt, depth, prompt):
             context.restore(1, state, self._tokens)
-            context.shift(1, 0, start)
-            context.copy(1, 0)
-            context.remove(1)
+            context.seq_add(1, 0, -1, start)
+            context.seq_cp(1, 0)
+            context.seq_rm(1)
         context.read(self._tokens[:1], depth)  # what was moved is turned by the next decode
-        context.remove(0, depth, -1)
+        context.seq_rm(0, depth, -1)
 
     def _key(self, way: Way) -> str:
         return json.dumps([way.load, way.huge])

@@ -36,11 +36,11 @@ def told_by(answer: Answer) -> tuple[int, int]:
 def test_the_cells_are_those_of_the_engine(open_context: Callable[..., RawContext], seen: list[CellsSeen]) -> None:
     context = open_context(inspect=True, tell_cells=seen.append)
     context.append(list(range(100, 140)), 0)
-    context.copy(0, 1)
+    context.seq_cp(0, 1)
     context.append([7, 8, 9], 0, 2)
     state = context.saved(2)
-    context.remove(0, 10, 20)
-    context.remove(1, 5)
+    context.seq_rm(0, 10, 20)
+    context.seq_rm(1, 5)
     context.restore(3, state)
     context.append([11], 1000, 2)  # a gap, which the engine refuses: nothing changes
     context.append([11], 3, 3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kvdesk.cache.take_out import take_out
 from kvdesk.errors import ContextError
 from kvdesk.experiments.raw_context import Answer, RawContext
 from kvdesk.experiments.scenarios.history import Copied, Event, Kept, Loaded, Paused, Read, Sequences, Slid, Wrote
@@ -39,12 +40,11 @@ class Player:
             case Loaded(seq_id, tokens):
                 self._load(seq_id, tokens)
             case Copied(source, target, n):
-                context.copy(source, target, len(held.get(target, ())), n)
+                context.seq_cp(source, target, len(held.get(target, ())), n)
             case Kept(seq_id, n):
-                context.remove(seq_id, n, -1)
+                context.seq_rm(seq_id, n, -1)
             case Slid(seq_id, start, n):
-                context.remove(seq_id, start, start + n)
-                context.shift(seq_id, start + n, -n)
+                take_out(context, seq_id, [(start, start + n)])
             case Paused():
                 pass
         self._sequences.follow(event)

@@ -18,6 +18,7 @@ from kvdesk.cache.geometry import Geometry
 from kvdesk.cache.metrics import scatter
 from kvdesk.cache.mirror import Mirror
 from kvdesk.cache.snapshot import Verification
+from kvdesk.cache.take_out import take_out
 from kvdesk.errors import ContextError
 from kvdesk.experiments.scenarios.history import (
     Copied,
@@ -135,8 +136,7 @@ def _follow(mirror: Mirror, event: Event, sequences: Sequences) -> None:
         case Kept(seq_id, n):
             mirror.seq_rm(seq_id, n, -1)
         case Slid(seq_id, start, n):
-            mirror.seq_rm(seq_id, start, start + n)
-            mirror.seq_add(seq_id, start + n, -1, -n)
+            take_out(mirror, seq_id, [(start, start + n)])
         case Paused():
             pass
     sequences.follow(event)

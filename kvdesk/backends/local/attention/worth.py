@@ -18,13 +18,12 @@ from kvdesk.backends.local.cache_manager.cache import Cache
 from kvdesk.backends.local.cache_manager.sequences import CacheSequence
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.cache.attention_weights import combined
-from kvdesk.cache.blob import parse_seq_state
 from kvdesk.cache.reuse.prefix import common_prefix
 from kvdesk.chat import ConversationId
 from kvdesk.errors import KvdeskError, UserError
 from kvdesk.library.gguf_header import GgufHeader
 from kvdesk.library.hyper import read_hyper
-from kvdesk.library.key_norms import key_norms
+from kvdesk.library.key_norms import norms_by_position
 from kvdesk.policies.overflow import N_RECENT, Measure, Worth
 from kvdesk.protocol.attention import Attend, Attended, Queries
 from kvdesk.protocol.messages import Event
@@ -109,12 +108,5 @@ class TokenWorth:
         possible, geometry = self._context.capabilities["swap"], self._context.traits.geometry
         if not possible.allowed or not geometry.has_attention:
             raise UserError(possible.why)
-        blob = self._cache.copy_state(sequence.seq_id)
-        base = parse_seq_state(blob, geometry).caches[0]
-        stored = base[sequence.seq_id if geometry.n_stream > 1 else 0]
-        layers = [layer for layer in read_hyper(self._header).layers if layer.k_width]
-        if len(geometry.cache_sizes) > 1:  # the second cache has the layers with a window, and only what that sees
-            layers = [layer for layer in layers if not layer.has_window]
-        values = np.zeros(max(len(sequence.tokens), int(stored.pos.max(initial=-1)) + 1), np.float32)
-        values[stored.pos] = -key_norms(blob, stored, [layer.n_head_kv for layer in layers])
-        return values
+        blob, hyper = self._cache.copy_state(sequence.seq_id), read_hyper(self._header)
+        return -norms_by_position(blob, geometry, hyper, sequence.seq_id, len(sequence.tokens))

@@ -21,6 +21,7 @@ from kvdesk.backends.local.cache_manager.sequences import (
 from kvdesk.backends.local.cache_manager.shared_cells import SharedCells
 from kvdesk.backends.local.cache_manager.state_swapper import StateSwapper
 from kvdesk.backends.local.llama.context import Context
+from kvdesk.cache.take_out import take_out
 from kvdesk.chat import ConversationId
 from kvdesk.errors import PromptError
 from kvdesk.policies.costs import Costs
@@ -284,10 +285,9 @@ class Leases:
         self.truncate(sequence, held, reason)
         tokens = list(sequence.tokens)
         with self._operation_journal.operation("slide", sequence.conversation, reason):
-            for p0, p1 in reversed(removed):
-                self._memory.seq_rm(sequence.seq_id, p0, p1)
-                self._memory.seq_add(sequence.seq_id, p1, -1, p0 - p1)
-                del tokens[p0:p1]
+            take_out(self._memory, sequence.seq_id, removed)
+        for p0, p1 in reversed(removed):
+            del tokens[p0:p1]
         if self._context.traits.quantized_k:
             self.round_again()
         self.adopt(sequence, tokens, min(sequence.exact, first))
