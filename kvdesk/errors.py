@@ -9,6 +9,7 @@
     |   +-- TemplateError       the chat template is broken, forbidden or endless
     |   +-- RefusedCall         a call that would abort the process or do harm was not made
     |   +-- StoreError          the database cannot be opened or belongs to a newer kvdesk
+    +-- Stopped                 a person stopped it; nothing has changed
     +-- EngineError             llama.cpp answered with an error we did not expect
         +-- DecodeError         llama_decode returned a code other than 0, 1 and 2
 
@@ -81,6 +82,13 @@ class StoreError(UserError):
 
 class StoreInUseError(StoreError):
     """Another process has the database."""
+
+
+class Stopped(KvdeskError):
+    """Somebody stopped the work for an answer."""
+
+    def __init__(self) -> None:
+        super().__init__(tr("It was stopped."))
 
 
 class EngineError(KvdeskError):

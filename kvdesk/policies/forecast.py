@@ -12,12 +12,15 @@ from kvdesk.values import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """`first_token_ms` is None until something was measured. `restore_ms`: part of it, restoring a saved state."""
+    """`first_token_ms` is None until something was measured. Parts of it: `restore_ms`, restoring a saved state;
+    `measuring_ms`, finding the tokens that leave a full context.
+    """
 
     n_reused: int
     n_prefill: int
     first_token_ms: float | None
     restore_ms: float = 0.0
+    measuring_ms: float = 0.0
 
     @property
     def sentence(self) -> str:
@@ -28,20 +31,32 @@ class Forecast:
         ]
         if self.restore_ms:
             parts.insert(0, tr("restored in {time}").format(time=in_seconds(self.restore_ms)))
+        if self.measuring_ms:
+            parts.append(tr("{time} to find what matters least").format(time=in_seconds(self.measuring_ms)))
         if self.first_token_ms is not None:
             parts.append(tr("first token in {time}").format(time=in_seconds(self.first_token_ms)))
         return tr(", ").join(parts)
 
 
-def forecast(n_prompt: int, n_reused: int, costs: Costs, n_batch: int, *, restore_ms: float = 0.0) -> Forecast:
+def forecast(
+    n_prompt: int,
+    n_reused: int,
+    costs: Costs,
+    n_batch: int,
+    *,
+    restore_ms: float = 0.0,
+    measuring_ms: float | None = 0.0,
+) -> Forecast:
     """Forecast for a prompt of `n_prompt` tokens of which the first `n_reused` are in the cache or in its saved state.
 
-    restore_ms: to restore the saved state. At least one token is decoded, because its logits are needed.
+    restore_ms: to restore the saved state. measuring_ms: to find the tokens that leave; None: not known yet. At least
+    one token is decoded, because its logits are needed.
     """
     n_reused = max(0, min(n_reused, n_prompt - 1))
     n_prefill = n_prompt - n_reused
     ms = costs.reading_ms(n_prefill, n_reused, n_batch)
-    return Forecast(n_reused, n_prefill, None if ms is None else ms + restore_ms, restore_ms)
+    total = None if ms is None or measuring_ms is None else ms + restore_ms + measuring_ms
+    return Forecast(n_reused, n_prefill, total, restore_ms, measuring_ms or 0.0)
 
 
 def in_seconds(ms: float) -> str:

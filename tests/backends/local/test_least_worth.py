@@ -5,21 +5,24 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from kvdesk.backends.local.attention import job
 from kvdesk.backends.local.attention.worth import TokenWorth
 from kvdesk.backends.local.cache_manager.operation_journal import MOST_CALLS
 from kvdesk.backends.local.cache_manager.sequences import CacheSequence
 from kvdesk.backends.local.context_runtime import abilities
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.llama.model import Model
+from kvdesk.backends.local.llama.second_context import SecondContext
 from kvdesk.chat import ConversationId, MessageId
 from kvdesk.headless import HeadlessChat, HeadlessEngine
 from kvdesk.policies.overflow import N_RECENT, Situation, Span, plan_overflow
 from kvdesk.policies.tuned import RESERVE
-from kvdesk.protocol.attention import Attend, Attended, Queries
+from kvdesk.protocol.attention import Attend, Attended, AttentionPreview, PreviewAttention, Queries
 from kvdesk.protocol.cache import OperationDone, RebuildContext
 from kvdesk.protocol.chat import Client, MessageRetention
 from kvdesk.protocol.operations import Operate, ShiftPositions
@@ -98,6 +101,72 @@ def test_a_preview_measures_nothing(narrow: HeadlessEngine, monkeypatch: pytest.
     chat = filled(narrow, Overflow.LEAST_ATTENDED)
     monkeypatch.setattr(TokenWorth, "of", lambda *_: pytest.fail("it was measured"))
     foretold(narrow, chat, TOLD * 4)
+
+
+def test_a_preview_counts_what_measuring_takes(narrow: HeadlessEngine) -> None:
+    chat = filled(narrow, Overflow.LEAST_ATTENDED)
+    while not (found := foretold(narrow, chat, TOLD)).n_evicted_tokens:
+        chat.answer("And then?", SHORT)
+    runtime = narrow.engine.session.runtime
+    sequence = runtime.cache_manager.pool.get(chat.id)
+    n = len(sequence.tokens)
+    (price,) = of(narrow.do(PreviewAttention(Queries(sequence.seq_id, n - N_RECENT, n))), AttentionPreview)
+    reading_ms = runtime.cache_manager.costs.reading_ms(found.n_prefill, found.n_reused, runtime.context.n_batch)
+    assert price.seconds is not None
+    assert reading_ms is not None
+    assert found.first_token_ms == pytest.approx(1e3 * price.seconds + reading_ms, rel=0.01)
+    assert "to find what matters least" in found.sentence
+    chat.overflow = Overflow.SLIDE
+    assert "to find" not in foretold(narrow, chat, TOLD).sentence
+
+
+@pytest.fixture
+def stopped_at_once(narrow: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> list[SecondContext]:
+    """A person stops whatever answer there is as soon as its second context decodes. Returns these contexts."""
+    made: list[SecondContext] = []
+
+    class Stopping(SecondContext):
+        def attend(self, *args: Any, **kwargs: Any) -> Any:
+            made.append(self)
+            for answer in tuple(narrow.engine._scheduler.stops._expected):
+                narrow.engine.request_stop(answer)
+            return super().attend(*args, **kwargs)
+
+    monkeypatch.setattr(job, "SecondContext", Stopping)
+    return made
+
+
+def test_a_stop_ends_measuring_before_an_answer_begins(
+    narrow: HeadlessEngine, stopped_at_once: list[SecondContext], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chat = filled(narrow, Overflow.LEAST_ATTENDED)
+    while not foretold(narrow, chat, TOLD).n_evicted_tokens:
+        chat.answer("And then?", SHORT)
+    before = held(narrow, chat)
+    ended = chat.answer(TOLD, SHORT)
+    assert (ended.state, ended.note) == ("stopped", "Stopped before it began.")
+    (context,) = stopped_at_once
+    assert not context._context.is_open
+    assert not overflowed(narrow)
+    assert held(narrow, chat) == before, "nothing has changed"
+    assert not chat.evicted.cuts
+    monkeypatch.undo()
+    assert chat.answer(TOLD, SHORT).state == "complete"
+    assert "looked at least" in overflowed(narrow)[0].sentence, "the next one is measured"
+    audited(narrow, chat)
+
+
+def test_a_stop_ends_measuring_while_an_answer_is_written(
+    narrow: HeadlessEngine, stopped_at_once: list[SecondContext]
+) -> None:
+    chat = filled(narrow, Overflow.LEAST_ATTENDED)
+    ended = long_answer(chat)
+    assert ended.state == "stopped"
+    assert 0 < ended.stats.generated_tokens < 150
+    assert len(stopped_at_once) == 1
+    assert not overflowed(narrow)
+    assert not narrow.engine.session.runtime.context.stop.raised
+    audited(narrow, chat)
 
 
 @pytest.mark.parametrize("policy", POLICIES)

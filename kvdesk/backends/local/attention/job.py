@@ -16,6 +16,7 @@ from kvdesk.backends.local.attention.plan import AttentionPlan, Run
 from kvdesk.backends.local.attention.price import planned
 from kvdesk.backends.local.cache_manager.cache import Cache
 from kvdesk.backends.local.cache_manager.operation_journal import Emit
+from kvdesk.backends.local.llama.binding import StopFlag
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.llama.second_context import SecondContext
 from kvdesk.backends.local.llama.state import room
@@ -29,17 +30,20 @@ from kvdesk.protocol.chat import Working
 from kvdesk.translation import tr
 
 
-def attend(context: Context, cache: Cache, header: GgufHeader, command: Attend, emit: Emit) -> Readings:
-    """Compute the attention of the tokens that `command` asks for. Ends with `Attended`.
+def attend(
+    context: Context, cache: Cache, header: GgufHeader, command: Attend, emit: Emit, stop: StopFlag | None = None
+) -> Readings:
+    """Compute the attention of the tokens that `command` asks for. Ends with `Attended`. `stop` ends a decode of it.
 
-    Raises UserError, RefusedCall, ContextError if it cannot be done, EngineError if llama.cpp fails.
+    Raises UserError, RefusedCall, ContextError if it cannot be done, EngineError if llama.cpp fails, Stopped.
     """
     began = time.perf_counter()
     plan, how = planned(context, cache, header, command.queries)
     blob = cache.copy_state(None if plan.whole else command.queries.seq_id) if plan.copied else None
     operation = cache.operation
     yield None
-    second, weights, decode_s = SecondContext(context.model, how.settings), Collected(plan, read_hyper(header)), 0.0
+    second, decode_s = SecondContext(context.model, how.settings, stop), 0.0
+    weights = Collected(plan, read_hyper(header))
     try:
         if blob is None:
             yield from _read_before(second, plan, emit)

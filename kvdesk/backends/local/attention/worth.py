@@ -14,31 +14,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvdesk.backends.local.attention.job import attend
+from kvdesk.backends.local.attention.price import price
 from kvdesk.backends.local.cache_manager.cache import Cache
 from kvdesk.backends.local.cache_manager.sequences import CacheSequence
+from kvdesk.backends.local.llama.binding import StopFlag
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.cache.attention_weights import combined
 from kvdesk.cache.reuse.prefix import common_prefix
 from kvdesk.chat import ConversationId
-from kvdesk.errors import KvdeskError, UserError
+from kvdesk.errors import KvdeskError, Stopped, UserError
 from kvdesk.library.gguf_header import GgufHeader
 from kvdesk.library.hyper import read_hyper
 from kvdesk.library.key_norms import norms_by_position
 from kvdesk.policies.overflow import N_RECENT, Measure, Worth
-from kvdesk.protocol.attention import Attend, Attended, Queries
+from kvdesk.protocol.attention import Attend, Attended, PreviewAttention, Queries
 from kvdesk.protocol.messages import Event
 from kvdesk.translation import tr
 
 
 class TokenWorth:
     """Of the sequences of one context. The last answer is kept until the cells change: a request that waits asks
-    again.
+    again. `stop` ends what is measured.
     """
 
     def __init__(self, context: Context, cache: Cache, header: GgufHeader) -> None:
         self._context = context
         self._cache = cache
         self._header = header
+        self.stop = StopFlag()
         self._last: tuple[object, ...] = ()
         self._known = Worth()
 
@@ -58,7 +61,7 @@ class TokenWorth:
     ) -> Worth:
         """Of these tokens' beginning, as far as the conversation has it in the cache, in `running` if it is being
         answered there; a saved state is restored first. `Worth.why` where its cells cannot leave one by one, or nothing
-        can be measured.
+        can be measured. Raises Stopped.
         """
         sequence = running or self._restored(conversation)
         n = common_prefix(sequence.tokens, tokens) if sequence is not None else 0
@@ -75,10 +78,26 @@ class TokenWorth:
                 with self._cache.purpose(conversation, tr("to see which tokens matter least")):
                     values = self._attention(sequence, n) if measure == "attention" else self._norms(sequence)[:n]
                 known = Worth(values.tolist(), (time.perf_counter() - start) * 1e3)
+            except Stopped:
+                raise
             except KvdeskError as error:
                 known = Worth(why=str(error))
             self._last, self._known = (*asked[:3], self._cache.operation), known
         return self._known
+
+    def price_ms(self, measure: Measure, conversation: ConversationId, tokens: Sequence[int]) -> float | None:
+        """What `of` is expected to take for these tokens; None until something was measured. 0 where it would measure
+        nothing, or knows the answer.
+        """
+        sequence = self._cache.pool.get(conversation)
+        n = common_prefix(sequence.tokens, tokens) if sequence is not None else 0
+        if sequence is None or not n or (measure, sequence.seq_id, n, self._cache.operation) == self._last:
+            return 0.0
+        if measure != "attention":
+            can = self._context.capabilities["swap"].allowed
+            return self._cache.costs.state_ms(self._context.states.seq_size(sequence.seq_id)) if can else 0.0
+        found = price(self._context, self._cache, self._header, PreviewAttention(_last_of(sequence, n)))
+        return 0.0 if found.refused else None if found.seconds is None else 1e3 * found.seconds
 
     def _restored(self, conversation: ConversationId) -> CacheSequence | None:
         """Its sequence, with its saved state where it was empty and there is room for that."""
@@ -93,10 +112,8 @@ class TokenWorth:
         heads. Raises KvdeskError.
         """
         told: list[Event] = []
-        first = max(0, n - N_RECENT)
-        for _ in attend(
-            self._context, self._cache, self._header, Attend(Queries(sequence.seq_id, first, n)), told.append
-        ):
+        command = Attend(_last_of(sequence, n))
+        for _ in attend(self._context, self._cache, self._header, command, told.append, self.stop):
             pass
         (found,) = (event for event in told if isinstance(event, Attended))
         values = np.zeros(n, np.float32)
@@ -110,3 +127,8 @@ class TokenWorth:
             raise UserError(possible.why)
         blob, hyper = self._cache.copy_state(sequence.seq_id), read_hyper(self._header)
         return -norms_by_position(blob, geometry, hyper, sequence.seq_id, len(sequence.tokens))
+
+
+def _last_of(sequence: CacheSequence, n: int) -> Queries:
+    """The last of its first `n` tokens, whose attention is measured: their sum."""
+    return Queries(sequence.seq_id, max(0, n - N_RECENT), n)

@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvdesk.backends.local.llama.attention_reader import AttentionReader, HeadWeights
+from kvdesk.backends.local.llama.binding import StopFlag
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.llama.model import Model
 from kvdesk.cache.batch import Batch
 from kvdesk.cache.blob import Blob
 from kvdesk.cache.geometry import CTX_PAD, pad
-from kvdesk.errors import DecodeError, EngineError
+from kvdesk.errors import DecodeError, EngineError, Stopped
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import tr
 
@@ -38,14 +39,14 @@ def second_settings(settings: ContextSettings, n_cells: int, n_batch: int) -> Co
 
 
 class SecondContext:
-    """Empty at first. settings: those of `second_settings`.
+    """Empty at first. settings: those of `second_settings`; stop: ends its decodes.
 
-    Raises ContextError if it cannot be made; RefusedCall, DecodeError and EngineError from its methods.
+    Raises ContextError if it cannot be made; RefusedCall, DecodeError, EngineError and Stopped from its methods.
     """
 
-    def __init__(self, model: Model, settings: ContextSettings) -> None:
+    def __init__(self, model: Model, settings: ContextSettings, stop: StopFlag | None = None) -> None:
         self._reader = AttentionReader()
-        self._context = Context(model, settings, cb_eval=self._reader.callback)
+        self._context = Context(model, settings, stop=stop, cb_eval=self._reader.callback)
         self.n_batch = self._context.n_batch
         self.traits = self._context.traits
 
@@ -71,6 +72,8 @@ class SecondContext:
     def read(self, tokens: Sequence[int], pos: int) -> None:
         """Decode at most n_batch tokens, at `pos` and the following positions."""
         decoded = self._context.decode(Batch.of(0, pos, tokens, "none"), "check")
+        if decoded.rc == 2:
+            raise Stopped
         if decoded.rc != 0:
             why = tr("llama.cpp could not compute the attention (code {rc}).").format(rc=decoded.rc)
             raise DecodeError(decoded.rc, why)

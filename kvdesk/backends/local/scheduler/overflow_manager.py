@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from kvdesk.backends.local.cache_manager.sequences import CacheSequence
+from kvdesk.backends.local.llama.binding import StopFlag
 from kvdesk.backends.local.prompt.prompt import Place, Prompt, PromptBuilder
 from kvdesk.backends.local.scheduler.request import Request
 from kvdesk.chat import NONE_EVICTED, ConversationId, EvictedMessages, Message, MessageId
@@ -118,10 +119,13 @@ class Answering(Protocol):
 class HeldTokens(Protocol):
     """What the cache knows of the tokens it holds; see `kvdesk.backends.local.attention.worth.TokenWorth`."""
 
+    @property
+    def stop(self) -> StopFlag: ...
     def n_held(self, conversation: ConversationId, tokens: list[int], *, here: bool) -> int: ...
     def of(
         self, measure: Measure, conversation: ConversationId, tokens: Sequence[int], running: CacheSequence | None
     ) -> Worth: ...
+    def price_ms(self, measure: Measure, conversation: ConversationId, tokens: Sequence[int]) -> float | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +148,18 @@ class OverflowManager:
         self._n_ctx = n_ctx_seq
         self._can = can
         self._evicted: dict[ConversationId, EvictedMessages] = {}
+
+    @property
+    def stop(self) -> StopFlag:
+        """Ends what `fit` and `go_on` measure: they raise Stopped then, and nothing has changed."""
+        return self._cells.stop
+
+    def measuring_ms(self, asked: Asked, step: Step | None) -> float | None:
+        """What it is expected to take to find the tokens that a step evicts; None until something was measured."""
+        measure = policy_of(asked.overflow).measures
+        if step is None or measure is None:
+            return 0.0
+        return self._cells.price_ms(measure, asked.conversation, step.before)
 
     def remember(self, asked: Asked, evicted: EvictedMessages) -> bool:
         """The conversation's next prompt leaves these out. Returns whether that changed."""
@@ -180,7 +196,7 @@ class OverflowManager:
         """The prompt without what was evicted, and without what the policy evicts where it does not fit otherwise.
         `previewed`: it will not be carried out, so nothing is measured or restored for it. Read-only but for that.
 
-        Raises ContextFull: nothing may be evicted, or not enough; PromptError, TemplateError.
+        Raises ContextFull: nothing may be evicted, or not enough; PromptError, TemplateError, Stopped.
         """
         raw = asked.raw if isinstance(asked, Generate) else None
         n_characters = _least_characters(asked)
@@ -260,6 +276,8 @@ class OverflowManager:
 
         n_cells   if the cache is full instead, how many cells the request can have beside the others
         sequence  in which it runs; None: it has not begun. previewed: as in `fit`
+
+        Raises Stopped.
         """
         command, prompt = request.command, request.whole.tokens
         known = [*prompt, *request.generated[request.skipped :]]

@@ -203,7 +203,10 @@ class Previews:
         move = move_for(sequence.tokens, step) if sequence is not None and step else None
         if move is not None and move.n_kept > reused:
             reused, restore_ms = move.n_kept, 0.0
-        return forecast(len(prompt), reused, self._speed_model.costs, self._context.n_batch, restore_ms=restore_ms)
+        return forecast(
+            len(prompt), reused, self._speed_model.costs, self._context.n_batch, restore_ms=restore_ms,
+            measuring_ms=self._chats().measuring_ms(asked, step),
+        )  # fmt: skip
 
     def prompt(self, asked: PreviewPrompt) -> PromptPreview:
         """The tokens of a turn's prompt, and how many more than now are prefilled for it. Raises PromptError;

@@ -29,7 +29,7 @@ from kvdesk.backends.local.scheduler.stops import Stops
 from kvdesk.backends.local.scheduler.threads import Threads
 from kvdesk.cache.batch import Batch
 from kvdesk.chat import LIMIT_NOTE, ConversationId, FinishReason, MessageState
-from kvdesk.errors import NO_TOKENIZER, KvdeskError, PromptError, UserError, unexpected
+from kvdesk.errors import NO_TOKENIZER, KvdeskError, PromptError, Stopped, UserError, unexpected
 from kvdesk.policies.batching import ChunkSize, Want, compose
 from kvdesk.policies.drafting import Drafts, DraftSize
 from kvdesk.policies.prompt_piece import piece
@@ -118,7 +118,7 @@ class Running:
     def start(self, waiting: Waiting, load_s: float = 0.0) -> bool:
         """Begin the request, or end it if that fails. load_s: seconds since its submission in which a model was loaded.
 
-        False: it must wait for a running request or job (`Admission.admit`).
+        False: it must wait for a running request or job (`Admission.admit`), or was stopped.
         """
         command = waiting.command
         clocks = FirstTokenClocks(waiting.submitted_at, load_s, held_back=waiting.held_back)
@@ -126,7 +126,10 @@ class Running:
         try:
             if self._admission is None:
                 raise PromptError(tr(NO_TOKENIZER))
-            request = self._admission.admit(waiting, clocks, self._requests, waits=waits)
+            with self._stops.measuring(command.answer):
+                request = self._admission.admit(waiting, clocks, self._requests, waits=waits)
+        except Stopped:
+            return False  # the next step ends it
         except KvdeskError as error:
             if isinstance(error, ContextFull):
                 n_tokens, n_ctx = error.n_tokens, self._context.n_ctx_seq
@@ -391,7 +394,12 @@ class Running:
 
     def _overflowed(self, request: Request, n_free: int | None = None) -> None:
         assert self._overflow is not None
-        if why := self._overflow.go_on(request, n_free):
+        try:
+            with self._stops.measuring(request.command.answer):
+                why = self._overflow.go_on(request, n_free)
+        except Stopped:
+            return  # the next step ends it
+        if why:
             self.finish(request, "stopped", why, "context full")
 
     def _decode(self, batch: Scheduled) -> Decoded:

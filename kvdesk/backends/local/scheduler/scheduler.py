@@ -67,7 +67,7 @@ class Scheduler:
         if overflow_manager is not None:
             overflow = RequestOverflow(cache_manager, overflow_manager, spans, self._emit)
             admission = Admission(context, cache_manager, overflow_manager, overflow, idle_requests)
-        self.stops.use(context.stop)
+        self.stops.use(context.stop, overflow_manager.stop if overflow_manager is not None else None)
         self.running = Running(
             context,
             cache_manager,

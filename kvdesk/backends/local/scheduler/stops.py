@@ -6,6 +6,8 @@ Owns the names of all answers between the inbox and their end, so that a stop fi
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from kvdesk.backends.local.llama.binding import StopFlag
 from kvdesk.chat import MessageId
@@ -21,6 +23,8 @@ class Stops:
         self._asked: set[MessageId] = set()
         self._flag: StopFlag | None = None  # of the context in use
         self._may_abort = True  # the decode that runs now
+        self._measured: MessageId | None = None  # the answer for which something is measured now
+        self._measuring: StopFlag | None = None
         self.closing = False
 
     # --- from any thread ----------------------------------------------------------------------------------------------
@@ -34,6 +38,8 @@ class Stops:
                 self._asked.add(answer)
             if answer in self._running and self._may_abort:
                 self._raise()
+            if answer == self._measured:
+                self._end_measuring()
 
     def request_close(self) -> None:
         """Stop the decode that runs now; every request ends at the next step."""
@@ -41,13 +47,14 @@ class Stops:
             self.closing = True
             if self._may_abort or not self._running:  # else the state that is to be saved would be lost
                 self._raise()
+            self._end_measuring()
 
     # --- from the engine's thread -------------------------------------------------------------------------------------
 
-    def use(self, flag: StopFlag | None) -> None:
-        """Decodes run on another context from now on; None: on none."""
+    def use(self, flag: StopFlag | None, measuring: StopFlag | None = None) -> None:
+        """Decodes run on another context from now on; None: on none. `measuring`: ends what is measured there."""
         with self._lock:
-            self._flag = flag
+            self._flag, self._measuring = flag, measuring
 
     def expect(self, answer: MessageId) -> None:
         """The answer waits from now on."""
@@ -69,6 +76,21 @@ class Stops:
                 if not self.closing and self._flag is not None:
                     self._flag.lower()
 
+    @contextmanager
+    def measuring(self, answer: MessageId) -> Iterator[None]:
+        """In the block something may be measured for this answer, which a stop ends: `Stopped` is raised there."""
+        with self._lock:
+            self._measured = answer
+            if self.closing or answer in self._asked:
+                self._end_measuring()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._measured = None
+                if self._measuring is not None:
+                    self._measuring.lower()
+
     def asked(self, answer: MessageId) -> bool:
         """Whether this answer is to be stopped."""
         return answer in self._asked
@@ -83,6 +105,10 @@ class Stops:
         with self._lock:
             self._may_abort = may_abort
             return not self.closing and self._asked.isdisjoint(self._running)
+
+    def _end_measuring(self) -> None:
+        if self._measured is not None and self._measuring is not None:
+            self._measuring.raise_()
 
     def _raise(self) -> None:
         if self._flag is not None:
