@@ -7,7 +7,7 @@ KVDESK_LLAMA_SERVER=…/llama-server   where it is (`serving`)
 from __future__ import annotations
 
 import os
-from itertools import product
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -34,6 +34,12 @@ CONTEXTS: Final[list[tuple[list[str], dict[str, Any]]]] = [
 ]
 """Options of llama-server, and what `kvdesk open` is told of them."""
 SLOT: Final = {"id_slot": 0, "n_predict": 2, "temperature": 0.0, "ignore_eos": True}
+MODELS: Final[dict[str, Callable[[Path], Path]]] = {
+    "dense": lambda path: tiny_models.write(path, "llama", text=True),
+    "windowed": lambda path: write_model(path, "iswa"),
+    "hybrid": lambda path: tiny_models.write(path, "granitehybrid", text=True),
+    "recurrent": lambda path: tiny_models.write(path, "mamba2", text=True),
+}
 
 
 def restored(http: httpx.Client, name: str) -> bool:
@@ -46,44 +52,47 @@ def restored(http: httpx.Client, name: str) -> bool:
     return answer.status_code == 200
 
 
-@pytest.mark.stress
-@pytest.mark.timeout(3600)
-@needs_llama_server
-def test_it_would_restore_what_llama_server_restores(tmp_path: Path) -> None:
-    """Four models in seven contexts each, and in the first also another model's file, three damaged ones, and the right
-    one behind them: 48 cases."""
-    models = {
-        "dense": tiny_models.write(tmp_path / "dense.gguf", "llama", text=True),
-        "windowed": write_model(tmp_path / "windowed.gguf", "iswa"),
-        "hybrid": tiny_models.write(tmp_path / "hybrid.gguf", "granitehybrid", text=True),
-        "recurrent": tiny_models.write(tmp_path / "recurrent.gguf", "mamba2", text=True),
-    }
-    slots = tmp_path / "slots"
-    slots.mkdir()
-    folder = ["--slot-save-path", f"{slots}{os.sep}"]
-    for name, model in models.items():
-        with llama_server(model, *CONTEXTS[0][0], *folder) as http:
+@pytest.fixture(scope="module")
+def slots(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the slot file of each model, three damaged ones of each, and the models."""
+    slots = tmp_path_factory.mktemp("slots")
+    for name, write in MODELS.items():
+        with llama_server(write(slots / f"{name}.gguf"), *CONTEXTS[0][0], *_folder(slots)) as http:
             answer = http.post("/completion", json={"prompt": PROMPT, **SLOT})
             assert answer.status_code == 200, answer.text
             saved = http.post("/slots/0?action=save", json={"filename": name}).json()
         data = (slots / name).read_bytes()
-        assert open_file(slots / name).file.tokens is not None
         assert len(open_file(slots / name).file.tokens or ()) == saved["n_saved"]
         (slots / f"{name}-cut").write_bytes(data[:-100])
         (slots / f"{name}-token").write_bytes(data[:24] + b"\xff\xff\xff\x7f" + data[28:])
         (slots / f"{name}-version").write_bytes(data[:4] + b"\x02" + data[5:])
-    answers: dict[bool, int] = {True: 0, False: 0}
-    for (name, model), (number, (options, changes)) in product(models.items(), enumerate(CONTEXTS)):
+    return slots
+
+
+def _folder(slots: Path) -> tuple[str, str]:
+    return "--slot-save-path", f"{slots}{os.sep}"
+
+
+@pytest.mark.stress
+@pytest.mark.timeout(3600)
+@needs_llama_server
+@pytest.mark.parametrize("name", MODELS)
+def test_it_would_restore_what_llama_server_restores(name: str, slots: Path) -> None:
+    """Each of four models in seven contexts, and in the first also another model's file, three damaged ones, and the
+    right one behind them: 48 cases."""
+    model = slots / f"{name}.gguf"
+    answers = {True: 0, False: 0}
+    for number, (options, changes) in enumerate(CONTEXTS):
         files = [name]
         if not number:
-            other = next(one for one in models if one != name)
+            other = next(one for one in MODELS if one != name)
             files += [other, f"{name}-token", f"{name}-version", name, f"{name}-cut"]
         settings = ContextSettings(swa_full=False).model_copy(update=changes)
-        with llama_server(model, *options, *folder) as http:
+        with llama_server(model, *options, *_folder(slots)) as http:
             for file in files:
                 fit = judge(open_file(slots / file).file, read_header(model), settings)
                 done = restored(http, file)
-                assert fit.fits == done, (name, options, file, fit)
+                assert fit.fits == done, (options, file, fit)
                 answers[done] += 1
-    assert sum(answers.values()) == len(models) * (len(CONTEXTS) + 5) == 48
-    assert min(answers.values()) >= 8
+    assert sum(answers.values()) == len(CONTEXTS) + 5 == 12
+    assert min(answers.values()) >= 2

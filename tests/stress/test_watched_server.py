@@ -136,34 +136,33 @@ def ask(http: httpx.Client, watched: Watched, prompt: list[int], slot: int, n: i
     assert answer.status_code == 200, answer.text
 
 
-def test_cells_are_those_of_the_slot_files(models: Mapping[str, Path], tmp_path: Path) -> None:
-    n_checked = n_whole = n_asked = 0
-    for name, (kind, options) in CONTEXTS.items():
-        watched = Watched(tmp_path / f"{name}.log", 3)
-        slots = tmp_path / name
-        slots.mkdir()
-        n_slots = int(options[options.index("-np") + 1])
-        draw, numbers = random.Random(name), count()
-        prompts: dict[int, list[int]] = {}
-        left = N_REQUESTS // 5 // (8 if kind == "real" else 1)
-        longest = 900 if kind == "real" else 90  # more than a window, which has 32 tokens in a tiny model
-        n_asked += left
-        while left > 0:
-            with serving(models[kind], options, slots, watched) as http:  # killed at the end of the block
-                for _ in range(min(left, KILLED_EVERY)):
-                    left -= 1
-                    slot = draw.randrange(n_slots)
-                    prompt = prompts.get(slot, [])[: draw.choice((0, longest // 4, longest))]
-                    prompt += [3 + draw.randrange(90) for _ in range(draw.randint(5, longest // 2))]
-                    prompt = prompt[-longest:]
-                    prompts[slot] = prompt
-                    ask(http, watched, prompt, slot)
-                    if left % CHECKED_EVERY == 0:
-                        path = slots / f"{next(numbers)}.bin"
-                        n_whole += _check(http, path, slot, watched, f"{name}, {left} left")
-                        path.unlink()
-                        n_checked += 1
-    assert n_checked >= n_asked // CHECKED_EVERY - len(CONTEXTS)
+@pytest.mark.parametrize("name", CONTEXTS)
+def test_cells_are_those_of_the_slot_files(name: str, models: Mapping[str, Path], tmp_path: Path) -> None:
+    kind, options = CONTEXTS[name]
+    watched, slots = Watched(tmp_path / "server.log", 3), tmp_path / "slots"
+    slots.mkdir()
+    n_slots = int(options[options.index("-np") + 1])
+    draw, numbers = random.Random(name), count()
+    prompts: dict[int, list[int]] = {}
+    n_asked = left = N_REQUESTS // 5 // (8 if kind == "real" else 1)
+    longest = 900 if kind == "real" else 90  # more than a window, which has 32 tokens in a tiny model
+    n_checked = n_whole = 0
+    while left > 0:
+        with serving(models[kind], options, slots, watched) as http:  # killed at the end of the block
+            for _ in range(min(left, KILLED_EVERY)):
+                left -= 1
+                slot = draw.randrange(n_slots)
+                prompt = prompts.get(slot, [])[: draw.choice((0, longest // 4, longest))]
+                prompt += [3 + draw.randrange(90) for _ in range(draw.randint(5, longest // 2))]
+                prompt = prompt[-longest:]
+                prompts[slot] = prompt
+                ask(http, watched, prompt, slot)
+                if left % CHECKED_EVERY == 0:
+                    path = slots / f"{next(numbers)}.bin"
+                    n_whole += _check(http, path, slot, watched, f"{left} left")
+                    path.unlink()
+                    n_checked += 1
+    assert n_checked >= n_asked // CHECKED_EVERY
     assert n_whole > n_checked / 2
     sys.stdout.write(f"{n_asked + n_checked:,} requests, {n_checked:,} slot files, {n_whole:,} of them whole\n")
 
