@@ -17,6 +17,7 @@ from kvdesk.translation import tr
 from kvdesk.values import replace
 
 _MOST_MS: Final = 1e11
+_LATEST_S: Final = 1e11
 _NAMES: tuple[CacheName, ...] = ("kv", "base", "window")
 
 
@@ -50,9 +51,10 @@ class CellsJournal:
         self._views.take(self.n, self._maps(shown), operation)
 
     def note(self, at_s: float, call: str, ms: float, reason: str) -> None:
-        """Record a request that ended at `at_s`. A log may say any number: what no request takes counts as 0 ms."""
+        """Record a request that ended at `at_s`. A log may say any number: times that no request has are unknown."""
         self.n += 1
         ms = ms if 0 <= ms < _MOST_MS else 0.0
+        at_s = at_s if 0 <= at_s < _LATEST_S else 0.0
         self._views.note(Operation(self.n, at_s, REQUEST, call, ms, reason=reason))
 
     def recording(self) -> Recording | None:

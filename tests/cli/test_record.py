@@ -99,6 +99,14 @@ def test_texts_are_written_only_when_asked_for(
     assert "1 operations were saved" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("ms", ["9" * 18, "99999999999"])
+def test_a_time_that_no_request_takes_leaves_a_journal(ms: str, tmp_path: Path) -> None:
+    log, out = tmp_path / "server.log", tmp_path / "out.jsonl"
+    log.write_text(two_dumps().replace("4054.00 ms", f"{ms} ms"))
+    assert main(["record", str(log), str(out), "--no-follow"]) == 0
+    assert {operation.ms for operation in operations(load_journal(out)[1])} >= {0.0, 4170.0}
+
+
 def test_a_growing_file_is_a_journal_at_each_moment_and_has_no_token_ids(tmp_path: Path) -> None:
     player = Player(FACTS[1], unified=True, swa_full=False, n_seq_max=2, seed=5)
     with (tmp_path / "whole").open("wb") as whole, (tmp_path / "plain").open("wb") as without:

@@ -43,7 +43,7 @@ class Log:
 
     lines    begins to read; close ends it
     is_live  all that was there has been read
-    is_over  the window closes at the end of the log
+    is_over  the window is to close at the end of the log
     """
 
     name: str
