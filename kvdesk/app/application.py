@@ -184,7 +184,8 @@ def build(file: str | None, make_backend: Callable[[Emit], Backend] | None = Non
     keys = ServerKeys(paths.keys_file())
     engines = Engines(lambda: session.settings.current.safe_mode, keys.get)
     worker = Worker(window, make_backend or engines.make)
-    controller = Controller(window, commands, worker, store, marker, keys)
+    controller = Controller(window, worker, store, marker, keys)
+    commands.begin(controller)
     errors.unsaved.connect(controller.show_unsaved)
     if not gc.isenabled():
         gc.freeze()  # what start-up made stays; a collection looks at what came after it

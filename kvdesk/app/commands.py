@@ -4,74 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from kvdesk.app.chat.attaching import Attaching
-from kvdesk.app.chat.branches import Branches
-from kvdesk.app.chat.chats import Chats
-from kvdesk.app.chat.deletions import Deletions
-from kvdesk.app.chat.exporting import ChatExport
-from kvdesk.app.chat.importing import ChatImport
-from kvdesk.app.chat.search import Search
-from kvdesk.app.models.servers import Servers
-from kvdesk.app.report.help_desk import HelpDesk
-from kvdesk.app.report.journal_saver import JournalSaver
-from kvdesk.app.windows.state_windows import StateWindows
+from kvdesk.app.controller import Controller
 from kvdesk.cache.journal.file import JournalHeader
 from kvdesk.cache.journal.recording import Recording
 from kvdesk.chat import Attachment, ConversationId, MessageId
 from kvdesk.conversations.parameters import Parameters
-from kvdesk.conversations.service import ConversationService
-from kvdesk.host.host import Host
 from kvdesk.protocol.model import LocalFile
 from kvdesk.protocol.operations import CopySequence
-from kvdesk.session import Store
 from kvdesk.session.commands import Commands, ReportChoice
-from kvdesk.settings import ContextSettings, Overflow, Settings
+from kvdesk.settings import ContextSettings, Overflow
 from kvdesk.translation import tr
-from kvdesk.ui.shell.main_window import MainWindow
 
 if TYPE_CHECKING:
-    from kvdesk.app.first_start import FirstStart
-    from kvdesk.app.models.model_downloads import ModelDownloads
     from kvdesk.viewmodel.downloads import Offer
 
 
-class Parts(Protocol):
-    """Who does the work: the controller, and what it is made of."""
-
-    window: MainWindow
-    host: Host
-    store: Store
-    chats: Chats
-    conversations: ConversationService
-    deletions: Deletions
-    branches: Branches
-    search: Search
-    exports: ChatExport
-    imports: ChatImport
-    states: StateWindows
-    attaching: Attaching
-    saver: JournalSaver
-    help: HelpDesk
-    servers: Servers
-    downloads: ModelDownloads
-    first: FirstStart
-
-    @property
-    def settings(self) -> Settings: ...
-    def furnish(self) -> None: ...
-    def save_unsaved(self, path: Path) -> None: ...
-    def rebuild(self, context: ContextSettings, keep: str) -> None: ...
-    def watch(self, watched: bool) -> None: ...
-    def open_known_model(self, path: Path) -> None: ...
-    def open_embedded(self) -> None: ...
-
-
 class AppCommands(Commands):
-    """Given to the window before there is a `controller`; nothing is asked for until then."""
+    """Given to the window before there is a `controller`; nothing is asked for until `begin`."""
 
-    controller: Parts
+    controller: Controller
+
+    def begin(self, controller: Controller) -> None:
+        """Everything is asked of this controller, and of its engine."""
+        self.controller, self.submit = controller, controller.host.submit
 
     # --- answers ------------------------------------------------------------------------------------------------------
 

@@ -21,7 +21,6 @@ from kvdesk.app.chat.deletions import Deletions
 from kvdesk.app.chat.exporting import ChatExport
 from kvdesk.app.chat.importing import ChatImport
 from kvdesk.app.chat.search import Search
-from kvdesk.app.commands import AppCommands
 from kvdesk.app.models.servers import Servers
 from kvdesk.app.report.help_desk import HelpDesk
 from kvdesk.app.report.journal_saver import JournalSaver
@@ -83,7 +82,6 @@ class Controller(QObject):
     def __init__(
         self,
         window: MainWindow,
-        commands: AppCommands,
         worker: Worker,
         store: StoreWriter,
         marker: LoadMarker,
@@ -91,7 +89,6 @@ class Controller(QObject):
     ) -> None:
         super().__init__(window)
         self.window, self.worker, self.host, self.store = window, worker, worker.host, window.store
-        commands.controller, commands.submit = self, self.host.submit
         self._database = store
         self._marker = marker
         self._settings = settings = window.store.settings

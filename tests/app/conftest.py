@@ -163,7 +163,8 @@ def make_rig(qtbot: QtBot, tmp_path: Path, qapp: object, features: frozenset[Fea
         qtbot.addWidget(window)
         worker = ScriptedWorker(features)
         marker = LoadMarker(tmp_path / "loading.txt", embedded)
-        controller = Controller(window, commands, worker, store, marker)  # type: ignore[arg-type]
+        controller = Controller(window, worker, store, marker)  # type: ignore[arg-type]
+        commands.begin(controller)
         unsaved.changed.connect(controller.show_unsaved)
         unsaved.setParent(controller)
         controller.start(model)
