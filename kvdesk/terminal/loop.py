@@ -38,21 +38,28 @@ def status(dialogue: Dialogue) -> str:
 
 def converse(dialogue: Dialogue, screen: Screen) -> None:
     """Until the user leaves. A line that begins with a slash is a command; nothing else is."""
-    while True:
-        try:
-            typed = screen.ask()
-        except KeyboardInterrupt:
-            continue
-        except EOFError:
-            return
-        if not typed.strip():
-            continue
-        try:
-            if typed.startswith("/"):
-                slash_commands.run(typed, dialogue, screen)
-            else:
-                screen.answering(dialogue, partial(dialogue.ask, typed))
-        except slash_commands.Leave:
-            return
-        except UserError as error:
-            screen.say(str(error), "fg:ansired")
+    with screen.not_echoed():
+        while _turn(dialogue, screen):
+            pass
+
+
+def _turn(dialogue: Dialogue, screen: Screen) -> bool:
+    """What is typed next. False: the user leaves."""
+    try:
+        typed = screen.ask()
+    except KeyboardInterrupt:
+        return True
+    except EOFError:
+        return False
+    if not typed.strip():
+        return True
+    try:
+        if typed.startswith("/"):
+            slash_commands.run(typed, dialogue, screen)
+        else:
+            screen.answering(dialogue, partial(dialogue.ask, typed))
+    except slash_commands.Leave:
+        return False
+    except UserError as error:
+        screen.say(str(error), "fg:ansired")
+    return True

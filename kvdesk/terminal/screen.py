@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -77,7 +78,7 @@ class Screen:
     @property
     def draws_blocks(self) -> bool:
         """Whether it has colours, and blocks that are one column wide: code pages of more bytes draw them in two."""
-        if self._output.get_default_color_depth() is ColorDepth.DEPTH_1_BIT:
+        if self._depth is ColorDepth.DEPTH_1_BIT:
             return False
         encoding = self._output.encoding()
         return self._has(_BLOCKS) and ("utf" in encoding.lower() or len(_BLOCKS.encode(encoding)) == len(_BLOCKS))
@@ -111,7 +112,7 @@ class Screen:
         if self._wrapping.column:
             self.write("\n")
         shown = FormattedText([(style, self._fitting(text)) for style, text in line])
-        print_formatted_text(shown, output=self._output)
+        print_formatted_text(shown, output=self._output, color_depth=self._depth)
 
     def _fitting(self, text: str) -> str:
         """With other characters for those that the terminal's code page lacks."""
@@ -125,20 +126,28 @@ class Screen:
         return True
 
     @property
+    def _depth(self) -> ColorDepth:
+        """Of colours. prompt_toolkit does not read COLORTERM, by which terminals report 24 bits."""
+        depth = self._output.get_default_color_depth()
+        is_chosen = ColorDepth.from_env() is not None
+        has_more = os.environ.get("COLORTERM", "").lower() in ("truecolor", "24bit")
+        return ColorDepth.DEPTH_24_BIT if has_more and not is_chosen and depth is ColorDepth.DEPTH_8_BIT else depth
+
+    @property
     def _width(self) -> int:
         return self._output.get_size().columns
 
     def answering(self, dialogue: Dialogue, ask: Callable[[], TurnEnded]) -> TurnEnded:
         """Wait for an answer, which Ctrl+C stops; then show what it cost. Raises UserError."""
-        with self._not_echoed(), dialogue.stopped_by_interrupt():
+        with dialogue.stopped_by_interrupt():
             ended = ask()
         self.say(cost_line(ended), _DIM)
         self.say("")
         return ended
 
     @contextmanager
-    def _not_echoed(self) -> Iterator[None]:
-        """Keys that are typed meanwhile appear when the next message is typed, not inside the answer."""
+    def not_echoed(self) -> Iterator[None]:
+        """Keys that are typed meanwhile appear when the next message is typed, not inside an answer."""
         if sys.platform == "win32":  # its console shows keys only while a program reads them
             yield
             return

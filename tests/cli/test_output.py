@@ -56,7 +56,11 @@ def asked(
 
 @pytest.mark.parametrize(
     ("encoding", "shown"),
-    [("cp1252", b"\\u4f60\\u597d \\ud83d\\ude00 gr\xfc\xdfe"), ("utf-8", TEXT.encode())],
+    [
+        ("cp1252", b"\\u4f60\\u597d \\ud83d\\ude00 gr\xfc\xdfe"),
+        ("cp936", "你好 \\ud83d\\ude00 grü\\u00dfe".encode("cp936")),
+        ("utf-8", TEXT.encode()),
+    ],
 )
 def test_an_answer_is_written_in_every_encoding(asked: Callable[..., bytes], encoding: str, shown: bytes) -> None:
     assert asked(encoding).startswith(shown)

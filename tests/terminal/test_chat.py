@@ -180,6 +180,29 @@ def test_without_colours_a_sign_is_many_cells(begin: Callable[..., Dialogue]) ->
     assert "8 cells a sign" in signs[1]
 
 
+@pytest.mark.parametrize(
+    ("said", "chosen", "sign"),
+    [("truecolor", "", "38;2;"), ("", "", "38;5;"), ("truecolor", "DEPTH_8_BIT", "38;5;")],
+)
+def test_colours_have_as_many_bits_as_the_terminal_reports(
+    begin: Callable[..., Dialogue], monkeypatch: pytest.MonkeyPatch, said: str, chosen: str, sign: str
+) -> None:
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("COLORTERM", said)
+    monkeypatch.setenv("PROMPT_TOOLKIT_COLOR_DEPTH", chosen)
+    dialogue = begin()
+    dialogue.ask("Tell me about the sea.")
+    out = io.BytesIO()
+    with create_pipe_input() as pipe:
+        stream = io.TextIOWrapper(out, "utf-8", newline="")
+        output = Vt100_Output(stream, lambda: Size(40, 100), default_color_depth=ColorDepth.from_env())
+        screen = Screen(keys=pipe, output=output)
+        for line in cell_blocks.lines(dialogue.store, dialogue.view(), coloured=screen.draws_blocks):
+            screen.say_fragments(line)
+    shown = out.getvalue().decode()
+    assert [one for one in ("38;2;", "38;5;") if one in shown] == [sign]
+
+
 def test_each_used_cell_has_half_a_block(begin: Callable[..., Dialogue]) -> None:
     dialogue = begin()
     dialogue.ask("Tell me about the sea.")
@@ -235,10 +258,20 @@ def test_keys_that_are_typed_meanwhile_are_not_shown_inside_the_answer(begin: Ca
 
     main, end = pty.openpty()
     echoes: list[int] = []
-    with os.fdopen(main, "wb"), os.fdopen(end, encoding="utf-8") as keys:
-        screen = Screen(keys=Vt100Input(keys), output=PlainTextOutput(io.StringIO()))
-        dialogue = begin(lambda _text: echoes.append(termios.tcgetattr(end)[3] & termios.ECHO))
-        screen.answering(dialogue, lambda: dialogue.ask("Tell me about the sea."))
+
+    class Echoing(PlainTextOutput):
+        def write(self, data: str) -> None:
+            echoes.append(termios.tcgetattr(end)[3] & termios.ECHO)
+            super().write(data)
+
+    now = termios.tcgetattr(end)  # keys arrive before the first prompt makes the terminal raw
+    now[0] &= ~termios.ICRNL
+    now[3] &= ~termios.ICANON
+    termios.tcsetattr(end, termios.TCSANOW, now)
+    with os.fdopen(main, "wb", buffering=0) as typing, os.fdopen(end, encoding="utf-8") as keys:
+        screen = Screen(keys=Vt100Input(keys), output=Echoing(io.StringIO()))
+        typing.write(f"/why\rTell me about the sea.\r/map\r{CTRL_D}".encode())
+        converse(begin(screen.write), screen)
         assert echoes
         assert not any(echoes)
         assert termios.tcgetattr(end)[3] & termios.ECHO
