@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSignalBlocker, Signal, Slot
-from PySide6.QtWidgets import QCheckBox, QSpinBox, QWidget
+from PySide6.QtWidgets import QCheckBox, QWidget
 
 from kvdesk.thinking import OFF, Thinking, can_keep, levels_of
 from kvdesk.translation import tr
 from kvdesk.ui.parameters.words import LEVEL_NAMES
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import Choice, label
+from kvdesk.ui.widgets.number_fields import WholeField
 
 _MOST_BUDGET = 1_000_000
 
@@ -24,11 +25,9 @@ class ThinkingRow(QWidget):
         self._shown = Thinking()
         self.level = Choice(name=tr("Thinking"))
         self.level.setToolTip(tr("Whether the model reasons before it answers, as its chat template knows it"))
-        self.budget = QSpinBox()
-        self.budget.setRange(-1, _MOST_BUDGET)
+        self.budget = WholeField(-1, _MOST_BUDGET)
         self.budget.setSingleStep(64)
         self.budget.setSpecialValueText(tr("no limit"))
-        self.budget.setSuffix(tr(" tokens"))
         self.budget.setAccessibleName(tr("Most tokens of thinking"))
         self.budget.setToolTip(tr("After this many tokens the reasoning is closed, and the answer begins"))
         self.keep = QCheckBox(tr("Keep earlier thinking in the prompt"))
@@ -38,7 +37,8 @@ class ThinkingRow(QWidget):
         self.level.activated.connect(self._on_edited)
         self.budget.valueChanged.connect(self._on_edited)
         self.keep.toggled.connect(self._on_edited)
-        head = boxes.row(label(tr("Thinking")), (self.level, 1), self.budget, spacing=8)
+        self._unit = label(tr("tokens"))
+        head = boxes.row(label(tr("Thinking")), (self.level, 1), self.budget, self._unit, spacing=8)
         boxes.column(head, self.keep, on=self, margins=0, spacing=4)
         self.show_template("")
 
@@ -73,11 +73,15 @@ class ThinkingRow(QWidget):
             self.level.setCurrentIndex(self.level.findData(self._shown.level))
             self.budget.setValue(self._shown.budget)
             self.keep.setChecked(self._shown.keep)
+        self._show_budget()
+
+    def _show_budget(self) -> None:
         self.budget.setEnabled(self._shown.level != OFF)
+        self._unit.setVisible(self._shown.budget >= 0)
 
     @Slot()
     def _on_edited(self) -> None:
         level = self.level.currentData()
         self._shown = Thinking("" if level is None else level, self.keep.isChecked(), self.budget.value())
-        self.budget.setEnabled(self._shown.level != OFF)
+        self._show_budget()
         self.edited.emit()

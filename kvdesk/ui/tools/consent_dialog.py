@@ -69,7 +69,7 @@ class ConsentDialog(_Question):
             )
         )
         self.column.addWidget(sentence(may))
-        self.column.addWidget(sentence(tr("kvdesk asks again before each call of one of its tools.")))
+        self.column.addWidget(sentence(tr("kvdesk asks before each call of its tools, unless you always allow it.")))
         self.for_good = QCheckBox(
             tr("Do not ask again for this command") if server.command else tr("Do not ask again for this address")
         )

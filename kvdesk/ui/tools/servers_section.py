@@ -245,14 +245,14 @@ class ServerRow(QFrame):
             self.main.setFocus()
         self.sign_out.setVisible(server.signed_in)
         show_text(self._detail, state.detail.strip() if state is not None else "")
-        price = store.tool_prices.get(name)
-        text = ""
+        text, price, context = "", store.tool_prices.get(name), store.context
         if tools is not None:
             text = price_text(sum(tool.name not in server.left_out for tool in tools), price)
-        if price is not None and store.context is not None and is_large(price.n_tokens, store.context.n_ctx_seq):
-            share = f"{price.n_tokens / store.context.n_ctx_seq:.0%}"
+        tone = "secondary"
+        if price is not None and context is not None and is_large(price.n_tokens, context.n_ctx_seq):
+            share, tone = f"{price.n_tokens / context.n_ctx_seq:.0%}", "warning"
             text += "  ·  " + tr("{share} of the context: leave out tools that you do not need").format(share=share)
-        show_text(self._price, text)
+        show_text(self._price, text, tone)
         self.fold.setVisible(bool(tools))
         self.tools.show_tools(tools or (), server.left_out)
 

@@ -58,6 +58,11 @@ class ToolsChoice(Popup):
         return {name: line.box for name, line in self._lines.items()}
 
     @property
+    def problem(self) -> str:
+        """Why nothing can be switched now."""
+        return self._missing.text()
+
+    @property
     def warning(self) -> str:
         """What is proposed, if the schemas are large."""
         return self._large.text()
@@ -69,7 +74,7 @@ class ToolsChoice(Popup):
         self.open_at(next(iter(self.boxes.values()), None))
 
     def _on_changed(self, changed: Changed, _update: Update | None) -> None:
-        if self.isVisible() and changed & (Changed.TOOLS | Changed.CONVERSATIONS):
+        if self.isVisible() and changed & (Changed.TOOLS | Changed.CONVERSATIONS | Changed.RUNNING):
             self.show_servers()
 
     def show_servers(self) -> None:
@@ -77,7 +82,7 @@ class ToolsChoice(Popup):
         store = self._store
         servers = store.settings.current.tool_servers
         missing = store.missing(Feature.TOOLS)
-        show_text(self._missing, missing)
+        show_text(self._missing, missing or (tr("Wait until all answers have ended") if store.is_answering else ""))
         show_text(self._none, "" if servers else tr("No tool server is set up."))
         names = [server.name for server in servers]
         boxes.show_rows(self._list, self._lines, names, lambda name: _Line(self._kit.theme, name, self._switch))

@@ -9,8 +9,10 @@ from kvdesk.settings import ToolGrant
 from kvdesk.tools.servers import ServerState, Tool, bound_to
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.tools.servers_section import ServersSection
+from kvdesk.values import replace
 from tests.ui.recording import hear, record
-from tests.ui.tool_places import LOCAL, REMOTE, TOOLS, set_up
+from tests.ui.samples import ONE, show_messages, update_message
+from tests.ui.tool_places import LOCAL, REMOTE, TOOLS, calls, set_up
 
 
 @pytest.fixture
@@ -81,6 +83,20 @@ def test_another_permission_leaves_the_keyboard_on_the_first(window: MainWindow,
     window.store.settings.change(tool_grants=(now[0], ToolGrant(bound=bound_to(LOCAL), what="server")))
     assert revoke.hasFocus()
     assert [row.said for row in section.grants.values()] == ["git may start", "All tools of git may be called"]
+
+
+def test_tools_are_switched_between_answers_and_the_choice_says_so(window: MainWindow) -> None:
+    set_up(window)
+    show_messages(window, ONE, calls())
+    choice = window.chat.header.tools_choice
+    choice.choose()
+    box = choice.boxes[LOCAL.name]
+    assert not box.isEnabled()
+    assert choice.problem == "Wait until all answers have ended"
+    update_message(window, replace(calls()[3], state="complete"))
+    assert box.isEnabled()
+    assert choice.problem == ""
+    choice.close()
 
 
 def test_the_keyboard_stays_in_the_choice_of_a_chat(window: MainWindow) -> None:
