@@ -41,6 +41,9 @@ _LEAST_LIGHT: Final = 0.085
 DARK_RAMP: Final = ("#46559b", "#2b8c97", "#4cb67e", "#a5d65a", "#fde74c")
 LIGHT_RAMP: Final = ("#b3cf6a", "#4fae86", "#2b8592", "#3b568f", "#40175c")
 
+TOOLS: Final = ("#9a6bff", "#5a22c0")
+"""(dark, light): of the schemas of tools; a hue that no conversation has."""
+
 # Curves of graphs, (dark, light): no conversation's, so that light ones can be darker than a cell would be.
 ORANGE, BLUE, GREEN = ("#e69f00", "#b06f00"), ("#56b4e9", "#1f77b0"), ("#00b488", "#00795a")
 SILVER = ("#b9bec8", "#6b717c")

@@ -18,7 +18,15 @@ from kvdesk.ui.map.colours import (
     ColourBy,
 )
 from kvdesk.ui.widgets.colours import Colours
-from kvdesk.viewmodel.palette import N_BRANCH_SHADES, N_COLOURS, branch_colour, conversation_colour, mix, ramp_colour
+from kvdesk.viewmodel.palette import (
+    N_BRANCH_SHADES,
+    N_COLOURS,
+    TOOLS,
+    branch_colour,
+    conversation_colour,
+    mix,
+    ramp_colour,
+)
 
 _OPAQUE: Final = 0xFF000000
 
@@ -30,7 +38,8 @@ def group_colours(mode: ColourBy, colours: Colours) -> list[str]:
         case ColourBy.MESSAGE:
             messages = [conversation_colour(i, dark) for i in range(N_MESSAGE_COLOURS)]
             steps = (i / (N_TOOL_COLOURS - 1) for i in range(N_TOOL_COLOURS))
-            return [colours.secondary, *messages, *(mix(colours.warning, colours.panel, 0.45 * step) for step in steps)]
+            tools = TOOLS[0] if dark else TOOLS[1]
+            return [colours.secondary, *messages, *(mix(tools, colours.panel, 0.45 * step) for step in steps)]
         case ColourBy.CONVERSATION:
             return _owners(colours)
         case ColourBy.POSITION | ColourBy.AGE:

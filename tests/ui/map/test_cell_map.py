@@ -21,7 +21,7 @@ from kvdesk.ui.map.legend_entries import MapLegend
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.values import replace
 from kvdesk.viewmodel.links import CellRun
-from kvdesk.viewmodel.palette import ramp_colour
+from kvdesk.viewmodel.palette import TOOLS, ramp_colour
 from tests.ui.samples import ONE, Run, cache_view, spans, stream
 
 COLOURS, TITLES = {0: 0, 1: 1}, {0: "Village", 1: "Caches"}
@@ -316,9 +316,9 @@ def test_schemas_of_tools_have_a_colour_of_their_own_a_name_and_a_line_in_the_ke
     keys: list[MapLegend] = []
     cells.key_changed.connect(keys.append)
     cells.show_tools({0: (("git", 3, 6), ("files", 6, 8))})
-    qtbot.waitUntil(lambda: colour_at(cells, 4) == theme.colours.warning, timeout=2000)
+    qtbot.waitUntil(lambda: colour_at(cells, 4) == TOOLS[0], timeout=2000)
     assert colour_at(cells, 2) == colour_at(cells, 9) == theme.conversation_colour(0).name()
-    assert colour_at(cells, 7) not in (theme.colours.warning, theme.conversation_colour(0).name())
+    assert colour_at(cells, 7) not in (TOOLS[0], theme.conversation_colour(0).name())
     words = [entry.words for entry in keys[-1].entries]
     assert {"tools of git: 3", "tools of files: 2"} <= set(words)
     with qtbot.waitSignal(cells.described) as said:

@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+from colorsys import rgb_to_hls
+
 import pytest
 from PySide6.QtCore import QEvent
 from PySide6.QtWidgets import QApplication, QCheckBox, QStyle, QStyleOptionButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from kvdesk.settings import ThemeChoice
+from kvdesk.ui.map.colour_tables import group_colours
+from kvdesk.ui.map.colours import N_MESSAGE_COLOURS, N_TOOL_COLOURS, ColourBy
 from kvdesk.ui.widgets.colours import DARK, LIGHT, Colours
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel import palette
@@ -27,6 +31,19 @@ def test_the_primary_button_can_be_read(colours: Colours) -> None:
 def test_every_conversation_stands_out_from_free_cells(colours: Colours) -> None:
     for i in range(palette.N_COLOURS):
         assert palette.contrast(palette.conversation_colour(i, colours.dark), colours.cell_span) >= 1.6
+
+
+@pytest.mark.parametrize("colours", [DARK, LIGHT])
+def test_the_schemas_of_tools_have_a_hue_that_no_message_has(colours: Colours) -> None:
+    def hue(colour: str) -> float:
+        return rgb_to_hls(*(int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)))[0]
+
+    _, *groups = group_colours(ColourBy.MESSAGE, colours)
+    messages, tools = groups[: N_MESSAGE_COLOURS - 1], groups[N_MESSAGE_COLOURS:]  # the last message's has no hue
+    assert len(set(tools)) == N_TOOL_COLOURS
+    for tool in tools:
+        assert palette.contrast(tool, colours.cell_span) >= 1.6
+        assert all(1 / 12 < abs(hue(tool) - hue(one)) < 11 / 12 for one in messages)
 
 
 def test_colours_repeat() -> None:
