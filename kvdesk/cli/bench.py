@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -68,6 +69,13 @@ def main(argv: Sequence[str]) -> int:
         ),
     )
     parser.add_argument(
+        "--minutes",
+        type=float,
+        default=math.inf,
+        metavar="N",
+        help=tr("of --against: no further round if it would take longer altogether"),
+    )
+    parser.add_argument(
         "--peer", default="", metavar="URL", help=tr("of serve: another server, such as http://…:8081/v1")
     )
     parser.add_argument("--json", action="store_true", help=tr("the result as one JSON object on standard output"))
@@ -106,7 +114,7 @@ def main(argv: Sequence[str]) -> int:
 def _against(args: argparse.Namespace, argv: Sequence[str]) -> int:
     """Exit code 0 when the two could be compared: no bar says how much better one must be."""
     own = argparse.ArgumentParser(add_help=False)
-    for name in ("--against", "--rounds", "--model", "--peer"):
+    for name in ("--against", "--rounds", "--minutes", "--model", "--peer"):
         own.add_argument(name)
     own.add_argument("--only", nargs="+")
     own.add_argument("--json", action="store_true")
@@ -119,6 +127,7 @@ def _against(args: argparse.Namespace, argv: Sequence[str]) -> int:
             args.what,
             args.against,
             rounds=args.rounds or 5,
+            minutes=args.minutes,
             only=args.only,
             options=[*model, *passed_on],
             say=say,

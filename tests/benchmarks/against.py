@@ -93,11 +93,13 @@ def run(
     checkout: Path,
     *,
     rounds: int,
+    minutes: float,
     only: Sequence[str],
     options: Sequence[str],
     say: Callable[[str], None],
 ) -> dict[str, Any]:
-    """Rounds of both in turns, who begins changes every time. options: more of the command line, for both.
+    """Rounds of both in turns, who begins changes every time; fewer of them if they would take more than `minutes`.
+    options: more of the command line, for both.
 
     Raises UserError.
     """
@@ -106,11 +108,19 @@ def run(
         raise UserError(tr("{folder} is no checkout of kvdesk.").format(folder=checkout))
     now, then = Side("now", None, what, only, options), Side("then", checkout, what, only, options)
     found: dict[str, list[Figures]] = {now.name: [], then.name: []}
+    end = time.monotonic() + 60 * minutes
+    longest = 0.0
     for number in range(rounds):
+        begun = time.monotonic()
+        if number and begun + longest > end:
+            say(f"no further round: it would take more than {minutes:g} minutes")
+            rounds = number
+            break
         for side in (now, then) if number % 2 == 0 else (then, now):
             began = time.monotonic()
             found[side.name].append(side.measure())
             say(f"round {number + 1} of {rounds}, {side.name}: {time.monotonic() - began:.0f} s")
+        longest = max(longest, time.monotonic() - begun)
     result = compare(found[now.name], found[then.name])
     return {"what": what, "against": str(checkout), "rounds": rounds, **result}
 

@@ -93,6 +93,15 @@ def test_rounds_are_in_turns_and_who_begins_changes(tmp_path: Path, capsys: pyte
 
 
 @pytest.mark.usefixtures("now")
+def test_rounds_that_would_take_too_long_are_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    then = checkout(tmp_path / "then", json.dumps(THEN))
+    assert bench.main(["engine", "--against", str(then), "--rounds", "9", "--minutes", "0", "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert (len(turns(tmp_path)), result["rounds"]) == (2, 1)
+    assert result["figures"]["decode_vs_bare"]["low"] is None
+
+
+@pytest.mark.usefixtures("now")
 def test_what_only_one_has_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     then = checkout(tmp_path / "then", json.dumps(THEN))
     assert bench.main(["engine", "--against", str(then), "--rounds", "2"]) == 0
