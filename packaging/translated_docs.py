@@ -12,7 +12,7 @@ from setup import ROOT
 _PAGES = (
     *("install", "first-ten-minutes", "reading-the-map", "user-guide", "troubleshooting", "faq", "kv-cache"),
     *("tools", "serving", "agents", "connecting", "exports", "keyboard", "commands", "settings-reference"),
-    *("debug-another-cache", "watch", "doctor", "proxy", "slot-files", "attention"),
+    *("debug-another-cache", "watch", "doctor", "proxy", "slot-files", "attention", "release-0.2.0"),
 )
 PAIRS = {
     "README.md": "docs/zh/README.md",
