@@ -1,4 +1,4 @@
-; Inno Setup: a per-user installer, no administrator needed. `iscc /DVersion=0.1.0 packaging\windows\kvdesk.iss`.
+; Inno Setup: a per-user installer, no administrator needed. `iscc /DVersion=X.Y.Z packaging\windows\kvdesk.iss`.
 ; Chats and settings are in the person's folder for data of programs and stay when kvdesk is removed.
 #ifndef Version
   #error Version is missing

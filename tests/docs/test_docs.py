@@ -106,4 +106,6 @@ def test_versions_agree() -> None:
     assert f"## [{__version__}]" in TEXTS["CHANGELOG.md"]
     metainfo = (ROOT / "packaging/linux/kvdesk.metainfo.xml").read_text(encoding="utf-8")
     assert f'<release version="{__version__}"' in metainfo
-    assert f"kvdesk_{__version__}_amd64.deb" in TEXTS["docs/install.md"]
+    for page in ("docs/install.md", "docs/zh/install.md"):
+        assert set(re.findall(r"kvdesk[-_](\d+\.\d+\.\d+)", TEXTS[page])) == {__version__}
+    assert TEXTS[f"docs/release-{__version__}.md"].startswith(f"# kvdesk {__version__}\n")
