@@ -24,7 +24,7 @@ import pytest
 from kvdesk import paths
 from kvdesk.backends.local.llama import self_check
 from kvdesk.library import preflight
-from tests.backends.local.talking import write_talking
+from tests.backends.local.talking import trust, write_talking
 from tests.tiers import mark_tiers
 
 # Settings made by tests have one thread, since tests run side by side.
@@ -96,9 +96,11 @@ def tiny_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def talking_file(model_file: Path, tiny_folder: Path) -> Path:
-    """A tiny model with the embedded one's tokenizer (`tests.backends.local.talking`)."""
-    return write_talking(tiny_folder / "talking.gguf", model_file)
+def talking_file(model_file: Path, tiny_folder: Path, kvdesk_home: Path) -> Path:  # noqa: ARG001 - where trust is kept
+    """A tiny model with the embedded one's tokenizer (`tests.backends.local.talking`), which children trust too."""
+    path = write_talking(tiny_folder / "talking.gguf", model_file)
+    trust(path)
+    return path
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -110,13 +112,11 @@ def models_are_trusted() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="module")
-def models_are_tried() -> Iterator[None]:
+@pytest.fixture
+def models_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     """For tests of the trial and of the proof: both are made as in the application."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(self_check, "BUDGET_S", BUDGET_S)
-        patch.setattr(preflight, "_try", TRIAL)
-        yield
+    monkeypatch.setattr(self_check, "BUDGET_S", BUDGET_S)
+    monkeypatch.setattr(preflight, "_try", TRIAL)
 
 
 @pytest.fixture(scope="module", autouse=True)

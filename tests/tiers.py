@@ -7,6 +7,7 @@ entry, so that no test is without a tier.
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import PurePosixPath
 from typing import Final
 
@@ -53,7 +54,12 @@ def tier_of(item: pytest.Item) -> str:
     for tier in reversed(TIERS):
         if item.get_closest_marker(tier) is not None:
             return tier
-    place = PurePosixPath(item.nodeid.partition("::")[0])
+    return _tier_of_place(item.nodeid.partition("::")[0])
+
+
+@cache
+def _tier_of_place(file: str) -> str:
+    place = PurePosixPath(file)
     return next(PLACES[str(above)] for above in (place, *place.parents) if str(above) in PLACES)
 
 

@@ -45,7 +45,7 @@ from kvdesk.protocol.blocks import BlockMapView
 from kvdesk.ui.shell.slices import SLICES
 from tests.backends.scripted import ScriptedBackend
 
-given = tuple(one for one in SLICES if one.name != sys.argv[1])
+given = tuple(one for one in SLICES if one.name not in sys.argv[1:])
 make = application.MainWindow
 application.MainWindow = lambda *parts: make(*parts, slices=given)
 parts = application.build(None, ScriptedBackend)
@@ -80,11 +80,15 @@ def test_every_slice_is_looked_for() -> None:
     assert [one.name for one in SLICES] == list(OWN)
 
 
-@pytest.mark.parametrize("left_out", OWN)
-def test_a_window_without_a_slice_has_all_but_that(left_out: str) -> None:
-    done = subprocess.run([sys.executable, "-c", START, left_out], capture_output=True, text=True, check=False)
+@pytest.mark.parametrize(
+    "left_out",
+    [["lab", "blocks"], ["serve", "attention"], *(pytest.param([name], marks=pytest.mark.matrix) for name in OWN)],
+    ids=" ".join,
+)
+def test_a_window_without_slices_has_all_but_those(left_out: list[str]) -> None:
+    done = subprocess.run([sys.executable, "-c", START, *left_out], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout.splitlines()[-1])
     for name, own in OWN.items():
         for kind, what in own.items():
-            assert [one for one in what if one in found[kind]] == ([] if name == left_out else what), kind
+            assert [one for one in what if one in found[kind]] == ([] if name in left_out else what), kind

@@ -77,7 +77,6 @@ def test_no_such_chat_and_a_store_in_use_are_said(talking_file: Path, capsys: py
     assert "open in kvdesk's window" in capsys.readouterr().err
 
 
-@pytest.mark.usefixtures("models_are_tried")
 def test_probabilities_are_written_with_each_token(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

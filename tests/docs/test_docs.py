@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import re
 import runpy
 import shlex
 import tomllib
+from contextlib import redirect_stdout
+from functools import cache
 
 import pytest
 from translated_docs import code
@@ -51,20 +54,26 @@ def test_make_targets_exist(name: str) -> None:
         assert re.search(rf"(?m)^{target}:", MAKEFILE), target
 
 
+@cache
+def usage(*arguments: str) -> str:
+    """The help of a command."""
+    shown = io.StringIO()
+    with redirect_stdout(shown), pytest.raises(SystemExit) as ended:
+        main([*arguments, "--help"])
+    assert ended.value.code == 0
+    return shown.getvalue()
+
+
 @pytest.mark.parametrize("line", COMMAND_LINES)
-def test_commands_and_options_exist(line: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_commands_and_options_exist(line: str) -> None:
     ours = re.split(r"\s--\s", re.sub(r"[\[\]…]", " ", line))[0]  # the rest is another program's
     words = shlex.split(ours)[1:]
     command = words[0] if words[0] in COMMANDS else None
     assert command or words[0].startswith("--"), f"there is no `kvdesk {words[0]}`"
     what = [word for word in words[1:2] if word in ("engine", "peers")]
-    arguments = [command, *what, "--help"] if command else ["--help"]
-    with pytest.raises(SystemExit) as ended:
-        main([word for word in arguments if word])
-    assert ended.value.code == 0
-    usage = capsys.readouterr().out
+    text = usage(command, *what) if command else usage()
     for option in (word for word in words if word.startswith("--") and word != "--help"):
-        assert re.search(rf"{option}\b", usage), f"`kvdesk {command}` has no {option}"
+        assert re.search(rf"{option}\b", text), f"`kvdesk {command}` has no {option}"
 
 
 def test_the_readme_is_read_in_a_minute() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import IO
 
@@ -37,6 +38,9 @@ _CHINESE = {
     "%n tokens": "%n 个 token",
     "{n} of {most}": "{n}/{most}",
 }
+
+
+shipped = cache(translations.read)
 
 
 @pytest.fixture
@@ -122,7 +126,7 @@ def test_what_waits_is_a_warning_and_for_a_release_an_error(
 
 
 def test_a_conversion_loses_no_translation() -> None:
-    catalogue = translations.read(translations.TRANSLATIONS / "kvdesk_zh_CN.po")
+    catalogue = shipped(translations.TRANSLATIONS / "kvdesk_zh_CN.po")
     assert len(translations.texts(catalogue)) - len(translations.unfinished(catalogue)) > FEWEST
 
 
@@ -137,7 +141,7 @@ def test_placeholders_are_those_of_the_text(po: Path) -> None:
 
 @pytest.mark.parametrize("po", SHIPPED, ids=lambda po: po.stem)
 def test_a_shipped_catalogue_is_well_formed(po: Path, tmp_path: Path) -> None:
-    catalogue = translations.read(po)
+    catalogue = shipped(po)
     assert translations.texts(catalogue)
     assert not catalogue.obsolete
     made = tmp_path / po.name
@@ -159,7 +163,7 @@ def _translated(po: Path) -> list[tuple[str, str]]:
     """Each text with each form of its translation."""
     return [
         (translations.source(message), form)
-        for message in translations.texts(translations.read(po))
+        for message in translations.texts(shipped(po))
         for form in translations.forms(message)
         if form
     ]

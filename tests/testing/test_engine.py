@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kvdesk import paths
 from kvdesk.errors import UserError
 from kvdesk.testing import KvCache
 
@@ -51,9 +52,12 @@ def test_what_continues_is_reused(requests: list[Any], talking_file: Path) -> No
     replay.assert_reused(2, at_least=0.8)
 
 
-def test_what_begins_otherwise_is_read_again(talking_file: Path) -> None:
+def test_what_begins_otherwise_is_read_again(talking_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the embedded model, where no other is given."""
+    monkeypatch.setattr(paths, "embedded_model", lambda: talking_file)
     tokens = [[5, *range(40, 80)], [6, *range(40, 99)]]
-    replay = KvCache().replay(tokens, talking_file, n_ctx=1024)
+    replay = KvCache().replay(tokens, n_ctx=1024)
+    assert replay.model == talking_file.name
     assert replay.turns[1].share == 0
     assert replay.turns[1].at == 0
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -44,12 +45,13 @@ TEXTS = """
         kv_cache.assert_prefix_stable([[1, 2, 3], [1, 2, 4]])
 """
 REPLAYED = """
+    import os
     import pytest
     from agent import dated, plain, requests
 
     @pytest.mark.parametrize("system", [dated, plain])
     def test_replay(kv_cache, system):
-        replay = kv_cache.replay(requests(system))
+        replay = kv_cache.replay(requests(system), os.environ["MODEL"])
         replay.assert_reused(2, at_least=0.95)
         replay.assert_budget("keeper")
 """
@@ -63,7 +65,10 @@ def agent(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.
     return pytester
 
 
-def test_an_agent_with_a_date_fails_and_passes_when_fixed(agent: pytest.Pytester) -> None:
+def test_an_agent_with_a_date_fails_and_passes_when_fixed(
+    agent: pytest.Pytester, talking_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MODEL", str(talking_file))
     agent.makepyfile(test_replay=textwrap.dedent(REPLAYED))
     agent.makefile(".toml", **{"kv-budget": "[keeper]\nleast_share = 1.0\nmost_read = 200\n"})
     result = agent.runpytest_subprocess("-p", "kvdesk.testing.plugin", "-vv")
@@ -75,7 +80,7 @@ def test_an_agent_with_a_date_fails_and_passes_when_fixed(agent: pytest.Pytester
             "E*The first token that differs is number * of the prompt:",
             "E*turn 1: '09:59:59. You keep a*'",
             "E*turn 2: '10:00:00. You keep a*'",
-            "test_replay.py:7: CacheMiss",
+            "test_replay.py:8: CacheMiss",
         ]
     )
 

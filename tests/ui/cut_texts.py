@@ -9,7 +9,6 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-import translations
 from PySide6.QtCore import QPoint, QRect, QSize, Qt
 from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import (
@@ -25,7 +24,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from kvdesk.translation import Translate
+from kvdesk.paths import catalogues
+from kvdesk.translation import Translate, catalogue
 from kvdesk.ui.widgets.controls import ElidedButton, ElidedLabel, NumberLabel
 
 STAND_IN: Final = "W\u200b"
@@ -48,20 +48,9 @@ def longer(text: str, n: int = -1) -> str:
 
 
 def chinese(has_glyphs: bool) -> Translate:
-    """The catalogue as it is, finished or not; what it lacks is English."""
-    catalogue = translations.read(translations.TRANSLATIONS / "kvdesk_zh_CN.po")
-    known = {
-        translations.source(message): text if has_glyphs else _with_stand_ins(text)
-        for message in translations.texts(catalogue)
-        for text in translations.forms(message)
-        if text
-    }
-
-    def translate(text: str, n: int = -1) -> str:
-        shown = known.get(text, text)
-        return shown if n < 0 else shown.replace("%n", str(n))
-
-    return translate
+    """The catalogue that ships; what it lacks is English."""
+    translate = catalogue(catalogues()["zh_CN"].read_bytes())
+    return translate if has_glyphs else lambda text, n=-1: _with_stand_ins(translate(text, n))
 
 
 def _with_stand_ins(text: str) -> str:

@@ -59,7 +59,7 @@ def write_talking(
 
 
 def trust(path: Path) -> None:
-    """Remember in the home that a trial of the model went well: children open it without one, too."""
+    """Remember in the home that a trial of the model went well, for children that use this home."""
     key = preflight._fingerprint(read_header(path), ContextSettings())
     preflight._remember(paths.data_dir() / "preflight.json", key, preflight.Verdict(ok=True))
 

@@ -170,9 +170,9 @@ def in_turns(headless: HeadlessEngine, *, exact: bool) -> LogitsComparison:
     [(True, Verdict.EXACT), pytest.param(False, Verdict.ROUNDING, marks=pytest.mark.matrix)],
 )
 def test_what_was_read_and_written_in_turns_is_a_fresh_start(
-    embedded: HeadlessEngine, exact: bool, verdict: Verdict
+    headless: HeadlessEngine, exact: bool, verdict: Verdict
 ) -> None:
-    found = in_turns(embedded, exact=exact)
+    found = in_turns(headless, exact=exact)
     assert found.verdict is verdict, found
 
 

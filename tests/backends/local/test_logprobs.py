@@ -31,9 +31,9 @@ def told(headless: HeadlessEngine, sampling: Sampling, n_probs: int = N) -> tupl
 
 @pytest.mark.parametrize("temperature", [0.0, 1.5])
 def test_they_are_the_softmax_of_all_logits(
-    embedded: HeadlessEngine, temperature: float, monkeypatch: pytest.MonkeyPatch
+    headless: HeadlessEngine, temperature: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    vocab = session_of(embedded).loaded.model.vocab
+    vocab = session_of(headless).loaded.model.vocab
     wanted: list[np.ndarray[Any, np.dtype[np.float64]]] = []
     sample = LogprobSampler.sample
 
@@ -45,7 +45,7 @@ def test_they_are_the_softmax_of_all_logits(
 
     monkeypatch.setattr(LogprobSampler, "sample", seen)
     sampling = Sampling(temperature=temperature, top_k=0, seed=7, max_tokens=24)
-    tokens, found = told(embedded, sampling)
+    tokens, found = told(headless, sampling)
     assert len(tokens) == len(found) > 8
     for token, one, p in zip(tokens, found, wanted, strict=False):
         assert one.chosen.token == token
@@ -60,10 +60,10 @@ def test_they_are_the_softmax_of_all_logits(
         assert max(one.rank for one in found) > 1, "it was to choose others than the likeliest"
 
 
-def test_what_is_asked_for_changes_no_token(embedded: HeadlessEngine) -> None:
+def test_what_is_asked_for_changes_no_token(headless: HeadlessEngine) -> None:
     sampling = Sampling(temperature=0.8, seed=11, max_tokens=16)
-    plain, none = told(embedded, sampling, n_probs=-1)
-    tokens, found = told(embedded, sampling)
+    plain, none = told(headless, sampling, n_probs=-1)
+    tokens, found = told(headless, sampling)
     assert (tokens, none) == (plain, [])
     assert len(found) == len(tokens)
 

@@ -35,7 +35,6 @@ from kvdesk.protocol.messages import Command, CommandFailed, Event
 from kvdesk.protocol.model import LocalFile
 from kvdesk.settings import ContextSettings, Sampling
 from tests.backends.heard import Heard, ask
-from tests.backends.local.talking import trust
 
 TINY = ContextSettings(n_ctx=4096, n_threads=1, n_threads_batch=1)
 posix = pytest.mark.skipif(sys.platform == "win32", reason="signals")
@@ -43,7 +42,6 @@ posix = pytest.mark.skipif(sys.platform == "win32", reason="signals")
 
 @pytest.fixture
 def model(talking_file: Path) -> LocalFile:
-    trust(talking_file)
     return LocalFile(talking_file)
 
 
