@@ -16,8 +16,6 @@ from kvdesk.__main__ import main
 from kvdesk.experiments import EXPERIMENTS, report
 from tests.experiments.test_framework import RECORD
 
-SMALL = ["--set", "requests=3", "--set", "tokens=2", "--set", "prompt=1", "--set", "rounds=2"]
-
 
 def test_it_lists_every_experiment(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["lab", "list"]) == 0
@@ -28,12 +26,12 @@ def test_it_lists_every_experiment(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_run_leaves_a_report(talking_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     where = ["--model", str(talking_file), "--json", "--out", str(tmp_path / "r")]
-    assert main(["lab", "run", "six-requests", "--short", *SMALL, *where]) == 0
+    assert main(["lab", "run", "positions", "--short", "--set", "n=8", *where]) == 0
     out, err = capsys.readouterr()
     record = json.loads(out)
-    assert record["request"]["values"]["requests"] == 3
+    assert record["request"]["values"]["n"] == 8
     assert record["started"]["memory_bytes"] > 10e6
-    assert record["started"]["seconds"] > 0
+    assert record["started"]["written_s"] > 0
     assert record["started"]["machine"]["llama.cpp"]
     assert record["samples"]
     assert "MB of memory" in err.split("loading")[0]  # before anything is loaded

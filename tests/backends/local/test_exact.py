@@ -126,7 +126,7 @@ def test_the_embedded_model_decodes_alike_in_a_batch(embedded: HeadlessEngine) -
     """
     session = embedded.engine.session
     ids = ByIds(session.runtime.context, session.runtime.cache_manager)
-    prompts = {name: prompt_of(7 * i, 40 - 9 * i) for i, name in enumerate(("one", "two", "three"))}
+    prompts = {name: prompt_of(7 * i, 20 - 5 * i) for i, name in enumerate(("one", "two", "three"))}
     more = {name: prompt_of(40 + i, STEPS) for i, name in enumerate(prompts)}
     alone: dict[str, list[np.ndarray]] = {}
     for name, prompt in prompts.items():
@@ -165,10 +165,7 @@ def in_turns(headless: HeadlessEngine, *, exact: bool) -> LogitsComparison:
     return compare_logits(fresh, grown, *session.loaded.noise)
 
 
-@pytest.mark.parametrize(
-    ("exact", "verdict"),
-    [(True, Verdict.EXACT), pytest.param(False, Verdict.ROUNDING, marks=pytest.mark.matrix)],
-)
+@pytest.mark.parametrize(("exact", "verdict"), [(True, Verdict.EXACT), (False, Verdict.ROUNDING)])
 def test_what_was_read_and_written_in_turns_is_a_fresh_start(
     headless: HeadlessEngine, exact: bool, verdict: Verdict
 ) -> None:
@@ -193,8 +190,8 @@ def test_exact_decodes_on_one_thread_whatever_the_load() -> None:
 def test_the_embedded_model_answers_alike_after_compaction(embedded: HeadlessEngine) -> None:
     session = embedded.engine.session
     ids = ByIds(session.runtime.context, session.runtime.cache_manager)
-    prompt, hole = prompt_of(0, 60), prompt_of(33, 60)
-    for n in (20, 40, 60):
+    prompt, hole = prompt_of(0, 30), prompt_of(33, 30)
+    for n in (10, 20, 30):
         ids.read("one", prompt[:n])
         ids.read("hole", hole[:n])
     ids.cache_manager.close(ConversationId("hole"), "")
@@ -203,6 +200,6 @@ def test_the_embedded_model_answers_alike_after_compaction(embedded: HeadlessEng
     assert all(cells.used == cells.high_water for cells in streams(ids))
     prompt += prompt_of(50, 9)
     reused, tokens, _ = ids.answer("one", prompt, N)
-    assert reused == 60
+    assert reused == 30
     ids.cache_manager.close(ConversationId("one"), "")
     assert ids.answer("one", prompt, N)[:2] == (0, tokens)
