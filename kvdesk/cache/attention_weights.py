@@ -48,14 +48,16 @@ class LayerAttention:
     layer      its number in the model
     cache      which of `AttentionColumns.cells` its K lies in
     weights    float32, shape (heads, rows, columns)
-    elsewhere  float32, shape (heads, rows): weight outside the columns: of a learned sink, or of cells before the
-               first column. With the weights it adds up to the number of tokens of a row, usually 1
+    elsewhere  float32, shape (heads, rows): weight outside the columns: of a learned sink, of compressed keys, or of
+               cells before the first column. With the weights it adds up to the number of tokens of a row, usually 1
+    chosen     float32, shape (rows, columns): to how many tokens of a row an indexer left the column; None without one
     """
 
     layer: int
     cache: int
     weights: NDArray[np.float32]
     elsewhere: NDArray[np.float32]
+    chosen: NDArray[np.float32] | None = None
 
     @property
     def n_heads(self) -> int:
@@ -84,6 +86,16 @@ def combined(
 def received(weights: Weights) -> NDArray[np.float32]:
     """What each column gets from all rows together; the heavy hitters of a text get most. Shape (columns,)."""
     return np.asarray(weights.sum(axis=0, dtype=np.float64), np.float32)
+
+
+def chosen(
+    layers: Iterable[LayerAttention], n_tokens: int, *, only: Collection[int] = ()
+) -> NDArray[np.float32] | None:
+    """To what share of tokens and layers an indexer left each column, shape (columns,); None if these layers have none.
+    `n_tokens` and `only` as in `sinks`.
+    """
+    found = [one.chosen for one in layers if one.chosen is not None and (not only or one.layer in only)]
+    return np.asarray(sum(part.sum(axis=0) for part in found) / (n_tokens * len(found)), np.float32) if found else None
 
 
 def sinks(

@@ -13,7 +13,7 @@ import numpy as np
 from kvdesk.backends.local.attention.text import read_text
 from kvdesk.backends.local.llama.model import Model
 from kvdesk.backends.local.llama.open_model import OpenedModel, open_model
-from kvdesk.cache.attention_weights import AttentionColumns, LayerAttention, combined, received, sinks, top
+from kvdesk.cache.attention_weights import AttentionColumns, LayerAttention, chosen, combined, received, sinks
 from kvdesk.cli import options
 from kvdesk.cli.parser import Parser
 from kvdesk.cli.xray_page import Seen, write
@@ -113,6 +113,7 @@ def _chosen(
 
 def _seen(model: str, layers: Sequence[LayerAttention], texts: list[str]) -> Seen:
     n_rows = layers[0].weights.shape[1]
+    indexed = chosen(layers, n_rows)
     return Seen(
         model=model,
         texts=texts,
@@ -120,21 +121,31 @@ def _seen(model: str, layers: Sequence[LayerAttention], texts: list[str]) -> See
         n_heads=sum(layer.n_heads for layer in layers),
         shares=(received(combined(layers)) / n_rows).tolist(),
         sinks=np.flatnonzero(sinks(layers, n_rows)).tolist(),
+        chosen=None if indexed is None else indexed.tolist(),
     )
 
 
 def _text(seen: Seen, n: int) -> str:
-    position, share, token = tr("position"), tr("share"), tr("token")
-    lines = [seen.title, "", f"{position:>8}  {share:>6}  {token}"]
-    best = top(np.array(seen.shares, np.float32), n)
-    lines += [f"{i:>8,}  {seen.shares[i]:>6.1%}  {seen.texts[i]!r}{seen.mark(i)}" for i in best]
-    return "\n".join(lines)
+    heads = tr("position"), tr("share"), *([tr("indexer")] if seen.chosen is not None else []), tr("token")
+    rows = [heads, *((f"{i:,}", *seen.percents(i), repr(seen.texts[i]) + seen.mark(i)) for i in seen.best(n))]
+    wide = [8, *(max(6, len(head)) for head in heads[1:-1])]
+    lines = ["  ".join((*(f"{cell:>{n}}" for cell, n in zip(row, wide, strict=False)), row[-1])) for row in rows]
+    return "\n".join((seen.title, "", *lines))
 
 
 def _values(model: Model, seen: Seen, columns: AttentionColumns, layers: Sequence[LayerAttention]) -> dict[str, Any]:
-    """`shares[head][position]`: of all that the rows look at, what goes to the token at this position."""
+    """`shares[head][position]`: of all that the rows look at, what goes to the token at this position. `chosen`: for
+    what share of the rows an indexer chose it; null without one.
+    """
     tokens = [
-        {"position": i, "id": int(columns.token[i]), "text": text, "share": seen.shares[i], "sink": i in seen.sinks}
+        {
+            "position": i,
+            "id": int(columns.token[i]),
+            "text": text,
+            "share": seen.shares[i],
+            "sink": i in seen.sinks,
+            "chosen": None if seen.chosen is None else seen.chosen[i],
+        }
         for i, text in enumerate(seen.texts)
     ]
     return {
@@ -148,6 +159,7 @@ def _values(model: Model, seen: Seen, columns: AttentionColumns, layers: Sequenc
                 "window": bool(layer.cache),
                 "shares": layer.weights.mean(axis=1).tolist(),
                 "elsewhere": layer.elsewhere.mean(axis=1).tolist(),
+                "chosen": None if layer.chosen is None else layer.chosen.mean(axis=0).tolist(),
             }
             for layer in layers
         ],

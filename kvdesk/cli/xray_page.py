@@ -34,6 +34,7 @@ class Seen:
     n_rows  tokens that look: the last ones
     shares  of all that they look at, what each token gets: the mean over heads
     sinks   tokens that many heads look at whatever the text says
+    chosen  for what share of the tokens that look, and of the layers, an indexer chose each token; None without one
     """
 
     model: str
@@ -42,12 +43,21 @@ class Seen:
     n_heads: int
     shares: list[float]
     sinks: list[int]
+    chosen: list[float] | None = None
 
     @property
     def title(self) -> str:
         return tr("{model}: what {n_rows:,} of {n:,} tokens look at, the mean of {n_heads:,} heads").format(
             model=self.model, n_rows=self.n_rows, n=len(self.texts), n_heads=self.n_heads
         )
+
+    def best(self, n: int) -> list[int]:
+        """The tokens that get most."""
+        return top(np.array(self.shares, np.float32), n)
+
+    def percents(self, i: int) -> list[str]:
+        """What a token gets, and how often an indexer chose it if there is one."""
+        return [f"{shares[i]:.1%}" for shares in (self.shares, self.chosen) if shares is not None]
 
     def mark(self, i: int) -> str:
         sink = tr("sink")
@@ -106,11 +116,12 @@ def _picture(layer: LayerAttention, pixels: NDArray[np.uint8]) -> str:
 
 def _page(seen: Seen, layers: Sequence[LayerAttention], strips: Sequence[NDArray[np.uint8]], n: int) -> str:
     rows = "".join(
-        f"<tr><td>{i:,}</td><td>{seen.shares[i]:.1%}</td><td><code>{escape(repr(seen.texts[i]))}</code>"
-        f"{escape(seen.mark(i))}</td></tr>"
-        for i in top(np.array(seen.shares, np.float32), n)
+        f"<tr><td>{i:,}</td>{''.join(f'<td>{share}</td>' for share in seen.percents(i))}"
+        f"<td><code>{escape(repr(seen.texts[i]))}</code>{escape(seen.mark(i))}</td></tr>"
+        for i in seen.best(n)
     )
-    heads = "".join(f"<th>{escape(head)}</th>" for head in (tr("position"), tr("share"), tr("token")))
+    names = tr("position"), tr("share"), *([tr("indexer")] if seen.chosen is not None else []), tr("token")
+    heads = "".join(f"<th>{escape(name)}</th>" for name in names)
     explained = tr(
         "One square for each head. A row is a token that looks, the last one below; a column is a token that is looked "
         "at, the first one on the left. The brightest of each row is what it looks at most."

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kvdesk.cache.attention_weights import How, combined, received, sinks, top
+from kvdesk.cache.attention_weights import How, chosen, combined, received, sinks, top
 from kvdesk.cache.metrics import holders
 from kvdesk.cache.snapshot import CacheSnapshot, StreamMap
 from kvdesk.protocol.attention import Attend, Attended, AttentionPreview, Queries
@@ -158,7 +158,9 @@ class Shown:
     weights   float32, shape (columns,): what each column got from all tokens together
     sinks     bool, shape (columns,): of all layers and heads, since one alone may have a good reason; of fewer than
               `FIRST` tokens only among the first columns
-    caches    numbers of the caches in which the chosen layers have their K
+    chosen    float32, shape (columns,): by what share of tokens and of the chosen layers the indexer chose the column;
+              None where they have no indexer
+    caches    numbers of the caches in which the chosen layers have their K, and of that with the keys of their indexer
     """
 
     def __init__(self, attended: Attended, choice: Choice) -> None:
@@ -169,7 +171,10 @@ class Shown:
         self.sinks = sinks(attended.layers, self.n_tokens)
         if self.n_tokens < FIRST:  # of few tokens nobody knows whether they look there whatever the text says
             self.sinks[FIRST:] = False
+        self.chosen = chosen(attended.layers, self.n_tokens, only=only)
         self.caches = frozenset(layer.cache for layer in attended.layers if not only or layer.layer in only)
+        if self.chosen is not None and len(attended.columns.cells) > 1:
+            self.caches |= {1}  # it is behind the first one (`CacheName`), unless its keys lie in the cells of that
 
     @property
     def seq_id(self) -> int:
@@ -190,6 +195,11 @@ class Shown:
         """Upper end of the scale of colours, for one token: 1, 2 or 5 times a power of ten, sinks left out."""
         others = self.weights[~self.sinks]
         return _rounded_up(float(others.max(initial=0.0)) / self.n_tokens or 1.0)
+
+    @cached_property
+    def left_out(self) -> NDArray[np.bool_]:
+        """The columns that the indexer never chose, none without an indexer."""
+        return np.zeros(len(self.weights), np.bool_) if self.chosen is None else self.chosen == 0
 
     @property
     def ends(self) -> tuple[str, str]:
@@ -300,6 +310,16 @@ def token_words(token: int, texts: Mapping[int, str]) -> str:
     return visible(text) if text is not None else tr("token {token}").format(token=f"{token:,}")
 
 
+def indexer_words(shown: Shown, column: int) -> tuple[str, ...]:
+    """Whether the indexer chose a column, in some words; () without an indexer."""
+    if shown.chosen is None:
+        return ()
+    share = float(shown.chosen[column])
+    if share in (0, 1):
+        return (tr("chosen by the indexer") if share else tr("left out by the indexer"),)
+    return (tr("chosen by the indexer in {percent} of the cases").format(percent=percent(share)),)
+
+
 def column_words(shown: Shown, column: int, texts: Mapping[int, str]) -> str:
     """What a column got, in a sentence."""
     columns = shown.attended.columns
@@ -308,7 +328,8 @@ def column_words(shown: Shown, column: int, texts: Mapping[int, str]) -> str:
         said = tr("{word}: {percent} of the attention; a sink, which gets it whatever the text says")
     else:
         said = tr("{word}: {percent} of the attention")
-    return said.format(word=word, percent=percent(float(shown.weights[column]) / shown.n_tokens))
+    said = said.format(word=word, percent=percent(float(shown.weights[column]) / shown.n_tokens))
+    return tr("; ").join((said, *indexer_words(shown, column)))
 
 
 def attention_at(shown: Shown, cache: int, stream_index: int, stream: StreamMap, cell: int) -> tuple[str, ...]:
@@ -317,9 +338,10 @@ def attention_at(shown: Shown, cache: int, stream_index: int, stream: StreamMap,
     found = columns[cells == cell]
     if not found.size:
         return ()
-    share = percent(float(shown.weights[int(found[0])]) / shown.n_tokens)
-    words = tr("{percent} of the attention, a sink") if shown.sinks[int(found[0])] else tr("{percent} of the attention")
-    return (words.format(percent=share),)
+    column = int(found[0])
+    share = percent(float(shown.weights[column]) / shown.n_tokens)
+    words = tr("{percent} of the attention, a sink") if shown.sinks[column] else tr("{percent} of the attention")
+    return words.format(percent=share), *indexer_words(shown, column)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,11 @@
 """Tiny models with random weights, one for each memory of its own that llama.cpp has: attention to what an indexer
-chooses with a window beside it ("dsa_iswa"), or with a recurrent state ("hybrid_idx"), and compressed keys ("dsv4").
+chooses ("dsa"), with a window beside it ("dsa_iswa"), or with a recurrent state ("hybrid_idx"), and compressed keys
+("dsv4").
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +54,14 @@ _DOTS: Shapes = {
     "attn_kv_a_mqa.weight": (_KV + _ROPE, N_EMBD),
     "attn_k_b.weight": (1, _KV, _NOPE),
     "attn_gate.weight": (1, N_EMBD),
+}
+_DEEPSEEK: Shapes = {
+    **_NORMS,
+    **_LATENT,
+    **_INDEXER,
+    **_FFN,
+    "attn_kv_a_mqa.weight": (_KV + _ROPE, N_EMBD),
+    "attn_k_b.weight": (1, _KV, _NOPE),
 }
 _KDA: Shapes = {
     **{f"attn_{part}.weight": (N_EMBD, N_EMBD) for part in ("q", "k", "v", "output")},
@@ -114,6 +124,18 @@ _CONNECTIONS = {
 }  # fmt: skip
 
 INDEXED: dict[str, tuple[str, list[Shapes], Shapes, dict[str, Any]]] = {
+    "dsa": (
+        "deepseek32",
+        [_DEEPSEEK, _DEEPSEEK],
+        {},
+        {
+            **_MOE, **_MLA, **_CHOICE,
+            "expert_gating_func": 2,
+            "leading_dense_block_count": 2,
+            "attention.key_length": _KV + _ROPE,
+            "rope.dimension_count": _ROPE,
+        },
+    ),
     "dsa_iswa": (
         "dots3note",
         [{**_DOTS, **_INDEXER, **_FFN}, {**_DOTS, **_EXPERTS}],
@@ -183,24 +205,26 @@ INDEXED: dict[str, tuple[str, list[Shapes], Shapes, dict[str, Any]]] = {
 """By memory class: architecture, tensors of each layer, further ones, metadata."""
 
 
-def write_indexed(path: Path, kind: str) -> Path:
-    """Write the model of a memory class."""
+def write_indexed(path: Path, kind: str, tokenizer: Callable[[gguf.GGUFWriter], int] | None = None) -> Path:
+    """Write the model of a memory class. `tokenizer` adds one that reads text, and returns how many tokens it has."""
     architecture, layers, rest, metadata = INDEXED[kind]
     out = gguf.GGUFWriter(str(path), architecture)
+    n_vocab = N_VOCAB if tokenizer is None else tokenizer(out)
     common = {
         "context_length": 4096, "embedding_length": N_EMBD, "block_count": len(layers), "feed_forward_length": N_FF,
-        "vocab_size": N_VOCAB, "attention.head_count": 1, "attention.head_count_kv": 1,
+        "vocab_size": n_vocab, "attention.head_count": 1, "attention.head_count_kv": 1,
         "attention.layer_norm_epsilon": 1e-5, "attention.layer_norm_rms_epsilon": 1e-5,
     }  # fmt: skip
     for key, value in {**common, **metadata}.items():
         _add(out, f"{architecture}.{key}", value)
-    out.add_tokenizer_model("test")
-    out.add_token_list([f"tok_{i}" for i in range(N_VOCAB)])
-    out.add_token_types([1] * N_VOCAB)
-    out.add_token_scores([0.0] * N_VOCAB)
+    if tokenizer is None:
+        out.add_tokenizer_model("test")
+        out.add_token_list([f"tok_{i}" for i in range(N_VOCAB)])
+        out.add_token_types([1] * N_VOCAB)
+        out.add_token_scores([0.0] * N_VOCAB)
     rng = np.random.default_rng(0)
-    tensors = {"token_embd.weight": (N_VOCAB, N_EMBD), "output_norm.weight": (N_EMBD,), **rest}
-    tensors |= {"output.weight": (N_VOCAB, N_EMBD)}
+    tensors = {"token_embd.weight": (n_vocab, N_EMBD), "output_norm.weight": (N_EMBD,), **rest}
+    tensors |= {"output.weight": (n_vocab, N_EMBD)}
     tensors |= {f"blk.{i}.{name}": shape for i, layer in enumerate(layers) for name, shape in layer.items()}
     for name, shape in tensors.items():
         wide = rng.normal(0, 0.1, shape).astype(np.float32)

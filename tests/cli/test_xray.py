@@ -38,6 +38,7 @@ def test_json_has_each_head(capsys: pytest.CaptureFixture[str], talking_file: Pa
     assert "".join(token["text"] for token in found["tokens"]) == TEXT
     assert [layer["layer"] for layer in found["layers"]] == [0, 1]
     for layer in found["layers"]:
+        assert layer["chosen"] is None
         shares = np.array(layer["shares"])
         assert shares.shape == (1, 12)
         np.testing.assert_allclose(shares.sum(axis=1) + layer["elsewhere"], 1, atol=1e-4)
@@ -45,6 +46,21 @@ def test_json_has_each_head(capsys: pytest.CaptureFixture[str], talking_file: Pa
     np.testing.assert_allclose([token["share"] for token in found["tokens"]], mean, atol=1e-5)
     one = json.loads(xray(capsys, "--model", str(talking_file), "--json", "--last", "3", "--layer", "1", "--head", "0"))
     assert one["layers"] == found["layers"][1:]
+
+
+def test_what_an_indexer_chose(capsys: pytest.CaptureFixture[str], tiny_folder: Path, tmp_path: Path) -> None:
+    model = str(written(tiny_folder, "dsa", text=True))
+    found = json.loads(xray(capsys, "--model", model, "--json", "--last", "1"))
+    for layer in found["layers"]:
+        chosen = np.array(layer["chosen"])
+        assert chosen.sum() == 8, "as many as the model wants (attention.indexer.top_k)"
+        assert set(np.flatnonzero(layer["shares"][0])) <= set(np.flatnonzero(chosen))
+    mean = np.mean([layer["chosen"] for layer in found["layers"]], axis=0)
+    np.testing.assert_allclose([token["chosen"] for token in found["tokens"]], mean, atol=1e-6)
+    lines = xray(capsys, "--model", model, "--last", "1", "--out", str(tmp_path)).splitlines()
+    assert lines[2].split() == ["position", "share", "indexer", "token"]
+    assert {line.split()[2] for line in lines[3:-1]} <= {"50.0%", "100.0%"}, "what both layers left out has no share"
+    assert "<th>indexer</th>" in (tmp_path / "xray.html").read_text("utf-8")
 
 
 def test_a_page_and_a_picture(capsys: pytest.CaptureFixture[str], talking_file: Path, tmp_path: Path) -> None:

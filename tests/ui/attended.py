@@ -7,6 +7,7 @@ import numpy as np
 from kvdesk.cache.attention_weights import AttentionColumns, LayerAttention
 from kvdesk.protocol.attention import Attended, AttentionPreview, Queries
 from kvdesk.session import Store
+from kvdesk.values import replace
 
 N_COLUMNS, N_HEADS, SINK, SEA, IS = 20, 8, 0, 13, 15
 LAYERS = (0, 3)  # that have attention
@@ -29,6 +30,17 @@ def attended(queries: Queries, number: int = 1, operation: int = 7) -> Attended:
     bits = np.full((N_COLUMNS, 1), 3, np.uint64)
     columns = AttentionColumns(at, at.copy(), (at.copy(),), 0, bits)
     return Attended(queries, number, operation, pos, columns, tuple(layers), 0, 24_000_000, 120.0, 30.0)
+
+
+def indexed(found: Attended) -> Attended:
+    """The same, and an indexer chose the first token and "sea" in both layers, "is" in one, and nothing else."""
+    layers = []
+    for i, layer in enumerate(found.layers):
+        chosen = np.zeros(layer.weights.shape[1:], np.float32)
+        chosen[:, [SINK, SEA, *([IS] if i else [])]] = 1 if found.queries.each else len(found.pos)
+        weights = np.where(chosen > 0, layer.weights, np.float32(0))
+        layers.append(replace(layer, weights=weights, chosen=chosen))
+    return replace(found, layers=tuple(layers))
 
 
 def show_attended(store: Store) -> None:

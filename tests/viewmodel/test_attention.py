@@ -25,7 +25,7 @@ from kvdesk.viewmodel.attention import (
     words_of,
 )
 from kvdesk.viewmodel.head_pictures import Heads, Tiles, picture
-from tests.ui.attended import IS, LAYERS, N_COLUMNS, N_HEADS, SEA, SINK, SPECIAL, attended
+from tests.ui.attended import IS, LAYERS, N_COLUMNS, N_HEADS, SEA, SINK, SPECIAL, attended, indexed
 from tests.ui.samples import ONE, Run, cache_view
 
 ONE_TOKEN = Queries(0, 19, 20)
@@ -108,6 +108,25 @@ CHANGES: dict[str, tuple[tuple[Run, ...], bool]] = {
 def test_a_result_is_stale_once_its_cells_have_changed(change: str) -> None:
     runs, is_stale = CHANGES[change]
     assert Shown(attended(ONE_TOKEN), Choice()).is_stale(snapshot(runs)) is is_stale
+
+
+@pytest.mark.parametrize("queries", [ONE_TOKEN, Queries(0, 8, 20), Queries(0, 8, 20, each=True)])
+def test_what_the_indexer_chose_is_said(queries: Queries) -> None:
+    shown = Shown(indexed(attended(queries)), Choice())
+    assert shown.chosen is not None
+    assert shown.chosen[[SINK, SEA, IS]] == pytest.approx([1, 1, 0.5])
+    assert np.flatnonzero(~shown.left_out).tolist() == [SINK, SEA, IS]
+    assert column_words(shown, SEA, TEXTS).endswith("of the attention; chosen by the indexer")
+    assert column_words(shown, IS, TEXTS).endswith("; chosen by the indexer in 50 % of the cases")
+    stream = snapshot().maps[0].streams[0]
+    assert attention_at(shown, 0, 0, stream, 5) == ("0 % of the attention", "left out by the indexer")
+    one = Shown(indexed(attended(queries)), Choice(layer=0))
+    assert one.left_out[IS]
+    assert (shown.caches, one.caches) == ({0}, {0})
+    found = indexed(attended(queries))
+    apart = replace(found, columns=replace(found.columns, cells=2 * found.columns.cells))
+    assert Shown(apart, Choice()).caches == {0, 1}, "its keys are in cells of their own"
+    assert not Shown(attended(queries), Choice()).left_out.any(), "no indexer leaves nothing out"
 
 
 def test_cells_that_hold_something_else_have_no_colour() -> None:

@@ -24,7 +24,9 @@ HEADS: Final = (
     (marked("Cell"), marked("The cell that it is in")),
     (marked("Weight"), marked("The attention that it got, added up over the tokens that are looked from")),
     (marked("Share"), marked("Its part of the attention that goes to no sink")),
+    (marked("Indexer"), marked("For how many of these tokens and layers the indexer chose the cell")),
 )
+_INDEXER: Final = 5  # the column that only models with an indexer have
 
 
 class AttendedTable(Grid):
@@ -48,6 +50,7 @@ class AttendedTable(Grid):
             item.setTextAlignment(_RIGHT if i else _LEFT)
         self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         self.horizontalHeader().setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
+        self.setColumnHidden(_INDEXER, True)
         self.itemSelectionChanged.connect(self._on_selected)
         theme.changed.connect(self._dress)
 
@@ -62,6 +65,7 @@ class AttendedTable(Grid):
         """What is known; None: nothing."""
         self._shown = shown
         self._rows = shown.rows() if shown is not None else []
+        self.setColumnHidden(_INDEXER, shown is None or shown.chosen is None)
         with QSignalBlocker(self):
             self.clearSelection()
             self.setRowCount(len(self._rows))
@@ -95,6 +99,7 @@ class AttendedTable(Grid):
             f"{cell:,}" if cell >= 0 else "–",
             weight_words(float(shown.weights[column])),
             share,
+            percent(float(shown.chosen[column])) if shown.chosen is not None else "",
         )
         for i, value in enumerate(values):
             self.put(row, i, value, tip).setTextAlignment(_RIGHT if i else _LEFT)

@@ -52,7 +52,8 @@ def group_colours(mode: ColourBy, colours: Colours) -> list[str]:
             return [mix(colours.secondary, colours.panel, 0.5), *(shade for pair in pairs for shade in pair)]
         case ColourBy.ATTENTION:
             unseen = mix(colours.secondary, colours.panel, 0.6)
-            return [unseen, *(ramp_colour(i / (N_STEPS - 1), dark) for i in range(N_STEPS))]
+            left_out = mix(colours.danger, colours.panel, 0.65)
+            return [unseen, *(ramp_colour(i / (N_STEPS - 1), dark) for i in range(N_STEPS)), left_out]
 
 
 def _owners(colours: Colours) -> list[str]:

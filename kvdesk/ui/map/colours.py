@@ -19,6 +19,7 @@ from kvdesk.viewmodel.attention import Shown
 from kvdesk.viewmodel.palette import N_COLOURS
 
 N_STEPS: Final = 48  # groups of a continuous scale
+LEFT_OUT: Final = N_STEPS + 1  # group of cells that the indexer chose for no token, where attention is shown
 UNKNOWN: Final = 0  # group of cells that no conversation, message, page or attention is known of
 N_MESSAGE_COLOURS: Final = 8
 N_TOOL_COLOURS: Final = 4
@@ -169,9 +170,12 @@ def tool_group(i: int) -> int:
 def by_attention(
     stream: StreamMap, place: tuple[int, int], shown: Shown, group: NDArray[np.uint8], marks: NDArray[np.uint8]
 ) -> None:
-    """Colour the cells that were looked at, and mark sinks. Changes `group` and `marks`. `place`: cache and stream."""
+    """Colour the cells that were looked at, and those that the indexer left out, and mark sinks. Changes `group` and
+    `marks`. `place`: cache and stream.
+    """
     cells, columns = shown.cells_in(*place, stream)
     group[cells] = shown.steps(N_STEPS)[columns] + np.uint8(1)
+    group[cells[shown.left_out[columns]]] = LEFT_OUT
     marks[cells[shown.sinks[columns]]] |= np.uint8(SINK)
 
 

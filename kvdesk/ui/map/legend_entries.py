@@ -7,7 +7,15 @@ from typing import Final, Literal
 from kvdesk.cache.snapshot import CacheSnapshot
 from kvdesk.translation import tr
 from kvdesk.ui.map import raster
-from kvdesk.ui.map.colours import HOLDER_WORDS, N_MESSAGE_COLOURS, N_STEPS, ColourBy, page_words, tool_group
+from kvdesk.ui.map.colours import (
+    HOLDER_WORDS,
+    LEFT_OUT,
+    N_MESSAGE_COLOURS,
+    N_STEPS,
+    ColourBy,
+    page_words,
+    tool_group,
+)
 from kvdesk.ui.map.frame import MapFrame
 from kvdesk.values import dataclass
 from kvdesk.viewmodel.palette import N_COLOURS
@@ -59,7 +67,9 @@ def grounds_of(frame: MapFrame, snapshot: CacheSnapshot) -> tuple[object, ...]:
     colours = tuple(sorted(frame.scene.colours.items()))
     scene = frame.scene
     tools, shown = tuple(scene.tools.items()), scene.attention
-    attention = (shown.ends, shown.n_tokens, bool(shown.sinks.any())) if shown is not None else None
+    attention = None
+    if shown is not None:
+        attention = shown.ends, shown.n_tokens, bool(shown.sinks.any()), bool(shown.left_out.any())
     return scene.mode, frame.scales, frame.is_shifted, frame.has_holes, names, scene.pages, colours, tools, attention
 
 
@@ -128,7 +138,13 @@ def _attention(frame: MapFrame) -> tuple[Entry, ...]:
         return (unseen,)
     ramp = Entry("ramp", tr("attention"), tuple(_code(1 + i) for i in range(N_STEPS)), ends=shown.ends)
     sink = Entry("mark", tr("sink"), (_code(N_STEPS),), raster.SINK)
-    return (ramp, *((sink,) if shown.sinks.any() else ()), unseen)
+    left_out = Entry("colour", tr("left out by the indexer"), (_code(LEFT_OUT),))
+    return (
+        ramp,
+        *((sink,) if shown.sinks.any() else ()),
+        *((left_out,) if shown.left_out.any() else ()),
+        unseen,
+    )
 
 
 def _tools(frame: MapFrame) -> tuple[Entry, ...]:

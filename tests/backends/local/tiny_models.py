@@ -166,7 +166,7 @@ def written(folder: Path, name: str, *, text: bool = False) -> Path:
     if path.exists():
         return path
     if name in INDEXED:
-        return write_indexed(path, name)
+        return write_indexed(path, name, _tokenizer if text else None)
     return write(path, name, text=text) if name in ARCHITECTURES else write_model(path, name)
 
 
@@ -186,6 +186,11 @@ def add_tokenizer(out: gguf.GGUFWriter, pre: str, marks: Mapping[str, int]) -> N
     out.add_token_types([1] * (len(tokens) - 2) + [3, 3, *marks.values()])  # normal, control
     out.add_token_merges(["q q"])
     out.add_eos_token_id(len(tokens) - 1)
+
+
+def _tokenizer(out: gguf.GGUFWriter) -> int:
+    add_tokenizer(out, "gpt-2", {})
+    return len(byte_tokens())
 
 
 def _add_special(out: gguf.GGUFWriter, architecture: str) -> None:

@@ -25,7 +25,9 @@ from kvdesk.settings import Settings
 from kvdesk.ui.attention.head_grid import HeadGrid
 from kvdesk.ui.attention.legend import AttentionLegend
 from kvdesk.ui.attention.page import AttentionPage
-from kvdesk.ui.map.colours import ColourBy
+from kvdesk.ui.map.cell_descriptions import cell_words
+from kvdesk.ui.map.colours import LEFT_OUT, ColourBy
+from kvdesk.ui.map.raster import FIRST_GROUP, N_SHADES
 from kvdesk.ui.markdown.prose_view import ProseView
 from kvdesk.ui.messages.attention_words import sink_colour, spot_colour, word_colours
 from kvdesk.ui.shell.main_window import MainWindow
@@ -36,7 +38,7 @@ from kvdesk.viewmodel.attention import Choice, Scope, Spot
 from kvdesk.viewmodel.head_pictures import Heads
 from kvdesk.viewmodel.palette import contrast
 from tests.ui import recording
-from tests.ui.attended import IS, N_HEADS, SEA, SINK, SPECIAL, attended, price
+from tests.ui.attended import IS, N_HEADS, SEA, SINK, SPECIAL, attended, indexed, price
 from tests.ui.samples import CONTEXT, ONE, STATS, TWO, cache_view, message, show_messages
 
 Record = Callable[[object], list[tuple[object, ...]]]
@@ -130,6 +132,27 @@ def test_a_result_is_a_table_a_map_and_coloured_words(
     looking.inspector.show_tab("Cache")
     assert not colours(looking), "with the page its colours go"
     assert not legend.isVisible()
+
+
+def test_what_the_indexer_chose_is_a_colour_a_column_and_words(looking: MainWindow) -> None:
+    compute(looking)
+    shown = page(looking)
+    head = shown.table.horizontalHeader()
+    assert head.count() - head.hiddenSectionCount() == 5, "a model without an indexer has no such column"
+    store = looking.store
+    store.look(store.attention.begun())
+    store.apply(indexed(attended(Queries(0, 19, 20), store.attention.number)))
+    assert head.count() - head.hiddenSectionCount() == 6
+    assert [shown.table.text(i, 5) for i in range(3)] == ["100 %", "100 %", "50 %"]
+    shown.map.refresh()
+    assert "left out by the indexer" in shown._legend.accessibleDescription()
+    frame = shown.map._frame
+    assert frame is not None
+    groups = (frame.strips[0].layer.code[:20] - FIRST_GROUP) // N_SHADES
+    assert np.flatnonzero(groups == LEFT_OUT).tolist() == sorted(set(range(20)) - {SINK, SEA, IS})
+    assert "left out by the indexer" in cell_words(frame, 0, 5, store.texts)[1]
+    store.look(store.attention.of_choice(Choice(layer=0)))
+    assert IS not in shown.table.positions, "the indexer of that layer left it out"
 
 
 def test_layers_and_heads_are_chosen_without_another_computation(looking: MainWindow, record: Record) -> None:

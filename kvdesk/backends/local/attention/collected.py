@@ -42,24 +42,32 @@ class Collected:
         """Add the weights of the tokens `part`. `columns`: by cache, the column of each cell of the context."""
         each, n = self._plan.queries.each, len(part.tokens)
         rows = slice(self._n_done, self._n_done + n) if each else slice(0, 1)
-        for layer, (weights, sink) in sorted(found.items()):
-            known = self._of(layer, len(weights))
+        for layer, (weights, sink, chosen) in sorted(found.items()):
+            known = self._of(layer, len(weights), indexed=chosen is not None)
             column = columns[known.cache][: weights.shape[-1]]
             weights = weights[..., : len(column)]  # the cells behind are empty
             shown = column >= 0
             known.weights[:, rows, column[shown]] += weights[..., shown]
             known.elsewhere[:, rows] += sink + weights[..., ~shown].sum(axis=-1)
+            if known.chosen is not None and chosen is not None:
+                known.chosen[rows, column[shown]] += chosen[:, : len(column)][:, shown]
         self._n_done += n
 
     def layers(self) -> tuple[LayerAttention, ...]:
         """Everything that was added, by layer."""
         return tuple(self._layers[layer] for layer in sorted(self._layers))
 
-    def _of(self, layer: int, n_heads: int) -> LayerAttention:
+    def _of(self, layer: int, n_heads: int, *, indexed: bool) -> LayerAttention:
+        """The first cache has the K of most layers, the last one that of layers with a window."""
         if layer not in self._layers:
             plan = self._plan
-            window = len(plan.columns.cells) > 1 and layer < len(self._windows) and self._windows[layer]
+            window = layer < len(self._windows) and self._windows[layer]
             shape = n_heads, plan.n_rows, len(plan.columns.pos)
-            zeros = np.zeros(shape, np.float32), np.zeros(shape[:2], np.float32)
-            self._layers[layer] = LayerAttention(layer, int(window), *zeros)
+            self._layers[layer] = LayerAttention(
+                layer,
+                len(plan.columns.cells) - 1 if window else 0,
+                np.zeros(shape, np.float32),
+                np.zeros(shape[:2], np.float32),
+                np.zeros(shape[1:], np.float32) if indexed else None,
+            )
         return self._layers[layer]

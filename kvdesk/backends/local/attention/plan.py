@@ -130,7 +130,7 @@ def plan_attention(snapshot: CacheSnapshot, geometry: Geometry, queries: Queries
     p1 = last + 1 if queries.p1 < 0 or queries.p0 < 0 else min(queries.p1, last + 1)
     runs = _runs(pos, token, p0, p1)
     saved, whole, before = _copied(every, runs, last), False, list[int]()
-    if geometry.has_recurrent:
+    if geometry.facts.has_state:
         saved = ()
     elif not saved:
         saved, whole = _copied_whole(every, runs, geometry, queries.seq_id), True

@@ -3,11 +3,14 @@
 Owns the arithmetic of attention. Flash attention never stores weights. They are computed from the inputs of the fused
 operation, so that scale, mask, windows, softcap, ALiBi, learned sinks, grouped heads and the rotation of quantized K
 are the engine's own for any model (ggml-cpu/ops.cpp:8843). Without flash attention the engine's weights are read
-(`kq_soft_max`, llama-graph.cpp:2722). All `file:line` references are llama.cpp 0c1e57098.
+(`kq_soft_max`, llama-graph.cpp:2722). Where an indexer chooses the cells that attention may look at, its choice is what
+the mask leaves open (llama-graph.cpp:3075), or the rows that are picked out of K (models/glm5-next.cpp:971). All
+`file:line` references are llama.cpp 0c1e57098.
 """
 
 from __future__ import annotations
 
+import ctypes
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,20 +22,26 @@ from numpy.typing import NDArray
 from kvdesk.backends.local.llama.binding import lib
 from kvdesk.backends.local.llama.tensor import (
     Tensor,
+    ancestors,
     check_layout,
-    is_view_of,
+    integers,
     layer_of,
     numbers,
     operation,
     parameters,
+    rows_of,
     source,
 )
 from kvdesk.errors import EngineError
 from kvdesk.library.ggml_types import TYPES
-from kvdesk.translation import tr
+from kvdesk.translation import marked, tr
 
-_FUSED, _SOFT_MAX = "FLASH_ATTN_EXT", "SOFT_MAX"
+_FUSED, _SOFT_MAX, _PRODUCT, _SET_ROWS = "FLASH_ATTN_EXT", "SOFT_MAX", "MUL_MAT", "SET_ROWS"
 _NAMED: Final = b"kq_soft_max"
+_PICKED_OUT: Final = b"kq_soft_max_gathered"
+_PICKED: Final = b"indexer_sel_idx"
+"""The cells that are picked out of K before attention, by token."""
+_PICKED_BEFORE: Final = marked("Which cells this attention looks at cannot be said: their K was picked out before.")
 
 _Floats = NDArray[np.float32]
 
@@ -40,10 +49,14 @@ _Floats = NDArray[np.float32]
 class HeadWeights(NamedTuple):
     """One layer. `weights`: shape (heads, tokens, cells up to n_kv); `sink`: shape (heads, tokens), the share of a
     learned sink. Both add up to 1 for each token, or to the number of tokens if these were summed.
+
+    chosen  shape (tokens, cells): 1 for the cells that an indexer chose of those that the token may look at, else 0,
+            added up like the weights; None where attention looks at all of them
     """
 
     weights: _Floats
     sink: _Floats
+    chosen: _Floats | None = None
 
 
 class AttentionReader:
@@ -56,6 +69,7 @@ class AttentionReader:
         self._reading = self._sums = self._checked = False
         self._error: BaseException | None = None
         self._found: dict[int, HeadWeights] = {}
+        self._picked: dict[int, NDArray[np.int32]] = {}  # by the tensor's address
 
     @contextmanager
     def reading(self, *, summed: bool) -> Iterator[dict[int, HeadWeights]]:
@@ -63,7 +77,7 @@ class AttentionReader:
 
         Raises EngineError if they could not be read.
         """
-        self._found, self._error, self._sums, self._reading = {}, None, summed, True
+        self._found, self._picked, self._error, self._sums, self._reading = {}, {}, None, summed, True
         found = self._found
         try:
             yield found
@@ -89,10 +103,17 @@ class AttentionReader:
                 self._checked = True
             tensor = Tensor.from_address(address)
             kind = operation(tensor.op)
-            wanted = kind == _FUSED or (kind == _SOFT_MAX and tensor.name.startswith(_NAMED))
+            is_picked = tensor.name.startswith(_PICKED)
             if ask:
-                return wanted
-            self._take(tensor, fused_weights(tensor) if kind == _FUSED else plain_weights(tensor))
+                return is_picked or kind == _FUSED or (kind == _SOFT_MAX and tensor.name.startswith(_NAMED))
+            if is_picked:
+                self._picked[address] = integers(tensor)
+            elif kind == _FUSED:
+                self._take(tensor, fused_weights(tensor))
+            elif tensor.name.startswith(_PICKED_OUT):
+                self._take(tensor, picked_weights(tensor, self._cells_of(tensor)))
+            else:
+                self._take(tensor, plain_weights(tensor))
         except BaseException as error:  # noqa: BLE001 - it must not propagate through C
             self._error, self._reading = error, False
             return not ask
@@ -103,22 +124,49 @@ class AttentionReader:
         if layer < 0 or layer in self._found:
             raise EngineError(tr("It cannot be told which layer computes an attention of this model."))
         if self._sums:
-            found = HeadWeights(found.weights.sum(axis=1, keepdims=True), found.sink.sum(axis=1, keepdims=True))
+            weights, sink, chosen = found
+            chosen = chosen.sum(axis=0, keepdims=True) if chosen is not None else None
+            found = HeadWeights(weights.sum(axis=1, keepdims=True), sink.sum(axis=1, keepdims=True), chosen)
         self._found[layer] = found
+
+    def _cells_of(self, tensor: Any) -> NDArray[np.int32]:
+        """The cells whose K was picked out for this attention, shape (tokens, n)."""
+        for one in ancestors(tensor):
+            if (cells := self._picked.get(ctypes.addressof(one))) is not None:
+                return cells.reshape(-1, int(tensor.ne[0]))  # perhaps a view of them in one row
+        raise EngineError(tr(_PICKED_BEFORE))
 
 
 def plain_weights(tensor: Any) -> HeadWeights:
     """The weights of a `kq_soft_max`, whose shape is (stream, heads, tokens, cells)."""
     weights = _one_stream(numbers(tensor))
     sink = np.maximum(0, 1 - weights.sum(axis=-1)) if source(tensor, 2) is not None else _none(weights)
-    return HeadWeights(weights, sink)
+    product, mask = source(tensor, 0), source(tensor, 1)
+    while product is not None and operation(product.op) != _PRODUCT:
+        product = source(product, 0)  # scaled, or with a softcap
+    k = source(product, 0) if product is not None else None
+    return _of_cells(weights, sink, k, mask)
+
+
+def picked_weights(tensor: Any, cells: NDArray[np.int32]) -> HeadWeights:
+    """The weights of a `kq_soft_max_gathered`, whose shape is (tokens, heads, 1, n): over `cells`, shape (tokens, n).
+    Where less was chosen the mask closes the rest, whatever cells they name.
+    """
+    found = numbers(tensor)[:, :, 0].transpose(1, 0, 2)  # heads, tokens, n
+    is_open = np.isfinite(numbers(source(tensor, 1)).reshape(cells.shape))
+    n_heads, n_tokens, _ = found.shape
+    n_cells = int(cells[is_open].max(initial=0)) + 1
+    weights, chosen = np.zeros((n_heads, n_tokens, n_cells), np.float32), np.zeros((n_tokens, n_cells), np.float32)
+    for token in range(n_tokens):
+        which = is_open[token]
+        weights[:, token, cells[token, which]] = found[:, token, which]
+        chosen[token, cells[token, which]] = 1
+    return HeadWeights(weights, _none(weights), chosen)
 
 
 def fused_weights(tensor: Any) -> HeadWeights:
     """The weights of a flash attention, from its Q, K, mask and sinks."""
     inputs = [source(tensor, i) for i in range(5)]
-    if not is_view_of(inputs[1], b"cache_k"):
-        raise EngineError(tr("Which cells this attention looks at cannot be said: their K was picked out before."))
     q, k = (_one_stream(numbers(inputs[i])) for i in (0, 1))  # heads, tokens, numbers; heads of K, cells, numbers
     q = _multiplied(q, inputs[1].type)
     scale, max_bias, softcap = parameters(tensor, 3)
@@ -140,7 +188,26 @@ def fused_weights(tensor: Any) -> HeadWeights:
     sink = np.exp(learned - most) if learned is not None else _none(weights)
     total = weights.sum(axis=-1) + sink
     weights /= total[..., None]
-    return HeadWeights(weights, sink / total)
+    return _of_cells(weights, sink / total, inputs[1], inputs[3])
+
+
+def _of_cells(weights: _Floats, sink: _Floats, k: Any, mask: Any) -> HeadWeights:
+    """The weights over the rows of `k` by cell. Behind the cells there may be compressed keys (models/deepseek4.cpp),
+    whose weights count as the sink's. Raises EngineError if the rows are not those of the cache.
+    """
+    n = rows_of(k, b"cache_k") if k is not None else 0
+    if not n:
+        raise EngineError(tr(_PICKED_BEFORE))
+    if n < weights.shape[-1]:
+        return HeadWeights(weights[..., :n], sink + weights[..., n:].sum(axis=-1))
+    return HeadWeights(weights, sink, _chosen(mask, weights.shape[1]))
+
+
+def _chosen(mask: Any, n_tokens: int) -> _Floats | None:
+    """`HeadWeights.chosen`: what an indexer left open of a mask that was closed, and opened row by row."""
+    if mask is None or not any(operation(one.op) == _SET_ROWS for one in ancestors(mask)):
+        return None
+    return np.isfinite(_one_stream(numbers(mask))[0, :n_tokens]).astype(np.float32)
 
 
 def _products(q: _Floats, k: _Floats) -> _Floats:

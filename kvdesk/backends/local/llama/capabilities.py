@@ -224,6 +224,8 @@ def _attention(t: Traits) -> tuple[Answer, str]:
         return "with loss", tr(
             "A recurrent state cannot go back to an earlier token: the text is read again in a second context."
         )
+    if t.geometry.facts.has_state:
+        return "with loss", tr("Compressed keys cannot be cut short: the text is read again in a second context.")
     if t.geometry.has_window:
         return "with loss", tr(
             "K and V are copied to a second context; what has left the sliding window is read again there."

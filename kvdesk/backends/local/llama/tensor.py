@@ -22,8 +22,10 @@ from kvdesk.library.ggml_types import TYPES
 from kvdesk.translation import tr
 
 _DIMS, _PARAMS, _SOURCES, _NAME = 4, 16, 10, 64  # GGML_MAX_DIMS, _OP_PARAMS / 4, _SRC, _NAME (ggml.h:221-233)
+_I32: Final = 26  # GGML_TYPE_I32
 _DEPTH: Final = 8
-"""Most tensors that are followed, from one to its source, to find a name."""
+"""Most tensors that are followed, from one to its source, to find a name or an operation."""
+_JOINS: Final = "CONCAT"
 _KEEPS_ROWS: Final = ("CPY", "CONT", "VIEW", "RESHAPE", "PERMUTE")
 _FUNCTIONS: Final = {  # of ggml: the types of the result and of the argument
     "ggml_get_name": (ctypes.c_void_p, ctypes.c_void_p),
@@ -72,37 +74,40 @@ def numbers(tensor: Any) -> NDArray[np.float32]:
 
     Raises EngineError if they are not in this computer's memory, or of a type that no cache has.
     """
-    kind = TYPES.get(tensor.type)
-    ne, nb = [int(n) for n in tensor.ne], [int(n) for n in tensor.nb]
-    if kind is None or not can_decode(tensor.type) or nb[0] != kind.size or not tensor.data or not _in_memory(tensor):
-        raise EngineError(tr("The numbers of the tensor {name} cannot be read.").format(name=tensor.name.decode()))
-    row = kind.row_bytes(ne[0])
-    span = row + sum((n - 1) * step for n, step in zip(ne[1:], nb[1:], strict=True))
-    raw = np.ctypeslib.as_array((ctypes.c_uint8 * span).from_address(tensor.data))
-    table = np.lib.stride_tricks.as_strided(raw, (*ne[:0:-1], row), (*nb[:0:-1], 1), writeable=False)
-    return decode(np.array(table).reshape(-1, row), tensor.type).reshape(ne[::-1])  # a copy: the engine continues
+    rows = _rows(tensor, known=can_decode(tensor.type))
+    return decode(rows, tensor.type).reshape([int(n) for n in tensor.ne[::-1]])
+
+
+def integers(tensor: Any) -> NDArray[np.int32]:
+    """`numbers` of a tensor of i32."""
+    rows = _rows(tensor, known=tensor.type == _I32)
+    return rows.view("<i4").reshape([int(n) for n in tensor.ne[::-1]])
 
 
 def layer_of(tensor: Any) -> int:
     """The layer in the name of the tensor or of its sources; -1 if no name has one."""
-    for one in _ancestors(tensor):
+    for one in ancestors(tensor):
         if match := _LAYER.search(one.name):
             return int(match[1])
     return -1
 
 
-def is_view_of(tensor: Any, name: bytes) -> bool:
-    """Whether the rows of the tensor are those of one whose name begins with `name`, in order: perhaps converted, but
-    not selected.
+def rows_of(tensor: Any, name: bytes) -> int:
+    """How many rows of the tensor, the first ones, are those of one whose name begins with `name`, in order: perhaps
+    converted, but not selected. Others may be joined behind them. 0 if they are not.
     """
+    n = int(tensor.ne[1])
     for _ in range(_DEPTH):
         if tensor.name.startswith(name):
-            return True
-        address = tensor.view_src or (tensor.src[0] if operation(tensor.op) in _KEEPS_ROWS else None)
+            return n
+        kind = operation(tensor.op)
+        address = tensor.view_src or (tensor.src[0] if kind in (*_KEEPS_ROWS, _JOINS) else None)
         if not address:
-            return False
-        tensor = Tensor.from_address(address)
-    return False
+            return 0
+        dimension, tensor = int(tensor.op_params[0]), Tensor.from_address(address)
+        if kind == _JOINS:
+            n = int(tensor.ne[dimension])
+    return 0
 
 
 def check_layout(address: int) -> None:
@@ -122,13 +127,26 @@ def operation(number: int) -> str:
     return name.decode()
 
 
-def _ancestors(tensor: Any) -> Iterator[Any]:
+def ancestors(tensor: Any) -> Iterator[Any]:
     """The tensor, what it is a view of, and its sources, nearest first."""
     level = [tensor]
     for _ in range(_DEPTH):
         yield from level
         addresses = [a for one in level for a in (one.view_src, one.src[0], one.src[1]) if a]
         level = [Tensor.from_address(address) for address in dict.fromkeys(addresses)]
+
+
+def _rows(tensor: Any, *, known: bool) -> NDArray[np.uint8]:
+    """A copy of its bytes, since the engine goes on: shape (rows, bytes). `known`: whether its type can be read."""
+    kind = TYPES.get(tensor.type)
+    ne, nb = [int(n) for n in tensor.ne], [int(n) for n in tensor.nb]
+    if kind is None or not known or nb[0] != kind.size or not tensor.data or not _in_memory(tensor):
+        raise EngineError(tr("The numbers of the tensor {name} cannot be read.").format(name=tensor.name.decode()))
+    row = kind.row_bytes(ne[0])
+    span = row + sum((n - 1) * step for n, step in zip(ne[1:], nb[1:], strict=True))
+    raw = np.ctypeslib.as_array((ctypes.c_uint8 * span).from_address(tensor.data))
+    table = np.lib.stride_tricks.as_strided(raw, (*ne[:0:-1], row), (*nb[:0:-1], 1), writeable=False)
+    return np.array(table).reshape(-1, row)
 
 
 def _in_memory(tensor: Any) -> bool:
