@@ -173,7 +173,7 @@ def _first_chat(bench: Bench, context: RawContext) -> _Chat:
         document += line
         while prose and len(document) < n * i // len(lines):
             document += next(more)
-    questions = [(ids(fact.question), ids(f" {fact.value}")[0]) for fact in known]
+    questions = [(ids(fact.asked), ids(f" {fact.value}")[0]) for fact in known]
     context.read(before + document, 0)
     return _Chat(before, begin, document, questions, context.saved(0))
 

@@ -106,7 +106,7 @@ def _measure(bench: Bench) -> Iterator[Progress | Sample]:
     parts = [ids(INTRO, first=True), *(ids(fact.text) for fact in known), ids(OUTRO)]
     text = _Text(parts, [token for part in parts for token in part])
     picks = np.unique(np.linspace(0, len(known) - 1, bench.whole("questions")).round().astype(int))
-    asked = [(known[i], ids(known[i].question), ids(f" {known[i].value}")[0]) for i in picks]
+    asked = [(known[i], ids(known[i].asked), ids(f" {known[i].value}")[0]) for i in picks]
     with bench.context() as context:
         context.read(text.tokens, 0)
         whole = context.saved(0)

@@ -49,7 +49,8 @@ THINGS: Final = (
 INTRO: Final = "These are notes about some people.\n"
 OUTRO: Final = "That is all that is known about them.\n"
 ERRATUM: Final = "Correction: what was said about {name}'s {thing} was wrong; nobody knows {name}'s {thing}.\n"
-QUESTION: Final = "Question: What is {name}'s {thing}?\nAnswer: {name}'s {thing} is"
+QUESTION: Final = "Question: What is {name}'s {thing}?\n"
+REPLY: Final = "Answer: {name}'s {thing} is"
 GHOST, CURED = marked("ghost share"), marked("ghost share after an erratum")
 UNTOUCHED, EDITED, ERRATA = marked("untouched"), marked("edited"), marked("edited, with an erratum")
 SAID, READ = marked("says it"), marked("tokens")
@@ -62,6 +63,15 @@ _ASKED: Final = 40  # of a question and of an erratum at most, about
 
 PARAMETERS = (
     Parameter("facts", marked("Facts"), 40, 2, 40, 8, marked("Of the text; each is removed and asked for separately")),
+    Parameter(
+        "asked_before",
+        marked("Asked before"),
+        0,
+        0,
+        1,
+        0,
+        marked("1: the question is read before the fact is removed, so that its cells have seen the fact"),
+    ),
 )
 
 
@@ -79,6 +89,16 @@ class Fact(NamedTuple):
     @property
     def question(self) -> str:
         return QUESTION.format(name=self.name, thing=self.thing)
+
+    @property
+    def reply(self) -> str:
+        """The beginning of an answer to the question; the value comes next."""
+        return REPLY.format(name=self.name, thing=self.thing)
+
+    @property
+    def asked(self) -> str:
+        """Both."""
+        return self.question + self.reply
 
     @property
     def erratum(self) -> str:
@@ -116,7 +136,7 @@ def _measure(bench: Bench) -> Iterator[Progress | Sample]:
     def ids(text: str, *, first: bool = False) -> list[int]:
         return vocab.tokenize(text, add_special=first, parse_special=False)
 
-    known = facts(bench.whole("facts"))
+    known, asked_before = facts(bench.whole("facts")), bool(bench.whole("asked_before"))
     parts = [ids(INTRO, first=True), *(ids(fact.text) for fact in known), ids(OUTRO)]
     text = [token for part in parts for token in part]
     with bench.context() as context:
@@ -126,10 +146,11 @@ def _measure(bench: Bench) -> Iterator[Progress | Sample]:
         for i, (fact, part) in enumerate(zip(known, parts[1:-1], strict=True)):
             yield Progress(i, len(known), fact.text.strip())
             start, end = end, end + len(part)
-            asked, erratum, rest = ids(fact.question), ids(fact.erratum), text[end:]
-            _restore(context, whole, text)
+            before, asked = (ids(fact.question), ids(fact.reply)) if asked_before else ([], ids(fact.asked))
+            erratum = ids(fact.erratum)
+            rest = text[end:] + before
+            _restore(context, whole, text, before)
             untouched = _said(context, asked)
-            _restore(context, whole, text)
             take_out(context, 0, [(start, end)])
             edited, edited_erratum = _said(context, asked), _said(context, erratum + asked)
             _restore(context, whole, text)
@@ -149,9 +170,12 @@ def _measure(bench: Bench) -> Iterator[Progress | Sample]:
                 yield Sample(f"{way}: {READ}", i, price, unit="tokens")
 
 
-def _restore(context: RawContext, state: bytes, tokens: Sequence[int]) -> None:
+def _restore(context: RawContext, state: bytes, tokens: Sequence[int], more: Sequence[int] = ()) -> None:
+    """The text as it was read, and what is read behind it."""
     context.clear()
     context.restore(0, state, tokens)
+    if more:
+        context.read(more, len(tokens))
 
 
 def _said(context: RawContext, more: Sequence[int]) -> NDArray[np.float64]:

@@ -106,6 +106,21 @@ def test_it_runs_on_the_embedded_model(name: str) -> None:
 
 
 @pytest.mark.matrix
+def test_what_was_asked_before_a_removal_remembers_more() -> None:
+    """The same removals come out the other way if later cells have seen what is removed."""
+    ghosts = []
+    for asked_before in (0, 1):
+        last = ended("forgetting", str(paths.embedded_model()), {"facts": 8, "asked_before": asked_before})
+        assert isinstance(last, Finished), last
+        ghosts.append(last.result.figures[0])
+    after, before = ghosts
+    assert after.high is not None
+    assert before.low is not None
+    assert after.high < before.low
+    assert last.result.verdict.key.startswith("removed is not forgotten")
+
+
+@pytest.mark.matrix
 @pytest.mark.skipif(not SHARED_MODELS.is_dir(), reason="the models beside the project are not there")
 @pytest.mark.parametrize(
     ("name", "model", "said"),
