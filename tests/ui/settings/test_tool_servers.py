@@ -39,7 +39,7 @@ def test_the_keyboard_stays_on_the_button_of_a_server_that_starts_and_signs_in(
     assert row.main.text() == "Connect"
     row.main.click()
     for state in ("starting", "on"):
-        window.store.show_tools(states={name: ServerState(name, state)})  # type: ignore[arg-type]
+        window.store.show_tools(states={name: ServerState(name, state)})
         assert row.main.hasFocus()
         assert row.main.accessibleName() == f"Stop: {name}"
     change(window, name, signed_in=True)
