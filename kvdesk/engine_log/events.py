@@ -113,7 +113,7 @@ def event_of(line: LogLine) -> Event | None:
 def _found(line: LogLine, text: str, at: int, rules: list[_Rule], slot: int = -1, task: int = -1) -> Event | None:
     for kind, level, pattern in rules:
         if match := pattern.match(text, at):
-            values: dict[str, str] = match.groupdict()
+            values = match.groupdict()
             if None in values.values():  # a part of the sentence is missing
                 values = {name: value for name, value in values.items() if value is not None}
             if len(text) > _LONGEST and "json" not in values:
