@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def size_text(n_bytes: float, digits: int = 1) -> str:
-    """Bytes in GB with so many digits, in MB below one."""
+    """Bytes in GB, with `digits` after the point; below one in MB, without."""
     return f"{n_bytes / 1e9:.{digits}f} GB" if n_bytes >= 1e9 else f"{n_bytes / 1e6:,.0f} MB"
 
 
