@@ -137,10 +137,9 @@ class Mirror:
 
     def snapshot(self, verification: Verification) -> CacheSnapshot:
         """A frozen copy of everything for others to look at. Read-only."""
-        maps = tuple(cache.freeze() for cache in self.caches)
         return CacheSnapshot(
             operation=self.operation,
-            maps=maps,
+            maps=tuple(cache.freeze() for cache in self.caches),
             recurrent=tuple(self._state_spans()),
             sequences=tuple(self._spans()),
             n_kv=self.n_kv,
@@ -194,8 +193,7 @@ class Mirror:
         The tokens belong to one sequence, at successive positions. Yields one record of all calls where their cells are
         known without a search (`place_run`); else one of each call, the moment the mirror has followed that far.
         """
-        record = self._place_run(batch)
-        if record is not None:
+        if (record := self._place_run(batch)) is not None:
             self.operation += record.n_decodes
             yield record
             return
@@ -255,11 +253,10 @@ class Mirror:
         """
         state = blob if isinstance(blob, StateBlob) else parse_state(blob, self.geometry)
         self.operation += 1
-        if carry:
-            known = [cache.freeze() for cache in self.caches]
-        unknown = self._unknown if carry else set()
+        unknown = self._unknown
         self._forget(range(self.geometry.n_seq_max))
-        self._unknown = unknown
+        if carry:
+            known, self._unknown = [cache.freeze() for cache in self.caches], unknown
         for i, (cache, streams) in enumerate(zip(self.caches, state.caches, strict=True)):
             if not cache.restore(streams, self.operation, known[i] if known else None):
                 if cache.name == "indexer" and self.geometry.facts.kind != "msa":
@@ -302,8 +299,7 @@ class Mirror:
         if self.geometry.has_state or not self.caches or self.capture or not batch.tokens or min(batch.tokens) < 0:
             return None
         seq_id, pos = batch.seq_ids[0][0], batch.pos[0]
-        known = 0 <= seq_id < self.geometry.n_seq_max
-        if not known or pos != self.seq_pos_max(seq_id) + 1:
+        if not 0 <= seq_id < self.geometry.n_seq_max or pos != self.seq_pos_max(seq_id) + 1:
             return None
         return place_run(self.caches, seq_id, pos, batch.tokens, self.operation + 1)
 
@@ -323,10 +319,13 @@ class Mirror:
                 cache.take_back(done)
             mismatch = "the engine found no room (rc 1) for a batch that should fit"
             return DecodeRecord(self.operation, rc, expected, n_ubatches=len(ubatches), slots=slots, mismatch=mismatch)
-        mismatch = ""
+        n_done, mismatch = len(ubatches), ""
         if rc == 0:
-            self._confirm(prepared, ubatches)
-            n_done = len(ubatches)
+            for cache, done in zip(self.caches, prepared, strict=True):
+                cache.confirm(done, ubatches, self.operation)
+            self._begin(ubatches)
+            for ubatch in ubatches:
+                self._compute(ubatch)
         else:
             n_done, mismatch = self._stopped(prepared, ubatches, pos_max, taken_back)
         records = self._records(prepared, ubatches[:n_done])
@@ -391,13 +390,6 @@ class Mirror:
                 cache.take_back(done)
         return None, None
 
-    def _confirm(self, prepared: Sequence[Prepared], ubatches: Sequence[Ubatch]) -> None:
-        for cache, done in zip(self.caches, prepared, strict=True):
-            cache.confirm(done, ubatches, self.operation)
-        self._begin(ubatches)
-        for ubatch in ubatches:
-            self._compute(ubatch)
-
     def _begin(self, ubatches: Sequence[Ubatch]) -> None:
         if self.compressed is not None:
             self.compressed.begin(ubatches)
@@ -444,7 +436,8 @@ class Mirror:
             first = first_positions(ubatch)
             if taken_back is None or first == taken_back:
                 before = self._copies()
-                self._clean_up(first)
+                for seq_id in sorted(first):
+                    self._seq_rm(seq_id, first[seq_id], -1)
                 if seen is not None and [self.seq_pos_max(s) for s in sequences] == seen:
                     if self.geometry.has_state:
                         self._unknown |= {*ubatch.seq_id_unq, *(s for s in waiting if not self.gone_back(s))}
@@ -457,10 +450,6 @@ class Mirror:
     def _copies(self) -> tuple[list[AttentionCache], RecurrentStates | None, CompressedStates | None]:
         caches = [cache.copy() for cache in self.caches]
         return caches, self.states.copy() if self.states else None, copy.deepcopy(self.compressed)
-
-    def _clean_up(self, first: Mapping[int, int]) -> None:
-        for seq_id in sorted(first):
-            self._seq_rm(seq_id, first[seq_id], -1)
 
     def _records(self, prepared: Sequence[Prepared], ubatches: Sequence[Ubatch]) -> tuple[UbatchRecord, ...]:
         records = []
@@ -505,8 +494,7 @@ class Mirror:
             return []
         spans = []
         for s in range(self.geometry.n_seq_max):
-            owners = self.states.n_owners(s)
-            if owners:
+            if owners := self.states.n_owners(s):
                 low, high = self.states.seq_pos_min(s), self.states.seq_pos_max(s)
                 spans.append(SequenceSpan(SeqId(s), low, high, 1, int(owners > 1)))
         return spans

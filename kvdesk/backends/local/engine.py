@@ -264,19 +264,12 @@ class Engine:
             self._scheduler.end_stopped()  # waiting requests can be stopped during a load
             return not self._scheduler.stops.closing
 
+        on_replace = partial(self._scheduler.end_all, tr("Another model was opened."))  # its jobs know the old context
         old = self.session
         before = old.runtime if old else None
         try:
             self.session = open_session(
-                source.path,
-                command.context,
-                self._emit,
-                old,
-                on_progress,
-                on_replace=lambda: self._scheduler.end_all(
-                    tr("Another model was opened.")
-                ),  # jobs too: they know the old context
-                own=self._own,
+                source.path, command.context, self._emit, old, on_progress, on_replace, own=self._own
             )
         except Exception:
             if old is not None and (old.runtime is not before or not old.runtime.context.is_open):
