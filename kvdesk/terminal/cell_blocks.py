@@ -27,17 +27,18 @@ _MOST_ROWS: Final = 64  # of cells: 32 lines of text
 _ALL: Final = 2**62  # no cell was written after this operation
 
 
-def lines(store: Store, view: CacheView, *, coloured: bool) -> Iterator[Fragments]:
-    """Numbers, map and legend of every stream of every cache. Without colours each character is a sign for its cells
-    (`kvdesk.cache.signs`).
+def lines(store: Store, view: CacheView, *, coloured: bool, columns: int = COLUMNS) -> Iterator[Fragments]:
+    """Numbers, map and legend of every stream of every cache, in at most `COLUMNS` of the terminal's `columns`. Without
+    colours each character is a sign for its cells (`kvdesk.cache.signs`).
     """
+    columns = min(columns, COLUMNS)
     snapshot = view.snapshot
     if not snapshot.maps:
         yield [("", tr("This model has no cells: its memory is one recurrent state a sequence."))]
         return
     colours, titles = store.looks({lease.seq_id: lease for lease in view.leases})
     scene = Scene(ColourBy.CONVERSATION, colours, titles)
-    frame = make_frame(view, strips_of(view, COLUMNS, 1.0), scene, (_ALL, _ALL))
+    frame = make_frame(view, strips_of(view, columns, 1.0), scene, (_ALL, _ALL))
     for strip in frame.strips:
         name = strip_name(snapshot.maps, strip.strip.map_index, strip.strip.stream_index)
         stream = strip.stream
@@ -45,9 +46,9 @@ def lines(store: Store, view: CacheView, *, coloured: bool) -> Iterator[Fragment
         numbers = said.format(used=stream.used, size=stream.size, n_kv=strip.n_kv, high=stream.high_water)
         yield [("", " · ".join(filter(None, (name, numbers))))]
         if coloured:
-            yield from _blocks(strip)
+            yield from _blocks(strip, columns)
         else:
-            per_sign = -(-stream.size // COLUMNS)
+            per_sign = -(-stream.size // columns)
             yield [("", f"[{''.join(signs(stream, per_sign))}]  " + tr("{n:,} cells a sign").format(n=per_sign))]
     if not coloured:
         yield [("", tr(SIGN_LEGEND))]
@@ -57,12 +58,12 @@ def lines(store: Store, view: CacheView, *, coloured: bool) -> Iterator[Fragment
         yield [(f"fg:{hue}", "█ "), ("", titles[seq_id])]
 
 
-def _blocks(strip: StripFrame) -> Iterator[Fragments]:
+def _blocks(strip: StripFrame, columns: int) -> Iterator[Fragments]:
     """The cells up to n_kv or the high-water mark, and in words how many free ones follow."""
     code = strip.layer.code
-    per_block = max(1, -(-code.size // (COLUMNS * _MOST_ROWS)))
+    per_block = max(1, -(-code.size // (columns * _MOST_ROWS)))
     table = colour_table(ColourBy.CONVERSATION, DARK)
-    shown = _rows(code, per_block)
+    shown = _rows(code, per_block, columns)
     for upper, lower in zip(shown[::2], shown[1::2], strict=True):
         yield _joined([(_colour(table, a), _colour(table, b)) for a, b in zip(upper, lower, strict=True)])
     one = tr("a half block is one cell")
@@ -72,10 +73,10 @@ def _blocks(strip: StripFrame) -> Iterator[Fragments]:
     yield [("fg:ansibrightblack", " · ".join(notes))]
 
 
-def _rows(code: NDArray[np.uint8], per_block: int) -> NDArray[np.uint8]:
-    """Rows of `COLUMNS` blocks, an even number of them. A block with several cells shows a used one if there is any."""
+def _rows(code: NDArray[np.uint8], per_block: int, columns: int) -> NDArray[np.uint8]:
+    """Rows of so many blocks, an even number of them. A block with several cells shows a used one if there is any."""
     blocks = np.pad(code, (0, -code.size % per_block)).reshape(-1, per_block).max(axis=1)
-    return np.pad(blocks, (0, -blocks.size % (2 * COLUMNS)), constant_values=raster.PAD).reshape(-1, COLUMNS)
+    return np.pad(blocks, (0, -blocks.size % (2 * columns)), constant_values=raster.PAD).reshape(-1, columns)
 
 
 def _colour(table: NDArray[np.uint32], code: np.uint8) -> str:

@@ -97,18 +97,18 @@ class Screen:
 
     def write(self, text: str) -> None:
         """A piece of an answer."""
-        self._output.write(self._wrapping.feed(self._fitting(text.translate(_CONTROLS)), self._width))
+        self._output.write(self._wrapping.feed(self._fitting(text.translate(_CONTROLS)), self.columns))
         self._output.flush()
 
     def say(self, text: str, style: str = "") -> None:
         """Lines of kvdesk's own, below what is written already."""
         whole = Wrapping()
-        shown = whole.feed(self._fitting(text.translate(_CONTROLS)), self._width)
-        self.say_fragments([(style, shown + whole.end(self._width))])
+        shown = whole.feed(self._fitting(text.translate(_CONTROLS)), self.columns)
+        self.say_fragments([(style, shown + whole.end(self.columns))])
 
     def say_fragments(self, line: Fragments) -> None:
         """One line in styles, below what is written already. It is not wrapped."""
-        self._output.write(self._wrapping.end(self._width))
+        self._output.write(self._wrapping.end(self.columns))
         if self._wrapping.column:
             self.write("\n")
         shown = FormattedText([(style, self._fitting(text)) for style, text in line])
@@ -134,7 +134,8 @@ class Screen:
         return ColorDepth.DEPTH_24_BIT if has_more and not is_chosen and depth is ColorDepth.DEPTH_8_BIT else depth
 
     @property
-    def _width(self) -> int:
+    def columns(self) -> int:
+        """Of the terminal, now."""
         return self._output.get_size().columns
 
     def answering(self, dialogue: Dialogue, ask: Callable[[], TurnEnded]) -> TurnEnded:

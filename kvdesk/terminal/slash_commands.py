@@ -55,7 +55,8 @@ def _why(dialogue: Dialogue, screen: Screen, _argument: str) -> None:
 
 
 def _map(dialogue: Dialogue, screen: Screen, _argument: str) -> None:
-    for line in cell_blocks.lines(dialogue.store, dialogue.view(), coloured=screen.draws_blocks):
+    view, columns = dialogue.view(), screen.columns
+    for line in cell_blocks.lines(dialogue.store, view, coloured=screen.draws_blocks, columns=columns):
         screen.say_fragments(line)
 
 

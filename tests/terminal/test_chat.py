@@ -203,12 +203,14 @@ def test_colours_have_as_many_bits_as_the_terminal_reports(
     assert [one for one in ("38;2;", "38;5;") if one in shown] == [sign]
 
 
-def test_each_used_cell_has_half_a_block(begin: Callable[..., Dialogue]) -> None:
+@pytest.mark.parametrize("columns", [200, 40])
+def test_each_used_cell_has_half_a_block(begin: Callable[..., Dialogue], columns: int) -> None:
     dialogue = begin()
     dialogue.ask("Tell me about the sea.")
     view = dialogue.view()
     stream = view.snapshot.maps[0].streams[0]
-    drawn = list(cell_blocks.lines(dialogue.store, view, coloured=True))
+    drawn = list(cell_blocks.lines(dialogue.store, view, coloured=True, columns=columns))
+    assert {sum(len(text) for _, text in line) for line in drawn[1:3]} == {min(columns, 64)}
     own = drawn[-1][0][0]  # the legend's colour of this chat
     halves = 0
     for style, text in (piece for line in drawn[:-1] for piece in line):
