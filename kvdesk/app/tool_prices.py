@@ -25,7 +25,11 @@ _SAMPLE: Final = ConversationId("tools")
 
 
 class ToolPrices(QObject):
-    """submit: to the engine; schemas: the text of the schemas of these servers, by their names."""
+    """`service` is set once the conversations exist.
+
+    submit   to the engine
+    schemas  the text of the schemas of these servers, by their names
+    """
 
     service: ConversationService
 

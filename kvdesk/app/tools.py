@@ -58,7 +58,7 @@ MOST_SERVERS: Final = 100
 
 
 class Tools(QObject, ToolCommands):
-    """`converse` comes once the conversations are there."""
+    """`converse` is called once the conversations exist."""
 
     _service: ConversationService
     _told = Signal(object)
