@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from PySide6.QtCore import Qt, Slot
-from PySide6.QtGui import QColor, QFontMetrics, QResizeEvent, QShowEvent
+from PySide6.QtGui import QColor, QFontMetrics, QKeyEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
     QLineEdit,
+    QToolTip,
     QTreeWidget,
     QTreeWidgetItem,
     QWidget,
@@ -29,6 +30,10 @@ from kvdesk.viewmodel.models import Machine
 _WIDTHS: Final = (240, 80, 80, 80, 100, 200)
 """Of the columns in pixels at 100 %, at least; the first takes a fifth of what room is left, the last one the rest."""
 _NUMBERS: Final = (2, 4)
+_TYPE: Final = 1
+_TEXTS: Final = (0, 5)  # which may have too little room
+_ROOMY_PX: Final = 300
+_PADDING_PX: Final = 16  # of a cell, both sides
 _HEADER_PX: Final = 24  # beside the caption of a column
 _ROLE: Final = Qt.ItemDataRole.UserRole
 
@@ -264,7 +269,9 @@ class GetModels(QWidget):
 
 
 class _OfferTree(QTreeWidget):
-    """Columns grow with the text; what has no room is scrolled to."""
+    """Columns grow with the text; what has no room is scrolled to. A narrow one leaves out the type, which is part of
+    the name. The row that one is at by key shows what is cut in it.
+    """
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -284,8 +291,23 @@ class _OfferTree(QTreeWidget):
             max(self._theme.px(width), small.horizontalAdvance(caption) + self._theme.px(_HEADER_PX))
             for width, (caption, _tip) in zip(_WIDTHS, columns(), strict=True)
         ]
-        spare = max(0, self.viewport().width() - sum(widths))
+        spare = self.viewport().width() - sum(widths)
+        is_narrow = spare < self._theme.px(_ROOMY_PX)
+        self.setColumnHidden(_TYPE, is_narrow)
+        spare = max(0, spare + widths[_TYPE] if is_narrow else spare)
         widths[0] += spare // 5
         widths[-1] += spare - spare // 5
         for n, width in enumerate(widths):
             self.setColumnWidth(n, width)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        super().keyPressEvent(event)
+        if self.currentItem() is not None:
+            self._show_cut(self.currentItem())
+
+    def _show_cut(self, item: QTreeWidgetItem) -> None:
+        metrics, padding = self.fontMetrics(), self._theme.px(_PADDING_PX)
+        rooms = {item.text(n): self.visualRect(self.indexFromItem(item, n)).width() - padding for n in _TEXTS}
+        cut = [text for text, room in rooms.items() if metrics.horizontalAdvance(text) > room]
+        at = self.viewport().mapToGlobal(self.visualItemRect(item).bottomLeft())
+        QToolTip.showText(at, plain_tip("\n".join(cut)), self)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Slot
+from typing import Final
+
+from PySide6.QtCore import QEvent, Qt, Slot
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
 from kvdesk.cache.snapshot import Verification
@@ -18,6 +21,9 @@ from kvdesk.ui.widgets.choose_file import ask_where_to_save
 from kvdesk.ui.widgets.controls import ElidedLabel, NumberLabel, label, link_button, on_ground, set_tone
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.viewmodel.readout import kv_used_bytes, megabytes, totals, verification_line
+
+_MARGIN_PX: Final = 12
+_GAP_PX: Final = 16
 
 
 class StatusBar(QWidget):
@@ -42,11 +48,10 @@ class StatusBar(QWidget):
         self._audit.setEnabled(False)
         for button in (self._save, self._audit):
             button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        first = [one.status(kit) for one in kit.slices if one.status is not None]  # it stays, whatever the engine says
+        self._first = [one.status(kit) for one in kit.slices if one.status is not None]  # whatever the engine says
         fields = self._threads, self._speed, self._bytes, self._types
-        boxes.row(
-            *first, *fields, (self._trust, 1), self._save, self._audit, on=self, margins=(12, 4, 12, 4), spacing=16
-        )
+        parts = *self._first, *fields, (self._trust, 1), self._save, self._audit
+        boxes.row(*parts, on=self, margins=(_MARGIN_PX, 4, _MARGIN_PX, 4), spacing=_GAP_PX)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         self.destroyed.connect(kit.store.listen(self._on_changed))
         self.destroyed.connect(kit.store.settings.listen(self._on_settings_changed))
@@ -60,9 +65,10 @@ class StatusBar(QWidget):
     def _on_settings_changed(self, changed: frozenset[str]) -> None:
         """Words of the engine are for who asked for more; only a map that cannot be trusted is everybody's business."""
         if "all_instruments" in changed:
-            for part in (self._threads, self._bytes, self._types, self._audit):
+            for part in (self._threads, self._bytes, self._audit):
                 part.setVisible(self._store.settings.current.all_instruments)
             self._show_trust()
+            self._fit()
 
     def _on_changed(self, changed: Changed, update: Update | None) -> None:
         store = self._store
@@ -154,8 +160,28 @@ class StatusBar(QWidget):
         if self._verification is not None:
             text, tone = verification_line(self._verification)
             is_shown = tone == "warning" or self._store.settings.current.all_instruments
-            self._trust.setText(text + self._audited if is_shown else "")
+            before, shown = len(self._trust.full_text), text + self._audited if is_shown else ""
+            self._trust.setText(shown)
             set_tone(self._trust, tone)
+            if len(shown) != before:
+                self._fit()
+
+    def _fit(self) -> None:
+        """In a narrow window the types of K and V leave the room to how far the map can be trusted."""
+        others = self._threads, self._speed, self._bytes, self._types, self._save, self._audit, *self._first
+        seen = [part.sizeHint().width() for part in others if part is self._types or not part.isHidden()]
+        needed = self._trust.fontMetrics().horizontalAdvance(self._trust.full_text) + 1
+        room = self.width() - 2 * _MARGIN_PX - sum(seen) - _GAP_PX * len(seen)
+        self._types.setVisible(self._store.settings.current.all_instruments and needed <= room)
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.LayoutRequest:  # a part came or went, or has another text
+            self._fit()
+        return super().event(event)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
 
     def _bytes_text(self, used: int, capacity: int) -> str:
         if self._context is None:

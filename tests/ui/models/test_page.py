@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QPushButton
+from PySide6.QtWidgets import QPushButton, QToolTip
 from pytestqt.qtbot import QtBot
 
 from kvdesk.library.catalogue import Fit, ModelFacts
@@ -145,3 +145,19 @@ def test_models_to_download_follow_the_theme(page: ModelsPage) -> None:
         theme.set_theme(choice)
         about = tree.topLevelItem(0).child(0).foreground(5).color().name()
         assert about == theme.colours.secondary
+
+
+@pytest.mark.usefixtures("styled")
+def test_what_a_narrow_window_cuts_of_a_model_is_shown_by_key(page: ModelsPage, qtbot: QtBot) -> None:
+    about = "Everyday questions in many languages, and long texts; it can reason"
+    offers = (Offer("one/model", "m.gguf", "m", 1_000, "Short"), Offer("two/model", "n.gguf", "n", 1_000, about))
+    page.get_models.show_recommended(offers)
+    page.show_part(get=True)
+    tree = page.get_models.tree
+    assert not tree.isColumnHidden(1)
+    page.resize(900, 560)
+    qtbot.waitUntil(lambda: tree.isColumnHidden(1))
+    qtbot.keyClick(tree, Qt.Key.Key_Down)
+    assert about in QToolTip.text()
+    qtbot.keyClick(tree, Qt.Key.Key_Up)
+    qtbot.waitUntil(lambda: not QToolTip.isVisible() or about not in QToolTip.text())

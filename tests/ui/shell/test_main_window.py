@@ -342,6 +342,16 @@ def test_words_of_the_engine_are_for_who_asks_for_more(window: MainWindow) -> No
     assert "K/V f16" in window.status.text
 
 
+def test_a_narrow_status_line_cuts_nothing(window: MainWindow, qtbot: QtBot) -> None:
+    status = window.status
+    window.store.apply(cache_view())
+    window.store.count()
+    window.store.show_served("http://127.0.0.1:8080/v1", 0)
+    for width, whole in ((1280, True), (750, False), (1280, True)):
+        window.resize(width, 600)
+        qtbot.waitUntil(lambda whole=whole: (status._types.isVisible(), status._trust.is_elided) == (whole, False))  # type: ignore[misc]
+
+
 def test_it_can_be_as_small_as_a_small_screen(window: MainWindow) -> None:
     window.store.apply(cache_view())
     window.resize(1024, 640)
