@@ -93,14 +93,16 @@ def describe_cell(
     texts: Mapping[int, str],
     more: Sequence[str] = (),
 ) -> tuple[str, str]:
-    """Two short lines about a cell: what it is, and what is in it. `more` is said after that."""
+    """Two short lines about a cell: what it is; its text, what else is known (`more`), and its owners, which are cut
+    first if there is no room.
+    """
     first = tr("cell {cell}").format(cell=f"{cell:,}") + (f"  ·  {where}" if where else "")
     seqs = sequences_of(stream, cell)
     if not seqs:
         return first, tr("free")
     first += "  ·  " + tr("position {pos}").format(pos=f"{int(stream.pos[cell]):,}")
     names = ", ".join(owner(titles, seq) for seq in seqs)
-    names = "  ·  ".join((names, *more))
+    names = "  ·  ".join((*more, names))
     token = int(stream.token[cell])
     if token < 0:
         return first + "  ·  " + tr("token unknown"), names

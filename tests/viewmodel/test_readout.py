@@ -40,6 +40,8 @@ def test_a_cell_is_described_by_its_conversations_and_its_text() -> None:
     first, second = describe_cell(cells, 3, "stream 1", {0: "Village"}, {3: " sea"})
     assert first == "cell 3  ·  stream 1  ·  position 11  ·  token 3"
     assert second == "“␣sea”  ·  Village, sequence 3"
+    _, second = describe_cell(cells, 3, "", {0: "Village"}, {3: " sea"}, ("message 1 of 2",))
+    assert second == "“␣sea”  ·  message 1 of 2  ·  Village, sequence 3", "what may be long comes last"
     assert describe_cell(cells, 0, "", {}, {}) == ("cell 0", "free")
     assert sequences_of(cells, 3) == (0, 3)
 

@@ -304,7 +304,7 @@ def test_cells_have_the_colour_of_their_message(cells: CellMapView, theme: Theme
     assert colour_at(cells, 12) == theme.colours.secondary, "no message of sequence 1 is known"
     with qtbot.waitSignal(cells.described) as said:
         qtbot.mouseMove(cells, middle(cells, 5))
-    assert str(said.args[1]).endswith("message 2 of 2")
+    assert str(said.args[1]).endswith("message 2 of 2  ·  Village")
 
 
 def test_schemas_of_tools_have_a_colour_of_their_own_a_name_and_a_line_in_the_key(
@@ -323,7 +323,7 @@ def test_schemas_of_tools_have_a_colour_of_their_own_a_name_and_a_line_in_the_ke
     assert {"tools of git: 3", "tools of files: 2"} <= set(words)
     with qtbot.waitSignal(cells.described) as said:
         qtbot.mouseMove(cells, middle(cells, 4))
-    assert str(said.args[1]).endswith("tools of git")
+    assert str(said.args[1]).endswith("tools of git  ·  Village")
 
 
 def test_the_bar_chooses_and_says_what_paging_would_hold(cells: CellMapView, qtbot: QtBot) -> None:
