@@ -6,7 +6,7 @@ from typing import Final
 
 from PySide6.QtCore import QEvent, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QKeyEvent, QResizeEvent, QTextCursor
-from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QPushButton, QWidget
+from PySide6.QtWidgets import QAbstractScrollArea, QHBoxLayout, QPlainTextEdit, QPushButton, QWidget
 
 from kvdesk.chat import Message
 from kvdesk.protocol.chat import TurnPreview
@@ -22,12 +22,13 @@ from kvdesk.ui.widgets.text_height import text_height
 PAUSE_MS: Final = 300
 _LEAST_LINES: Final = {"user": 2, "assistant": 4}
 _MOST_LINES: Final = 24
+_AROUND_LINES: Final = 11  # the height of what is above and below it: sender, price, buttons
 _EDGES_PX: Final = 12  # the box around it
 
 
 class MessageEditor(QWidget):
-    """As high as its text, up to a bound. Ctrl+Enter saves, Esc leaves. An empty text cannot be saved, unless something
-    is attached to it.
+    """As high as its text, as long as all of it is in sight. Ctrl+Enter saves, Esc leaves. An empty text cannot be
+    saved, unless something is attached to it.
     """
 
     saved = Signal(str, bool)  # the text, and whether the model is to continue it
@@ -180,10 +181,20 @@ class _Edit(QPlainTextEdit):
         super().resizeEvent(event)
         self._fit()
 
+    @property
+    def _seen_px(self) -> int:
+        """The height of what it is scrolled in: its buttons should be in sight with it."""
+        around = self.parentWidget()
+        while around is not None and not isinstance(around, QAbstractScrollArea):
+            around = around.parentWidget()
+        return around.viewport().height() if around is not None else self.screen().size().height()
+
     @Slot()
     def _fit(self) -> None:
         lines = round(self.document().documentLayout().documentSize().height())  # this layout counts in lines
-        shown = min(max(lines + 1, self._least), _MOST_LINES)
-        height = text_height(self, 1) * shown + 2 * round(self.document().documentMargin()) + _EDGES_PX
+        line = text_height(self, 1)
+        most = min(_MOST_LINES, self._seen_px // line - _AROUND_LINES)
+        shown = max(min(lines + 1, most), self._least)
+        height = line * shown + 2 * round(self.document().documentMargin()) + _EDGES_PX
         if height != self.height():
             self.setFixedHeight(height)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QAction, QGuiApplication
 from PySide6.QtWidgets import QMenu, QToolButton
 from pytestqt.qtbot import QtBot
@@ -219,6 +219,26 @@ def test_a_question_is_edited_in_its_place(window: MainWindow, qtbot: QtBot) -> 
     )
     assert window.chat.composer.text == "a draft"
     assert not any(widget.is_dim for widget in widgets)
+
+
+@pytest.mark.usefixtures("fresh", "styled")
+@pytest.mark.parametrize("height", [600, 800])
+def test_a_long_question_is_edited_with_its_buttons_in_sight(window: MainWindow, qtbot: QtBot, height: int) -> None:
+    window.resize(1280, height)
+    window.show()
+    shown(window, message("q", "user", "\n".join(f"Line {n}" for n in range(60))), ANSWER)
+    view = window.chat.view
+    view.start_edit(QUESTION.id)
+    editor = view.widgets[0].editor
+    assert editor is not None
+    seen = view.viewport().rect()
+
+    def all_in_sight() -> bool:
+        parts = editor.edit, *(one for one in editor.buttons if one.isVisible())
+        return all(seen.contains(one.rect().translated(one.mapTo(view.viewport(), QPoint()))) for one in parts)
+
+    qtbot.waitUntil(all_in_sight)
+    assert editor.edit.height() > height / 5
 
 
 def test_no_edit_is_saved_while_the_model_writes(window: MainWindow) -> None:
