@@ -1,9 +1,9 @@
 """Makes the pictures of docs/ from the running application: `make screenshots`, with `MODEL=FILE` by another model than
-the embedded one. `make screenshots-check` lists those that are older than the views they show. `make screenshots
-NAMES=kvdesk` films the animated picture of the README.
+the embedded one. `make screenshots-check` lists those that are older than the views they show.
 
 Each is a step of the guided tour (tests/tour/tour.py), photographed from the real window with the real model. A new
-picture is one line here and a `yield from self._picture(name)` there.
+picture is one line here and a `yield from self._picture(name)` there. What only motion explains is a film: a line here,
+and a class in tests/tour/film.py. `make screenshots NAMES="sharing undo"` makes these alone.
 """
 
 from __future__ import annotations
@@ -46,8 +46,11 @@ PICTURES = {
     **{f"{step}-dark": ("dark", step) for step in STATES[1:]},
 }
 
-FILM = "kvdesk"
-"""Name in docs/images of the animated picture, made by tests/tour/film.py."""
+FILMS = {
+    # name in docs/images: (theme, film), of `kvdesk demo --film`
+    "kvdesk": ("dark", "kvdesk"),
+    **{film: ("light", film) for film in ("sharing", "compaction", "undo", "playback")},
+}
 FRAME_AT_MOST_MS, LAST_FRAME_MS = 1000, 3000
 
 CHINESE = {
@@ -59,15 +62,16 @@ CHINESE = {
     "zh-settings": ("light", "settings"),
     **{f"zh-{page}-{theme}": (theme, page) for page in ("downloads", "lab", "serving") for theme in ("light", "dark")},
 }
-EVERY_NAME = (*PICTURES, *CHINESE, FILM)
+ALL = PICTURES | CHINESE | FILMS
+EVERY_NAME = tuple(ALL)
 
 EVERY = ("kvdesk/ui/widgets", "kvdesk/ui/shell", "kvdesk/ui/chat", "kvdesk/ui/chat_list", "kvdesk/ui/messages")
 MAP = ("kvdesk/ui/map", "kvdesk/ui/cache", "kvdesk/viewmodel/palette.py")
 VIEWS = {
-    # a step or page: the sources of what it shows beside EVERY and MAP, or in their place (for dialogs)
-    **dict.fromkeys(("by-hand", "compacted"), (*EVERY, *MAP, "kvdesk/ui/operations")),
+    # a step, page or film: the sources of what it shows beside EVERY and MAP, or in their place (for dialogs)
+    **dict.fromkeys(("by-hand", "compacted", "compaction", "undo"), (*EVERY, *MAP, "kvdesk/ui/operations")),
     "graphs": (*EVERY, "kvdesk/ui/graphs"),
-    "timeline": (*EVERY, *MAP, "kvdesk/ui/timeline"),
+    **dict.fromkeys(("timeline", "playback"), (*EVERY, *MAP, "kvdesk/ui/timeline")),
     "attention": (*EVERY, *MAP, "kvdesk/ui/attention"),
     "compared": (*EVERY, *MAP, "kvdesk/ui/messages"),
     "attachment": (*EVERY, *MAP, "kvdesk/ui/composer"),
@@ -97,13 +101,13 @@ def main() -> int:
 
 def sources(name: str) -> tuple[str, ...]:
     """The files and folders that draw what a picture shows."""
-    _, step = (PICTURES | CHINESE).get(name, ("", ""))
+    _, step = ALL[name]
     return VIEWS.get(step, (*EVERY, *MAP))
 
 
 def file_of(name: str) -> str:
     """A picture's place in the project."""
-    return f"docs/images/{name}.{'webp' if name == FILM else 'png'}"
+    return f"docs/images/{name}.{'webp' if name in FILMS else 'png'}"
 
 
 def check() -> int:
@@ -142,11 +146,12 @@ def make(names: set[str], model: Path | None) -> int:
             for name, (theme, step) in wanted.items():
                 (found,) = out.glob(f"[0-9][0-9]-{step}-{theme}.png")
                 _keep(found, name)
-        if FILM in names:
-            frames = Path(made, "film")
-            if not _demo(frames, ["--film", "--theme", "dark", *answering]):
-                return 1
-            _keep(join(frames), FILM)
+        for name, (theme, film) in FILMS.items():
+            if name in names:
+                frames = Path(made, film)
+                if not _demo(frames, ["--film", film, "--theme", theme, *answering]):
+                    return 1
+                _keep(join(frames), name)
     return 0
 
 

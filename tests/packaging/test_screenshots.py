@@ -9,6 +9,9 @@ import screenshots
 from PIL import Image, ImageSequence
 
 from tests.places import ROOT
+from tests.tour.command import FILMS
+
+A_MEGABYTE = 1_000_000
 
 
 @pytest.mark.parametrize("name", screenshots.EVERY_NAME)
@@ -18,8 +21,13 @@ def test_every_picture_names_sources_that_exist(name: str) -> None:
 
 
 def test_views_are_those_of_steps_that_are_photographed() -> None:
-    steps = {step for *_, step in (*screenshots.PICTURES.values(), *screenshots.CHINESE.values())}
-    assert set(screenshots.VIEWS) <= steps
+    assert set(screenshots.VIEWS) <= {step for _theme, step in screenshots.ALL.values()}
+
+
+def test_films_are_those_of_the_tour_and_small() -> None:
+    assert [film for _theme, film in screenshots.FILMS.values()] == [*FILMS]
+    for name in screenshots.FILMS:
+        assert (ROOT / screenshots.file_of(name)).stat().st_size < A_MEGABYTE, name
 
 
 def test_a_picture_is_old_once_one_of_its_sources_is_committed_later(

@@ -21,6 +21,8 @@ FILM_INSPECTOR_PX = 620
 """Cells of eight pixels."""
 FILM_TOKENS, ANSWER_TOKENS = 200, 240
 """At most. Most answers of a model of 1.5 billion parameters are shorter."""
+FILMS = ("kvdesk", "sharing", "compaction", "undo", "playback")
+"""Each a class of `tests.tour.film`."""
 BOTH = "both"
 
 
@@ -45,15 +47,16 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument(
         "--pages", action="store_true", help=tr("photograph every page and dialog in place of the tour")
     )
-    parser.add_argument("--film", action="store_true", help=tr("film two chats that answer at once"))
+    parser.add_argument("--film", choices=FILMS, help=tr("film one thing that moves, in place of the tour"))
     args = parser.parse_args(argv)
     try:
         width, height = (int(part) for part in args.size.split("x"))
         if not (640 <= width <= 7680 and 480 <= height <= 4320):
             raise ValueError
         args.out.mkdir(parents=True, exist_ok=True)
-        for old in (*args.out.glob("[0-9][0-9]-*.png"), *args.out.glob("report.json")):
-            old.unlink()  # pictures of an earlier tour
+        for kind in ("[0-9][0-9]-*.png", "frame-*.png", "report.json"):
+            for old in args.out.glob(kind):
+                old.unlink()  # of an earlier tour
     except ValueError:
         print(tr("--size takes a width and a height from 640x480 on, such as 1280x800."), file=sys.stderr)
         return 2
@@ -77,7 +80,7 @@ def _run(args: Namespace, size: tuple[int, int], pause_s: float) -> int:
     from kvdesk.errors import UserError
     from kvdesk.settings import ContextSettings, Sampling, Settings, WindowPlace
     from kvdesk.store.settings_file import save_settings
-    from tests.tour.film import Film
+    from tests.tour import film
     from tests.tour.pages import Pages
     from tests.tour.tour import Tour
 
@@ -94,7 +97,8 @@ def _run(args: Namespace, size: tuple[int, int], pause_s: float) -> int:
     )
     shown: dict[str, Any] = {"all_instruments": True}
     if args.film:
-        shown = {"context": ContextSettings(n_ctx=FILM_N_CTX), "window": WindowPlace(inspector_width=FILM_INSPECTOR_PX)}
+        window = WindowPlace(inspector_width=FILM_INSPECTOR_PX)
+        shown = {"context": ContextSettings(n_ctx=FILM_N_CTX), "window": window, **film.FILMS[args.film].settings}
     save_settings(look.model_copy(update=shown), paths.settings_file())
     out = args.out
     try:
@@ -102,7 +106,7 @@ def _run(args: Namespace, size: tuple[int, int], pause_s: float) -> int:
             parts = build(None if args.model is None else str(args.model.resolve()))
             parts.window.resize(*size)
             parts.window.show()
-            script = Film if args.film else Pages if args.pages else Tour
+            script = film.FILMS[args.film] if args.film else Pages if args.pages else Tour
             tour = script(parts.window, parts.controller, out, pause_s, themes)
             tour.finished.connect(lambda passed: parts.qt.exit(0 if passed else 1))
             tour.start()
