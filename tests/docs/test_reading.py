@@ -27,6 +27,9 @@ QUESTIONS = {
     "How much memory does the cache take?": ("Cells ×", "117 MB"),
     "Why did the answer stop?": ("Length limit reached", "full-context.md"),
     "Can I use it from my editor?": ("Serve on this computer", "serving.md"),
+    "Does it use my graphics card?": ("No.", "for processors"),
+    "Can I take back what I did to the cache?": ("*Undo*", "from a copy"),
+    "What did the cache look like a minute ago?": ("The slider shows the map as it was then",),
 }
 A_MINUTE = 200
 """Words that one reads in a minute."""
