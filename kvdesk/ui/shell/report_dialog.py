@@ -20,9 +20,9 @@ class ReportDialog(Dialog):
         super().__init__(theme, parent, tr("Report a problem"))
         self._commands = commands
         self._boxes: dict[str, QCheckBox] = {}
-        self._say(tr("One zip file is written where you choose. Nothing is sent: you give it to whom you want."))
+        self._say(tr("This writes one zip file where you choose. Nothing is sent; you decide who gets the file."))
         self.column.addSpacing(4)
-        self.column.addWidget(label(tr("It always holds"), weight="strong"))
+        self.column.addWidget(label(tr("Always included"), weight="strong"))
         self._say(
             tr(
                 "versions and processor, settings without their texts, and what can be done to the cache of the "
@@ -30,7 +30,7 @@ class ReportDialog(Dialog):
             )
         )
         self.column.addSpacing(4)
-        self.column.addWidget(label(tr("And, where it is ticked"), weight="strong"))
+        self.column.addWidget(label(tr("Included if ticked"), weight="strong"))
         default = ReportChoice()
         self._add(
             "logs",
@@ -53,7 +53,7 @@ class ReportDialog(Dialog):
         self._add(
             "folders",
             tr("Whole paths of files"),
-            tr("They may hold your name. Otherwise only the names of files are written."),
+            tr("They may contain your name. Otherwise only file names are written."),
             ticked=default.folders,
         )
         self.column.addStretch(1)
