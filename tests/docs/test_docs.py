@@ -26,6 +26,8 @@ TEXTS = {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path 
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 
 
+RELEASED = r"\[(\d+\.\d+\.\d+)\] - (\d{4}-\d\d-\d\d)"
+"""The heading of a version in the changelog."""
 COMMAND_LINES = sorted({span for text in TEXTS.values() for span in code(text) if re.match(r"kvdesk\s+[a-z-]", span)})
 
 
@@ -83,15 +85,14 @@ def test_the_readme_is_read_in_a_minute() -> None:
 def test_changes_keep_their_form() -> None:
     """That of keepachangelog.com, short enough to be read by a user."""
     text = TEXTS["CHANGELOG.md"]
-    versions = re.findall(r"(?m)^## (.*)$", text)
-    form = r"\[\d+\.\d+\.\d+\] - (Unreleased|\d{4}-\d\d-\d\d)"
-    assert [version for version in versions if not re.fullmatch(form, version)] == []
+    coming, *versions = re.findall(r"(?m)^## (.*)$", text)
+    assert coming == "[Unreleased]"
+    assert [version for version in versions if not re.fullmatch(RELEASED, version)] == []
     kinds = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
     assert set(re.findall(r"(?m)^### (.*)$", text)) <= kinds
     entries = [line for line in text.splitlines() if line.startswith("- ")]
     assert [entry for entry in entries if len(entry) > 160] == []
-    newest = text.split("\n## ")[1]
-    assert len(newest.splitlines()) <= 120
+    assert max(len(part.splitlines()) for part in text.split("\n## ")) <= 120
 
 
 def test_modules_named_in_the_architecture_exist() -> None:
@@ -112,9 +113,10 @@ def test_files_named_in_documents_exist() -> None:
 def test_versions_agree() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert project["dynamic"] == ["version"], "it has one place: kvdesk/__init__.py"
-    assert f"## [{__version__}]" in TEXTS["CHANGELOG.md"]
+    dates = dict(re.findall(rf"(?m)^## {RELEASED}$", TEXTS["CHANGELOG.md"]))
     metainfo = (ROOT / "packaging/linux/kvdesk.metainfo.xml").read_text(encoding="utf-8")
-    assert f'<release version="{__version__}"' in metainfo
+    assert re.findall(r'<release version="(.+)" date="(.+)">', metainfo) == list(dates.items())
+    assert next(iter(dates)) == __version__
     for page in ("docs/install.md", "docs/zh/install.md"):
         assert set(re.findall(r"kvdesk[-_](\d+\.\d+\.\d+)", TEXTS[page])) == {__version__}
     assert TEXTS[f"docs/release-{__version__}.md"].startswith(f"# kvdesk {__version__}\n")
