@@ -11,6 +11,7 @@ from contextlib import redirect_stdout
 from functools import cache
 
 import pytest
+from markdown_it import MarkdownIt
 from translated_docs import code
 
 from kvdesk import __version__
@@ -26,6 +27,7 @@ TEXTS = {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path 
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 
 
+MARKDOWN = MarkdownIt("commonmark").enable("table")
 RELEASED = r"\[(\d+\.\d+\.\d+)\] - (\d{4}-\d\d-\d\d)"
 """The heading of a version in the changelog."""
 COMMAND_LINES = sorted({span for text in TEXTS.values() for span in code(text) if re.match(r"kvdesk\s+[a-z-]", span)})
@@ -40,6 +42,13 @@ def test_links_lead_somewhere(name: str) -> None:
         file = folder / target if target else ROOT / name
         assert file.exists(), target
         assert not anchor or anchor in sections(file.read_text(encoding="utf-8")), f"{target}#{anchor}"
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_emphasis_is_no_asterisk_on_a_forge(name: str) -> None:
+    """As in `**答案。**是`: CommonMark ends no emphasis between a full stop and a letter."""
+    parts = [part for block in MARKDOWN.parse(TEXTS[name]) for part in block.children or ()]
+    assert [part.content for part in parts if part.type == "text" and re.search(r"\*\w", part.content)] == []
 
 
 def test_every_picture_is_shown_and_made() -> None:
