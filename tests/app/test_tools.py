@@ -28,18 +28,19 @@ from kvdesk.ui.messages.tool_message import ToolMessage
 from kvdesk.ui.tools.consent_dialog import ConsentDialog, SignInDialog
 from tests.app.conftest import Rig
 from tests.app.test_controller import STATS, say
-from tests.tools.conftest import SERVER, local
+from tests.tools.conftest import local, old
 from tests.tools.test_sign_in import serving
 from tests.ui.samples import MODEL
 
 PATIENCE_MS = 60_000
+SERVER = old("plain")
 
 
 @pytest.fixture
 def tools(make_rig: Callable[..., Rig], qtbot: QtBot) -> Rig:
     """A model is open, and a server is set up that never ran."""
     (paths.data_dir() / "tools.json").unlink(missing_ok=True)
-    rig = make_rig(settings=Settings(tool_servers=(local(),)))
+    rig = make_rig(settings=Settings(tool_servers=(SERVER,)))
     rig.worker.give(ModelLoaded(MODEL))
     rig.window.show()
     qtbot.waitUntil(lambda: not rig.window.chat.composer.blocked)
@@ -103,7 +104,7 @@ def n_asked(rig: Rig, qtbot: QtBot, n: int) -> Generate:
 def test_from_the_switch_to_the_answer(tools: Rig, qtbot: QtBot) -> None:
     tools.window.commands.tools.switch(chat(tools), "test", on=True)
     dialog = consent(tools, qtbot)
-    assert dialog.place.text() == command_line(local()), "all of the command"
+    assert dialog.place.text() == command_line(SERVER), "all of the command"
     qtbot.waitUntil(lambda: "test" in tools.window.store.tool_lists, timeout=PATIENCE_MS)
     question = asks(tools, qtbot, text="Hello")
     offered = [tool["function"]["name"] for tool in json.loads(tools.worker.asked[0].tools)]
@@ -251,11 +252,11 @@ def test_what_a_server_offered_is_known_before_it_runs_again(
 
 def test_a_file_is_imported_and_nothing_started(tools: Rig, tmp_path: Path, qtbot: QtBot) -> None:
     file = tmp_path / "mcp.json"
-    secret = {"command": sys.executable, "args": [str(SERVER)], "env": {"TOKEN": "abc"}}
+    secret = {"command": sys.executable, "args": SERVER.args, "env": {"TOKEN": "abc"}}
     file.write_text(json.dumps({"mcpServers": {"mine": secret}}))
     tools.window.commands.tools.import_file(file)
     known = tools.window.store.settings.current.tool_servers
-    assert known[-1] == ToolServer(name="mine", command=sys.executable, args=(str(SERVER),), env=("TOKEN",))
+    assert known[-1] == ToolServer(name="mine", command=sys.executable, args=SERVER.args, env=("TOKEN",))
     assert not tools.window.store.tool_states
     assert not dialogs(tools)
     tools.window.commands.tools.start("mine")
@@ -286,7 +287,7 @@ def test_tools_are_priced_before_they_are_switched_on(tools: Rig, qtbot: QtBot) 
     choice = tools.window.chat.header.tools_choice
     choice.show_servers()
     assert not choice.boxes["test"].isChecked()
-    assert choice.boxes["test"].accessibleDescription() == "9 tools  ·  500 tokens  ·  2.0 s to read"
+    assert choice.boxes["test"].accessibleDescription() == "3 tools  ·  500 tokens  ·  2.0 s to read"
 
 
 def test_a_change_of_the_tools_is_said_with_what_is_read_again_for_it(tools: Rig, qtbot: QtBot) -> None:

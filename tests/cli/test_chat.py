@@ -68,7 +68,10 @@ def test_a_chat_that_is_not_kept_leaves_nothing(talking_file: Path, home: Path) 
 
 
 @pytest.mark.usefixtures("home")
-def test_no_such_chat_and_a_store_in_use_are_said(talking_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_such_chat_and_a_store_in_use_are_said(
+    talking_file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("kvdesk.store.store.BUSY_MS", 1)
     arguments = [*ARGUMENTS, "--model", str(talking_file), "--prompt", "hi"]
     assert main([*arguments, "--chat", "nothing"]) == 2
     assert "No chat has the id or title nothing." in capsys.readouterr().err

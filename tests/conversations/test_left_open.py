@@ -128,8 +128,8 @@ def test_a_heading_behind_any_text_is_one(text: str) -> None:
 )
 def test_a_long_text_is_read_in_time(piece: str) -> None:
     before = time.process_time()
-    closed(f"```\n```\n{piece * (100_000 // len(piece))}")
-    assert time.process_time() - before < 10
+    closed(f"```\n```\n{piece * (40_000 // len(piece))}")
+    assert time.process_time() - before < 2
 
 
 def test_runs_of_backticks_of_every_length_are_read_in_time() -> None:

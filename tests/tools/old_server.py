@@ -1,5 +1,5 @@
 """A server of the first protocol, written by hand, that keeps no rule: it lies in its list and asks the client for all
-that a server may ask for.
+that a server may ask for. With `plain` it is a good one, and starts in a fifth of the time of one made with `mcp`.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ TOOLS: list[dict[str, Any]] = [
     {"name": "broken", "inputSchema": {"type": "object", "properties": {"a": {"type": "string", "pattern": "(("}}}},
     {"name": "liar", "description": "d", "inputSchema": {"type": "object"}},
 ]
+PLAIN = [{"name": name, "inputSchema": TOOLS[0]["inputSchema"]} for name in ("hang", "echo", "count")]
 LIE = {"name": "lie", "inputSchema": {"type": "array", "properties": "none"}}
 
 
@@ -36,6 +37,8 @@ def answer(message: dict[str, Any]) -> dict[str, Any]:
             capabilities: dict[str, Any] = {"tools": {}}
             return {"result": {"protocolVersion": "2024-11-05", "capabilities": capabilities, "serverInfo": info}}
         case "tools/list":
+            if "plain" in sys.argv:
+                return {"result": {"tools": PLAIN}}
             return {"result": {"tools": [*TOOLS, LIE] if "lies" in sys.argv else TOOLS}}
         case "tools/call":
             name, arguments = message["params"]["name"], message["params"].get("arguments", {})
@@ -50,7 +53,8 @@ def answer(message: dict[str, Any]) -> dict[str, Any]:
                 send({"id": "mine", "method": ASKED[name], "params": {"messages": [], "maxTokens": 1, "message": "?"}})
                 said = json.loads(sys.stdin.readline())
                 return {"result": {"content": [{"type": "text", "text": said["error"]["message"]}], "isError": True}}
-            return {"result": {"content": [{"type": "text", "text": str(arguments.get("text"))}]}}
+            text = str(arguments.get("text"))
+            return {"result": {"content": [{"type": "text", "text": str(len(text)) if name == "count" else text}]}}
     return {"error": {"code": -32601, "message": "Method not found"}}
 
 
@@ -58,7 +62,7 @@ def main() -> None:
     print("Welcome! This is no message.", flush=True)  # noqa: T201 - what many servers do
     for line in sys.stdin:
         message = json.loads(line)
-        if "method" in message and "id" in message:
+        if "method" in message and "id" in message and message.get("params", {}).get("name") != "hang":
             send({"id": message["id"], **answer(message)})
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, closing
 
 import psutil
 import pytest
@@ -24,6 +24,16 @@ from tests.tools.conftest import PATIENCE_S, SERVER, Heard, Kept, local, old
 from tests.tools.server import TOOLS
 
 
+@pytest.fixture(scope="module")
+def running() -> Iterator[Heard]:
+    """With a server, for calls that leave it as it was."""
+    found = Heard()
+    with closing(found.clients), pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OPENAI_API_KEY", "sk-secret")
+        found.started(local(), OWN="1")
+        yield found
+
+
 def test_a_server_is_started_lists_its_tools_is_called_and_ended(heard: Heard) -> None:
     listed = heard.started(local())
     assert [tool.name for tool in listed.tools] == list(TOOLS)
@@ -37,25 +47,19 @@ def test_a_server_is_started_lists_its_tools_is_called_and_ended(heard: Heard) -
     assert (after.text, after.failed) == ("The server test does not run.", True)
 
 
-def test_an_error_of_a_tool_is_its_result(heard: Heard) -> None:
-    heard.started(local())
-    assert heard.call("fail").text == "No such file."
-    assert heard.call("fail").failed
+def test_an_error_of_a_tool_is_its_result(running: Heard) -> None:
+    assert running.call("fail").text == "No such file."
+    assert running.call("fail").failed
 
 
-def test_a_server_gets_what_it_needs_of_the_environment_and_its_own_variables(
-    heard: Heard, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
-    heard.started(local(), OWN="1")
-    names = heard.call("environment", most=10_000).text.split()
+def test_a_server_gets_what_it_needs_of_the_environment_and_its_own_variables(running: Heard) -> None:
+    names = running.call("environment", most=10_000).text.split()
     assert {"PATH", "OWN"} <= set(names)
     assert not {"OPENAI_API_KEY", "KVDESK_HOME", "KVDESK_LANGUAGE"} & set(names)
 
 
-def test_a_long_result_is_cut_and_says_so(heard: Heard) -> None:
-    heard.started(local())
-    assert heard.call("long", most=1000).text == "x" * 1000 + "\n[999,000 more characters were left out]"
+def test_a_long_result_is_cut_and_says_so(running: Heard) -> None:
+    assert running.call("long", most=1000).text == "x" * 1000 + "\n[999,000 more characters were left out]"
 
 
 def listed_after(heard: Heard, tool: str) -> list[str]:
@@ -127,10 +131,9 @@ def test_a_lost_subscription_is_opened_again_and_the_tools_listed_then(monkeypat
 # --- servers that fail ----------------------------------------------------------------------------------------------
 
 
-def test_a_call_that_hangs_is_ended_and_the_server_goes_on(heard: Heard) -> None:
-    heard.started(local())
-    assert heard.call("hang", seconds=0.2).text == "The tool did not answer within 0.2 seconds."
-    assert heard.call("echo", text="still here").text == "still here"
+def test_a_call_that_hangs_is_ended_and_the_server_goes_on(running: Heard) -> None:
+    assert running.call("hang", seconds=0.2).text == "The tool did not answer within 0.2 seconds."
+    assert running.call("echo", text="still here").text == "still here"
 
 
 def test_a_server_that_dies_in_a_call_leaves_its_last_words(heard: Heard) -> None:
@@ -195,11 +198,10 @@ def test_a_tool_that_breaks_the_protocol_spoils_no_other(heard: Heard) -> None:
 # --- ends -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_call_that_is_cancelled_tells_nothing(heard: Heard) -> None:
-    heard.started(local())
-    heard.clients.call(99, "test", "hang", {}, 60.0, 100)
-    heard.clients.cancel(99)
-    assert isinstance(heard.call("echo", text="next"), CallEnded)
+def test_a_call_that_is_cancelled_tells_nothing(running: Heard) -> None:
+    running.clients.call(99, "test", "hang", {}, 60.0, 100)
+    running.clients.cancel(99)
+    assert isinstance(running.call("echo", text="next"), CallEnded)
 
 
 def test_no_process_is_left(heard: Heard) -> None:

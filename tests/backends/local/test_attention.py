@@ -78,7 +78,7 @@ def emptied(headless: HeadlessEngine) -> HeadlessEngine:
 @pytest.fixture(
     scope="module",
     params=[
-        pytest.param({}, id="f16"),
+        pytest.param({}, id="f16", marks=pytest.mark.matrix),
         pytest.param(quantized(CacheType.Q8_0), id="q8_0"),
         pytest.param(quantized(CacheType.Q4_0), id="q4_0", marks=pytest.mark.matrix),
         pytest.param(quantized(CacheType.BF16), id="bf16", marks=pytest.mark.matrix),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from hypothesis import given
+from hypothesis import given, settings
 
 from kvdesk.chat import Conversation, ConversationId, EvictedMessages, Message, MessageId
 from kvdesk.conversations.porting import summary
@@ -45,6 +45,7 @@ def test_empty_chats_are_not_added() -> None:
     assert not list(chosen([empty], [], 1, copies=False))
 
 
+@settings(max_examples=10)
 @given(conversations())
 def test_new_ids_are_everywhere_and_nothing_else_changes(there: Conversation) -> None:
     new = renamed(there)
