@@ -203,6 +203,7 @@ class AttentionPage(QWidget):
             text, tone = tr("Computing…"), "secondary"
         elif self._is_growing:
             text = tr("An answer is being written. Its last token can be looked from when it has ended.")
+            text += " " + tr("Beside it, each of its tokens would be decoded twice.")
             tone, can = "secondary", False
         elif looking.problem:
             text, tone = looking.problem, "danger"
