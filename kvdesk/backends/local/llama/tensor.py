@@ -26,6 +26,7 @@ _I32: Final = 26  # GGML_TYPE_I32
 _DEPTH: Final = 8
 """Most tensors that are followed, from one to its source, to find a name or an operation."""
 _JOINS: Final = "CONCAT"
+_ROWS: Final = 2  # the dimension of K in which its rows follow each other, before it is permuted
 _KEEPS_ROWS: Final = ("CPY", "CONT", "VIEW", "RESHAPE", "PERMUTE")
 _FUNCTIONS: Final = {  # of ggml: the types of the result and of the argument
     "ggml_get_name": (ctypes.c_void_p, ctypes.c_void_p),
@@ -101,12 +102,13 @@ def rows_of(tensor: Any, name: bytes) -> int:
         if tensor.name.startswith(name):
             return n
         kind = operation(tensor.op)
-        address = tensor.view_src or (tensor.src[0] if kind in (*_KEEPS_ROWS, _JOINS) else None)
+        joins = kind == _JOINS and tensor.op_params[0] == _ROWS
+        address = tensor.view_src or (tensor.src[0] if joins or kind in _KEEPS_ROWS else None)
         if not address:
             return 0
-        dimension, tensor = int(tensor.op_params[0]), Tensor.from_address(address)
-        if kind == _JOINS:
-            n = int(tensor.ne[dimension])
+        tensor = Tensor.from_address(address)
+        if joins:
+            n = int(tensor.ne[_ROWS])
     return 0
 
 
