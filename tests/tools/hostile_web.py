@@ -194,17 +194,17 @@ def no_words(handler: Handler, message: Json) -> None:
 
 
 HTTP: Final[dict[str, Act]] = {
-    "400": Act(status(400), "(400)"),
+    "400": Act(status(400), "error 400."),
     "401": Act(status(401), "in a header"),
     "403": Act(status(403), "(403)"),
     "404": Act(status(404), "(404)"),
-    "405": Act(status(405), "(405)"),
-    "418": Act(status(418), "(418)"),
+    "405": Act(status(405), "error 405."),
+    "418": Act(status(418), "error 418."),
     "429": Act(status(429), "(429)"),
-    "500": Act(status(500), "(500)"),
-    "503 with JSON": Act(status(503, b'{"error": "busy"}', "application/json"), "(503)"),
+    "500": Act(status(500), "error 500."),
+    "503 with JSON": Act(status(503, b'{"error": "busy"}', "application/json"), "error 503."),
     "500 with an error": Act(
-        lambda handler, message: handler.json(reply(message, error={"code": 1, "message": "It broke"}), 500), "(500)"
+        lambda handler, message: handler.json(reply(message, error={"code": 1, "message": "It broke"}), 500), "error 500."
     ),
     "202": Act(status(202, b"")),
     "204": Act(status(204, b"")),
@@ -226,9 +226,9 @@ HTTP: Final[dict[str, Act]] = {
     "hang up": Act(hangs_up),
     "cut the body": Act(cuts_the_body),
     "a body without end": Act(body_without_end, "too long"),
-    "a compressed body": Act(bomb, "compresses"),
-    "events without end": Act(events_without_end(lambda _: notice("notifications/message")), "without end"),
-    "questions without end": Act(events_without_end(lambda _: asking("roots/list")), "without end"),
+    "a compressed body": Act(bomb, "compressed"),
+    "events without end": Act(events_without_end(lambda _: notice("notifications/message")), "too many messages"),
+    "questions without end": Act(events_without_end(lambda _: asking("roots/list")), "too many messages"),
     "an event without end": Act(event_without_end),
     "events without an answer": Act(lambda handler, _: handler.events(notice("notifications/message"))),
     "an event that is no JSON": Act(lambda handler, _: handler.events("no JSON"), "protocol"),
