@@ -248,7 +248,7 @@ def _places(theme: Theme, width: int, range_px: int) -> tuple[float, float, floa
     mono = QFontMetrics(theme.mono_small)
     next_width, range_width = mono.horizontalAdvance("88,888"), mono.horizontalAdvance("8,888–88,888")
     range_width = max(range_width, min(range_px, round(width * 0.35)))
-    left = min(132.0, width * 0.26)
+    left = min(theme.px(180), width * 0.34)
     bar = max(width - left - range_width - next_width - 2 * _GAP, 8)
     return left, bar, left + bar + _GAP + range_width, float(width)
 
