@@ -302,8 +302,8 @@ class _OfferTree(QTreeWidget):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         super().keyPressEvent(event)
-        if self.currentItem() is not None:
-            self._show_cut(self.currentItem())
+        if (item := self.currentItem()) is not None:
+            self._show_cut(item)
 
     def _show_cut(self, item: QTreeWidgetItem) -> None:
         metrics, padding = self.fontMetrics(), self._theme.px(_PADDING_PX)

@@ -50,8 +50,9 @@ class StatusBar(QWidget):
             button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self._first = [one.status(kit) for one in kit.slices if one.status is not None]  # whatever the engine says
         fields = self._threads, self._speed, self._bytes, self._types
-        parts = *self._first, *fields, (self._trust, 1), self._save, self._audit
-        boxes.row(*parts, on=self, margins=(_MARGIN_PX, 4, _MARGIN_PX, 4), spacing=_GAP_PX)
+        trust = (self._trust, 1), self._save, self._audit
+        margins = _MARGIN_PX, 4, _MARGIN_PX, 4
+        boxes.row(*self._first, *fields, *trust, on=self, margins=margins, spacing=_GAP_PX)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         self.destroyed.connect(kit.store.listen(self._on_changed))
         self.destroyed.connect(kit.store.settings.listen(self._on_settings_changed))
