@@ -12,7 +12,8 @@ from setup import ROOT
 _PAGES = (
     *("install", "first-ten-minutes", "reading-the-map", "user-guide", "troubleshooting", "faq", "kv-cache"),
     *("tools", "serving", "agents", "connecting", "exports", "keyboard", "commands", "settings-reference"),
-    *("debug-another-cache", "watch", "doctor", "proxy", "slot-files", "attention", "release-0.2.0"),
+    *("debug-another-cache", "watch", "doctor", "proxy", "slot-files", "verify-engine", "testing-agents"),
+    *("attention", "release-0.2.0"),
 )
 PAIRS = {
     "README.md": "docs/zh/README.md",
