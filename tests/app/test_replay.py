@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from PySide6.QtCore import QTimer
 from pytestqt.qtbot import QtBot
 
 from kvdesk.__main__ import main
+from kvdesk.app.windows.qt_application import run_until_closed
 from kvdesk.app.windows.replay import open_journal
 from kvdesk.cache.journal.file import JournalHeader, save_journal
 from tests.cache.journals import FACTS, Player
@@ -61,6 +64,20 @@ def test_a_request_of_a_log_shows_its_numbers(qtbot: QtBot, tmp_path: Path) -> N
     assert any("request  slot 1 · 4,070 tokens · 0 reused" in text for text in texts)
     window.timeline.show_operation(3)
     assert "73.298 s after the start of the log, took 4.17 s" in window.timeline.details
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_closes_the_window(number: signal.Signals, qtbot: QtBot, journal: Path) -> None:
+    before = signal.signal(number, signal.SIG_DFL)
+    try:
+        window = open_journal(journal)
+        qtbot.addWidget(window)
+        QTimer.singleShot(0, lambda: signal.raise_signal(number))
+        assert run_until_closed(window) == 128 + number
+        assert not window.isVisible()
+        assert signal.getsignal(number) is signal.SIG_DFL
+    finally:
+        signal.signal(number, before)
 
 
 def test_it_can_be_exported_again(qtbot: QtBot, journal: Path, tmp_path: Path) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+from typing import Final
 
+from PySide6.QtCore import QTimer
 from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QApplication, QWidget
 
@@ -13,6 +16,10 @@ from kvdesk.ui.widgets.controls import on_ground
 from kvdesk.ui.widgets.floating import Floating
 from kvdesk.ui.widgets.icons import application_icon
 from kvdesk.ui.widgets.theme import Theme
+
+WAKE_MS: Final = 250
+_ENDS: Final = (signal.SIGINT, signal.SIGTERM)
+_UNHANDLED: Final = (signal.SIG_DFL, signal.default_int_handler)
 
 
 def qt_application() -> QApplication:
@@ -42,6 +49,21 @@ class SideWindow(QWidget):
 
 
 def run_until_closed(window: QWidget) -> int:
-    """Show a window until it is closed. Returns the exit code."""
+    """Show a window until it is closed, or until Ctrl+C or SIGTERM where nobody else handles them. Returns the exit
+    code, which is 128 + n after signal n.
+    """
+    asked: list[int] = []
+    waker = QTimer(window, interval=WAKE_MS)  # Python looks at signals only when it runs
+    waker.timeout.connect(lambda: asked and window.close())
+    waker.start()
+    handlers = {number: signal.getsignal(number) for number in _ENDS}
+    before = {number: handler for number, handler in handlers.items() if handler in _UNHANDLED}
+    for number in before:
+        signal.signal(number, lambda number, _frame: asked.append(number))
     window.show()
-    return int(QApplication.exec())
+    try:
+        code = int(QApplication.exec())
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    return 128 + asked[0] if asked else code
