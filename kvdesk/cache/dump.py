@@ -88,7 +88,7 @@ class DumpReader:
 def read_cells(dump: SlotDump) -> StreamMap | None:
     """The cells that the maps of a dump show; None if it has none or they contradict its line.
 
-    A shared cell (`M`) gets every sequence whose span contains its position and that has no cell of its own there.
+    A shared cell (`M`) gets every sequence whose span contains its position and that has no other cell there.
     Several shared cells of one position get none: the log does not show which sequence has which. Nor do cells in a row
     with an id from 10 on, which cannot be split into cells.
     """
