@@ -163,7 +163,7 @@ def test_cells_are_those_of_the_slot_files(name: str, models: Mapping[str, Path]
                     path.unlink()
                     n_checked += 1
     assert n_checked >= n_asked // CHECKED_EVERY
-    assert n_whole > n_checked / 2
+    assert n_whole > n_checked / 5  # a real window keeps checkpoints far apart
     sys.stdout.write(f"{n_asked + n_checked:,} requests, {n_checked:,} slot files, {n_whole:,} of them whole\n")
 
 
