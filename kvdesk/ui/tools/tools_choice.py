@@ -5,7 +5,6 @@ switching it off reads again. Where all of them take more than a tenth of the co
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Final
 
 from PySide6.QtCore import Qt, Slot
@@ -137,7 +136,7 @@ class _Line(QWidget):
     def __init__(self, theme: Theme, name: str, switch: Callable[[str, bool], None]) -> None:
         super().__init__()
         self.box = QCheckBox(name)
-        self.box.clicked.connect(partial(switch, name))
+        self.box.clicked.connect(lambda on: switch(name, on))
         self._about = label("", tone="secondary", scale="small", wrap=True)
         self._about.setContentsMargins(theme.px(BOX_PX), 0, 0, 4)
         boxes.column(self.box, self._about, on=self, margins=0, spacing=4)

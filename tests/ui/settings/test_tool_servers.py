@@ -96,6 +96,9 @@ def test_tools_are_switched_between_answers_and_the_choice_says_so(window: MainW
     update_message(window, replace(calls()[3], state="complete"))
     assert box.isEnabled()
     assert choice.problem == ""
+    switched = record(window.commands.tools.switch)
+    box.click()
+    assert switched == [(ONE, LOCAL.name, True)]
     choice.close()
 
 
