@@ -103,7 +103,7 @@ class RequestLog:
             )
             for one in self._clients
         ]
-        return tr("Kept for programs: {kept}.").format(kept="; ".join(found)) if found else ""
+        return tr("Kept for programs: {kept}.").format(kept=tr("; ").join(found)) if found else ""
 
     def apply(self, event: Event) -> bool:
         """Take an event over. Whether a row, or what is kept, has changed."""

@@ -164,4 +164,4 @@ class Serving(QObject, ServeCommands):
             n, most = sum(row.measured or 0 for row in rows), sum(row.most or 0 for row in rows)
             told = tr("Answers that the server remembers: {mb} of {most} MB.")
             kept.append(told.format(mb=f"{n / 1e6:,.1f}", most=f"{most / 1e6:,.0f}"))
-        return " ".join(filter(None, kept))
+        return "\n".join(filter(None, kept))

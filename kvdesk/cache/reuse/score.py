@@ -93,10 +93,10 @@ class Score:
         reused = tr("{share} % reused").format(share=self.share)
         if not self.misses:
             return tr("{reused}; no misses").format(reused=reused)
-        named = ", ".join(f"{label_of(cause)} ({found.n})" for cause, found in self._sorted)
+        named = tr(", ").join(f"{label_of(cause)} ({found.n})" for cause, found in self._sorted)
         n = sum(found.n for found in self.misses.values())
         misses = tr("1 miss") if n == 1 else tr("%n misses", n)
-        return f"{reused}; {misses}: {named}"
+        return tr("; ").join((reused, f"{misses}: {named}"))
 
     @property
     def lines(self) -> list[str]:

@@ -227,7 +227,7 @@ class GraphStack(QWidget):
             graph.show_at(self._at, start)
         note = self._note_text(start)
         values = [graph.captions.words for graph in self.graphs] if self._at is not None else []
-        self.setAccessibleDescription("; ".join(filter(None, (note, *values))))
+        self.setAccessibleDescription(tr("; ").join(filter(None, (note, *values))))
         if note != self.note:
             self.note = note
             self.read.emit(note)
