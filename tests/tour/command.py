@@ -78,7 +78,7 @@ def _run(args: Namespace, size: tuple[int, int], pause_s: float) -> int:
     from kvdesk.app.application import build, owned_process
     from kvdesk.app.display import has_display
     from kvdesk.errors import UserError
-    from kvdesk.settings import ContextSettings, Sampling, Settings, WindowPlace
+    from kvdesk.settings import CachePolicy, ContextSettings, Sampling, Settings, WindowPlace
     from kvdesk.store.settings_file import save_settings
     from tests.tour import film
     from tests.tour.pages import Pages
@@ -94,6 +94,7 @@ def _run(args: Namespace, size: tuple[int, int], pause_s: float) -> int:
         language=args.language,
         zoom=args.zoom,
         sampling=sampling,
+        cache=CachePolicy(save_idle_requests=False),  # what it shows stays in the cache
     )
     shown: dict[str, Any] = {"all_instruments": True}
     if args.film:
