@@ -12,7 +12,7 @@ from kvdesk.chat import MessageId
 from kvdesk.settings import ContextSettings, Settings
 from kvdesk.ui.settings.page import SettingsPage
 from kvdesk.ui.shell.main_window import MainWindow
-from kvdesk.ui.widgets import boxes, reading_order
+from kvdesk.ui.widgets import boxes, key_tips
 from kvdesk.ui.widgets.controls import push_button
 from kvdesk.ui.widgets.dialog import Dialog
 from tests.ui.recording import hear, record
@@ -30,7 +30,7 @@ def settings_page(window: MainWindow) -> SettingsPage:
 
 
 def test_what_tab_reaches_shows_its_tooltip(window: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading_order, "TIP_MS", 0)
+    monkeypatch.setattr(key_tips, "TIP_MS", 0)
     menu = next(b for b in window.chat.findChildren(QToolButton) if b.accessibleName() == "Menu")
     menu.setFocus()
     qtbot.keyClick(menu, Qt.Key.Key_Backtab)
@@ -48,6 +48,25 @@ def test_what_tab_reaches_shows_its_tooltip(window: MainWindow, qtbot: QtBot, mo
     qtbot.keyClick(first, Qt.Key.Key_Tab)
     qtbot.waitUntil(lambda: QToolTip.text() == "What it does")
     dialog.close()
+
+
+def test_a_line_of_a_menu_that_a_key_reaches_tells_its_tooltip(
+    window: MainWindow, qtbot: QtBot, said: list[tuple[str, bool]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(key_tips, "TIP_MS", 0)
+    menu = QMenu(window)
+    key_tips.show_tips_of(menu)
+    for caption, tip in (("Copy\tCtrl+C", ""), ("Remove", "<qt>seq_rm(0, 1 &lt; 2)</qt>"), ("Fork", "A copy")):
+        action = menu.addAction(caption)
+        if tip:
+            action.setToolTip(tip)
+    with qtbot.waitExposed(menu):
+        menu.popup(window.mapToGlobal(QPoint(900, 10)))
+    for _ in range(3):
+        qtbot.keyClick(menu, Qt.Key.Key_Down)
+    assert said == [("seq_rm(0, 1 < 2)", False), ("A copy", False)], "a line without more to say says nothing"
+    qtbot.waitUntil(lambda: QToolTip.text() == "A copy")
+    menu.close()
 
 
 @pytest.mark.usefixtures("fresh")

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QMenu
 from kvdesk.protocol.model import Endpoint, LocalFile, ModelInfo
 from kvdesk.translation import tr
 from kvdesk.ui.widgets.controls import ElidedButton, plain_tip
+from kvdesk.ui.widgets.key_tips import show_tips_of
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.viewmodel.readout import megabytes
 
@@ -27,7 +28,7 @@ class ModelChip(ElidedButton):
         self.setToolTip(tr("Open another model (Ctrl+O)"))
         self.menu_of_models = QMenu(self)
         menu = self.menu_of_models
-        menu.setToolTipsVisible(True)
+        show_tips_of(menu)
         menu.addAction(tr("Models on this computer…"), kit.act("model.list"))
         self._better = menu.addAction(tr("Get models…"), kit.act("model.get"))
         menu.addAction(tr("Open a model file…"), kit.act("model.open"))

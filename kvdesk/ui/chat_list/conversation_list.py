@@ -26,6 +26,7 @@ from kvdesk.ui.operations.menus import fill_menu
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import IconButton, label, on_ground, pop_up, push_button
 from kvdesk.ui.widgets.input_method import composes
+from kvdesk.ui.widgets.key_tips import show_tips_of
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.ui.widgets.search_field import clearable
 from kvdesk.ui.widgets.theme import Theme
@@ -177,7 +178,7 @@ class ConversationList(QWidget):
 
     def _chat_menu(self, known: Conversation, rename: Callable[[], object]) -> QMenu:
         menu = QMenu(self)
-        menu.setToolTipsVisible(True)
+        show_tips_of(menu)
         caption = tr("Rename")
         menu.addAction(f"{caption}\tF2", rename)
         menu.addAction(
@@ -196,7 +197,7 @@ class ConversationList(QWidget):
         return menu
 
     def _fill_cache_menu(self, menu: QMenu, known: Conversation) -> None:
-        menu.setToolTipsVisible(True)
+        show_tips_of(menu)
         store = self._store
         why = tr("The engine has stopped.") if store.dead else store.missing(Feature.CACHE_OPERATIONS)
         forget = menu.addAction(tr("Forget cells"), partial(self._commands.submit, Forget(known.id)))
@@ -206,7 +207,7 @@ class ConversationList(QWidget):
 
     def _folder_menu(self, folder: str, rename: Callable[[], object]) -> QMenu:
         menu = QMenu(self)
-        menu.setToolTipsVisible(True)
+        show_tips_of(menu)
         caption = tr("Rename the folder")
         menu.addAction(f"{caption}\tF2", rename)
         menu.addAction(tr("Export the chats in it…"), partial(export_folder, self, self._kit, folder))

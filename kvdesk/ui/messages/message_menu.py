@@ -15,6 +15,7 @@ from kvdesk.ui.markdown.plain_text import plain_text
 from kvdesk.ui.messages.message_widget import MessageWidget
 from kvdesk.ui.messages.tool_message import ToolMessage
 from kvdesk.ui.operations.menus import fill_message_menu
+from kvdesk.ui.widgets.key_tips import show_tips_of
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.viewmodel.attention import Scope, Spot
 
@@ -28,7 +29,7 @@ def message_menu(
     if widget is None:
         return None
     menu = QMenu(parent)
-    menu.setToolTipsVisible(True)
+    show_tips_of(menu)
     _add_copies(menu, widget)
     if isinstance(widget, MessageWidget):
         _add_changes(menu, kit, widget, is_last=is_last)

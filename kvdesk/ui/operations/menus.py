@@ -9,6 +9,7 @@ from kvdesk.protocol.features import Feature
 from kvdesk.session.operation_specs import FORK, OPERATIONS, REMOVE, Chosen, OperationSpec, alternative, call_of
 from kvdesk.translation import tr
 from kvdesk.ui.operations.request import ask, why_not_done
+from kvdesk.ui.widgets.key_tips import show_tips_of
 from kvdesk.ui.widgets.kit import Kit
 
 
@@ -23,7 +24,7 @@ def fill_menu(menu: QMenu, kit: Kit, conversation: ConversationId) -> None:
 def fill_message_menu(menu: QMenu, kit: Kit, conversation: ConversationId, message: MessageId) -> None:
     """Add the operations on the cells of a message, as a submenu."""
     menu = menu.addMenu(tr("Cache"))
-    menu.setToolTipsVisible(True)
+    show_tips_of(menu)
     span = kit.store.span_of(conversation, message)
     if span is None:
         nothing = menu.addAction(tr("Cells of this message"))

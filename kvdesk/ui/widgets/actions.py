@@ -14,6 +14,7 @@ from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QMenu, QWidget
 
 from kvdesk.ui.widgets.controls import plain_tip
+from kvdesk.ui.widgets.key_tips import show_tips_of
 from kvdesk.values import dataclass
 
 
@@ -109,7 +110,7 @@ class ActionSet(QObject):
 
     def fill_menu(self, menu: QMenu, *names: str | Submenu) -> None:
         """Add actions as they are now; "" is a line between two."""
-        menu.setToolTipsVisible(True)
+        show_tips_of(menu)
         for name in names:
             if isinstance(name, Submenu):
                 self.fill_menu(menu.addMenu(name.label), *name.names)

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QDialog, QDialogButtonBox, QGridLayout, QLabel, QP
 
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import label, push_button
-from kvdesk.ui.widgets.reading_order import show_tip
+from kvdesk.ui.widgets.key_tips import show_tip
 from kvdesk.ui.widgets.scroll_column import ScrollColumn
 from kvdesk.ui.widgets.sizes import DIALOG_MARGIN_PX, fit_to_screen
 from kvdesk.ui.widgets.theme import Theme

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cmp_to_key
-from typing import Final
 
-from PySide6.QtCore import QPoint, Qt, QTimer
-from PySide6.QtWidgets import QScrollArea, QToolTip, QWidget
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QScrollArea, QWidget
 
-TIP_MS: Final = 700
-"""As long as Qt waits over what is hovered."""
+from kvdesk.ui.widgets.key_tips import show_tip
 
 
 def in_reading_order(root: QWidget) -> Iterator[QWidget]:
@@ -40,16 +38,6 @@ def focus_next(window: QWidget, *, forward: bool) -> bool:
         around = around.parentWidget()
     show_tip(target)
     return True
-
-
-def show_tip(widget: QWidget) -> None:
-    """Show the tooltip of what Tab has reached, if it still has the focus then."""
-
-    def show() -> None:
-        if widget.hasFocus() and widget.toolTip():
-            QToolTip.showText(widget.mapToGlobal(QPoint(0, widget.height())), widget.toolTip(), widget)
-
-    QTimer.singleShot(TIP_MS, widget, show)
 
 
 def _before(one: QWidget, other: QWidget) -> int:

@@ -1,0 +1,45 @@
+"""Tooltips of what a key reaches: of widgets after Tab, of the lines of a menu. Qt shows those of the pointer alone."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from PySide6.QtCore import QPoint, QTimer
+from PySide6.QtGui import QAction, QCursor, QTextDocumentFragment
+from PySide6.QtWidgets import QMenu, QToolTip, QWidget
+
+from kvdesk.ui.widgets.announce import announce
+
+TIP_MS: Final = 700
+"""As long as Qt waits over what is hovered."""
+
+
+def show_tip(widget: QWidget) -> None:
+    """Show the tooltip of what Tab has reached, if it still has the focus then."""
+
+    def show() -> None:
+        if widget.hasFocus() and widget.toolTip():
+            QToolTip.showText(widget.mapToGlobal(QPoint(0, widget.height())), widget.toolTip(), widget)
+
+    QTimer.singleShot(TIP_MS, widget, show)
+
+
+def show_tips_of(menu: QMenu) -> None:
+    """Of its lines, by key too. A screen reader hears them: Qt gives it the text of a line only."""
+    menu.setToolTipsVisible(True)
+    menu.hovered.connect(lambda action: _tell_tip(menu, action))
+
+
+def _tell_tip(menu: QMenu, action: QAction) -> None:
+    tip, caption = action.toolTip(), action.text().partition("\t")[0]
+    if action not in menu.actions() or tip in ("", caption, action.text()):
+        return  # a line of a submenu, or without more to say
+    announce(menu, QTextDocumentFragment.fromHtml(tip).toPlainText() if tip.startswith("<qt>") else tip)
+
+    def show() -> None:
+        place = menu.actionGeometry(action)
+        is_hovered = place.contains(menu.mapFromGlobal(QCursor.pos()))
+        if menu.isVisible() and menu.activeAction() is action and not is_hovered:
+            QToolTip.showText(menu.mapToGlobal(place.bottomLeft()), tip, menu)
+
+    QTimer.singleShot(TIP_MS, menu, show)
