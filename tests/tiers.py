@@ -51,10 +51,9 @@ WINDOW_FIXTURES: Final = frozenset({"qapp", "qtbot"})
 
 def tier_of(item: pytest.Item) -> str:
     """The tier of a collected test."""
-    for tier in reversed(TIERS):
-        if item.get_closest_marker(tier) is not None:
-            return tier
-    return _tier_of_place(item.nodeid.partition("::")[0])
+    marks = {mark.name for mark in item.iter_markers()}
+    own = next((tier for tier in reversed(TIERS) if tier in marks), None)
+    return own or _tier_of_place(item.nodeid.partition("::")[0])
 
 
 @cache
