@@ -51,7 +51,7 @@ def test_what_is_behind_is_shown_at_the_end_of_the_run(record_property: Callable
     assert all(sentence.startswith("docs/zh/") for sentence in behind)
 
 
-@pytest.mark.parametrize("path", [path for path in PAIRS if (ROOT / PAIRS[path]).exists()])
-def test_they_lead_to_each_other(path: str) -> None:
-    assert "[简体中文](" in text(path)
-    assert "[English](" in text(PAIRS[path])
+def test_they_lead_to_each_other() -> None:
+    translated = [path for path in PAIRS if (ROOT / PAIRS[path]).exists()]
+    assert [path for path in translated if "[简体中文](" not in text(path)] == []
+    assert [path for path in translated if "[English](" not in text(PAIRS[path])] == []
