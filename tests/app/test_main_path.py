@@ -1,4 +1,4 @@
-"""The main path with nothing scripted: window, thread, engine, database, embedded model; and again after a restart."""
+"""The main path with nothing scripted: window, thread, engine, database, model; and again after a restart."""
 
 from __future__ import annotations
 
@@ -18,9 +18,17 @@ from tests.app.whole import SETTINGS, App
 from tests.backends.scripted import ScriptedBackend
 
 
+@pytest.mark.parametrize("model", ["talking_file", pytest.param("model_file", marks=pytest.mark.matrix)])
 def test_chat_watch_forget_rebuild_restart(
-    qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    model: str,
+    request: pytest.FixtureRequest,
+    qtbot: QtBot,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
+    first_model: Path = request.getfixturevalue(model)
+    monkeypatch.setattr(paths, "embedded_model", lambda: first_model)
     monkeypatch.setenv("KVDESK_HOME", str(tmp_path))
     save_settings(SETTINGS, paths.settings_file())
     app = App(qtbot)

@@ -55,6 +55,8 @@ _TAKEN_BACK = re.compile(rb"decode: removing memory module entries for seq_id = 
 """Follows a line with the reason (llama-context.cpp:1915)."""
 _FIND_SLOT = b"find_slot: "
 _CUT_OFF = b"state_get_data: error saving state: unexpectedly reached end"  # as `state.get_beginning` wants it
+_LEFT_OUT = _FIND_SLOT, _CUT_OFF, b"create_tensor: loading tensor ", b"llama_graph_n_input_tensors: "
+"""Beginnings of lines that nobody hears. The last two come for each tensor, more than a thousand at a start."""
 
 
 class EngineLog:
@@ -100,7 +102,7 @@ class EngineLog:
             self._captured.append(text)
             if not self._everything:
                 return
-        if text.startswith((_FIND_SLOT, _CUT_OFF)):
+        if text.startswith(_LEFT_OUT):
             return
         taken_back = _TAKEN_BACK.match(text)
         if taken_back:
