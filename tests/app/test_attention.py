@@ -10,6 +10,7 @@ from pytestqt.qtbot import QtBot
 
 from kvdesk import paths
 from kvdesk.protocol.attention import Attended
+from kvdesk.settings import Sampling
 from kvdesk.store.settings_file import save_settings
 from kvdesk.ui.attention.page import AttentionPage
 from kvdesk.ui.map.colours import UNKNOWN
@@ -23,7 +24,8 @@ def test_what_the_last_token_and_the_answer_looked_at(
     qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KVDESK_HOME", str(tmp_path))
-    save_settings(SETTINGS.model_copy(update={"all_instruments": True}), paths.settings_file())
+    few = {"all_instruments": True, "sampling": Sampling(temperature=0.0, max_tokens=3)}
+    save_settings(SETTINGS.model_copy(update=few), paths.settings_file())
     app = App(qtbot)
     window, store = app.parts.window, app.parts.window.store
     stats = app.ask("What is the sea?").stats

@@ -14,14 +14,8 @@ from kvdesk.protocol.messages import CommandFailed
 from kvdesk.protocol.operations import BatchRefused, Operate, RemoveRange, SwapIn
 from kvdesk.session import operation_specs as specs
 from kvdesk.session.operation_specs import OperationSpec
-from kvdesk.settings import ContextSettings, Sampling, Settings
 from kvdesk.store.settings_file import save_settings
-from tests.app.whole import App
-
-SETTINGS = Settings(
-    context=ContextSettings(n_ctx=512, n_threads=1, n_threads_batch=1),
-    sampling=Sampling(temperature=0.0, max_tokens=12),
-)
+from tests.app.whole import SETTINGS, App
 
 
 class DrivenWindow(App):
