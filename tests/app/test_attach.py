@@ -69,8 +69,9 @@ def test_every_stream_is_shown_whole(qtbot: QtBot) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_the_window_of_a_watched_server_ends_with_it(number: signal.Signals, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_the_window_of_a_watched_server_ends_with_it(name: str, tmp_path: Path) -> None:
+    number = signal.Signals[name]
     server = tmp_path / "server.py"
     server.write_text(SERVER)
     command = [sys.executable, "-m", "kvdesk", "watch", "--", sys.executable, str(server)]
