@@ -204,7 +204,8 @@ HTTP: Final[dict[str, Act]] = {
     "500": Act(status(500), "error 500."),
     "503 with JSON": Act(status(503, b'{"error": "busy"}', "application/json"), "error 503."),
     "500 with an error": Act(
-        lambda handler, message: handler.json(reply(message, error={"code": 1, "message": "It broke"}), 500), "error 500."
+        lambda handler, message: handler.json(reply(message, error={"code": 1, "message": "It broke"}), 500),
+        "error 500.",
     ),
     "202": Act(status(202, b"")),
     "204": Act(status(204, b"")),
