@@ -14,7 +14,6 @@ from kvdesk.ui.map.colours import (
     N_MESSAGE_COLOURS,
     N_PAGE_OWNERS,
     N_STEPS,
-    N_TOOL_COLOURS,
     ColourBy,
 )
 from kvdesk.ui.widgets.colours import Colours
@@ -29,6 +28,8 @@ from kvdesk.viewmodel.palette import (
 )
 
 _OPAQUE: Final = 0xFF000000
+_TOOL_SHADES: Final = (0.0, 0.45, 0.15, 0.3)
+"""Of the panel in the colours of `N_TOOL_COLOURS` servers: the first two differ most."""
 
 
 def group_colours(mode: ColourBy, colours: Colours) -> list[str]:
@@ -37,9 +38,8 @@ def group_colours(mode: ColourBy, colours: Colours) -> list[str]:
     match mode:
         case ColourBy.MESSAGE:
             messages = [conversation_colour(i, dark) for i in range(N_MESSAGE_COLOURS)]
-            steps = (i / (N_TOOL_COLOURS - 1) for i in range(N_TOOL_COLOURS))
             tools = TOOLS[0] if dark else TOOLS[1]
-            return [colours.secondary, *messages, *(mix(tools, colours.panel, 0.45 * step) for step in steps)]
+            return [colours.secondary, *messages, *(mix(tools, colours.panel, share) for share in _TOOL_SHADES)]
         case ColourBy.CONVERSATION:
             return _owners(colours)
         case ColourBy.POSITION | ColourBy.AGE:

@@ -252,21 +252,24 @@ class Previews:
             n, start = len(whole) - len(rest), common_prefix(whole, rest)
             end = len(whole) - min(common_prefix(whole[::-1], rest[::-1]), len(rest) - start)
             n_again = len(rest) - start
-            again_ms = costs.reading_ms(n_again, start, n_batch)
+            again_ms, latest = costs.reading_ms(n_again, start, n_batch), start
             while start and whole[start - 1] == whole[end - 1]:  # the beginning belongs to this server, not the next
                 start, end = start - 1, end - 1
-            prices.append(
-                ToolPrice(
-                    server,
-                    n,
-                    start,
-                    end,
-                    n_again,
-                    ms=costs.reading_ms(max(n, 0), start, n_batch),
-                    again_ms=again_ms,
-                )
-            )
-        return ToolsPriced(asked.turn.conversation, asked.number, tuple(prices), n_ctx)
+            ms = costs.reading_ms(max(n, 0), start, n_batch)
+            prices.append((ToolPrice(server, n, start, end, n_again, ms, again_ms), latest))
+        return ToolsPriced(asked.turn.conversation, asked.number, _apart(prices), n_ctx)
+
+
+def _apart(prices: Sequence[tuple[ToolPrice, int]]) -> tuple[ToolPrice, ...]:
+    """The schemas in the order of the prompt, each behind the one before it. Given with the latest place where each may
+    begin: schemas that end with the same tokens may begin at several places.
+    """
+    found: list[ToolPrice] = []
+    for price, latest in sorted(prices, key=lambda one: one[0].p0):
+        overlap = found[-1].p1 - price.p0 if found else 0
+        by = min(max(overlap, 0), latest - price.p0)
+        found.append(replace(price, p0=price.p0 + by, p1=price.p1 + by))
+    return tuple(found)
 
 
 def _with_tokens(shown: PromptPreview, vocab: Vocab, tokens: list[int]) -> PromptPreview:
