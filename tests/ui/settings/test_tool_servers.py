@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from PySide6.QtWidgets import QApplication, QPushButton
 
-from kvdesk.settings import ToolGrant
+from kvdesk.settings import ToolGrant, ToolServer
 from kvdesk.tools.servers import ServerState, Tool, bound_to
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.tools.servers_section import ServersSection
@@ -83,6 +83,53 @@ def test_another_permission_leaves_the_keyboard_on_the_first(window: MainWindow,
     window.store.settings.change(tool_grants=(now[0], ToolGrant(bound=bound_to(LOCAL), what="server")))
     assert revoke.hasFocus()
     assert [row.said for row in section.grants.values()] == ["git may start", "All tools of git may be called"]
+
+
+@pytest.mark.parametrize(
+    ("place", "values", "server", "given"),
+    [
+        (
+            "uvx mcp-server-git --repository .",
+            "A=1\nB = x=y",
+            ToolServer(
+                name="mcp-server-git", command="uvx", args=("mcp-server-git", "--repository", "."), env=("A", "B")
+            ),
+            {"A": "1", "B": "x=y"},
+        ),
+        (
+            "https://tools.example/mcp",
+            "Authorization: Bearer a:b",
+            ToolServer(name="tools.example", url="https://tools.example/mcp", headers=("Authorization",)),
+            {"Authorization": "Bearer a:b"},
+        ),
+    ],
+)
+def test_a_server_is_added(
+    window: MainWindow, section: ServersSection, place: str, values: str, server: ToolServer, given: dict[str, str]
+) -> None:
+    added = record(window.commands.tools.add)
+    section.place.setText(place)
+    section.values.setPlainText(values)
+    section.adding.click()
+    assert added == [(server, given)]
+    assert section.problem.isHidden()
+    assert (section.place.text(), section.values.toPlainText()) == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("place", "values", "said"),
+    [("", "", "Write a command, or an address"), ("ftp://x", "", "Write a command"), ("uvx x", "A", "as NAME=value")],
+)
+def test_what_is_no_server_is_refused_and_stays(
+    window: MainWindow, section: ServersSection, place: str, values: str, said: str
+) -> None:
+    added = record(window.commands.tools.add)
+    section.place.setText(place)
+    section.values.setPlainText(values)
+    section.adding.click()
+    assert added == []
+    assert said in section.problem.text()
+    assert (section.place.text(), section.values.toPlainText()) == (place, values)
 
 
 def test_tools_are_switched_between_answers_and_the_choice_says_so(window: MainWindow) -> None:
