@@ -108,7 +108,7 @@ class Captions(QHBoxLayout):
     @property
     def words(self) -> str:
         """The values that are known, as a phrase."""
-        return ", ".join(value.accessibleName() for value in self._values if value.accessibleName())
+        return tr(", ").join(value.accessibleName() for value in self._values if value.accessibleName())
 
     def set_colours(self) -> None:
         for curve, value in zip(self._spec.curves, self._values, strict=True):
