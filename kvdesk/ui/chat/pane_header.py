@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from PySide6.QtCore import QPoint, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QAbstractButton, QBoxLayout, QWidget
+from PySide6.QtWidgets import QAbstractButton, QGridLayout, QWidget
 
 from kvdesk.translation import tr
 from kvdesk.ui.chat.model_chip import ModelChip
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from kvdesk.ui.tools.tools_choice import ToolsChoice
 
 ONE_LINE_PX: Final = 760  # from here on a title of the usual length and the name of a model have room in one line
-_BESIDE: Final = QBoxLayout.Direction.LeftToRight
-_BELOW: Final = QBoxLayout.Direction.TopToBottom
 
 
 class PaneHeader(QWidget):
@@ -54,29 +52,37 @@ class PaneHeader(QWidget):
         self.parameters.clicked.connect(act("chat.parameters"))
         self.tools = IconButton(theme, "tools", tr("Tools of this chat"), clicked=act("chat.tools"))
         self.overflow = OverflowChoice(self._more)
-        self._names = QBoxLayout(_BESIDE)
-        self._names.setSpacing(8)
-        self._names.addWidget(self._title, 1)
-        self._names.addWidget(self.model, 0, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
-        row = boxes.row(
-            (sidebar, 0, Qt.AlignmentFlag.AlignTop), (self._names, 1), on=self, margins=(12, 8, 12, 8), spacing=8
-        )
-        for icon in (self._branches, self.tools, self.parameters, inspector, self._more):
-            row.addWidget(icon, 0, Qt.AlignmentFlag.AlignTop)
+        icons = boxes.row(self._branches, self.tools, self.parameters, inspector, self._more, margins=0, spacing=8)
+        grid = self._grid = QGridLayout(self)
+        grid.setContentsMargins(12, 8, 12, 8)
+        grid.setHorizontalSpacing(8)
+        grid.setVerticalSpacing(0)
+        grid.setColumnStretch(1, 1)
+        grid.addWidget(sidebar, 0, 0)
+        grid.addWidget(self._title, 0, 1)
+        grid.addLayout(icons, 0, 3)
+        self._place_model()
         for button in self.findChildren(QAbstractButton):
             button.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # after a click one goes on in the message box
 
     def minimumSizeHint(self) -> QSize:
         """As wide as two lines need."""
         size = super().minimumSizeHint()
-        lost = self._title.minimumWidth() + self._names.spacing() if self._names.direction() == _BESIDE else 0
+        lost = self.model.minimumSizeHint().width() + self._grid.horizontalSpacing() if self._is_wide else 0
         return size - QSize(lost, 0)
 
+    @property
+    def _is_wide(self) -> bool:
+        return self.width() >= self._theme.px(ONE_LINE_PX)
+
+    def _place_model(self) -> None:
+        """Behind the title; below it and the icons if one line is too short."""
+        row, column, n = (0, 2, 1) if self._is_wide else (1, 1, 3)
+        self._grid.addWidget(self.model, row, column, 1, n, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """The title is above the model if one line is too short for both."""
         super().resizeEvent(event)
-        is_wide = self.width() >= self._theme.px(ONE_LINE_PX)
-        self._names.setDirection(_BESIDE if is_wide else _BELOW)
+        self._place_model()
 
     def set_branches(self, there: bool) -> None:
         """Whether the chat has several branches."""

@@ -33,6 +33,8 @@ def test_neither_title_nor_model_is_cut(
     window.resize(width, height)
     header = window.chat.header
     qtbot.waitUntil(lambda: header.model.text() == NAME and not header._title.is_elided)
+    header.set_branches(True)
+    qtbot.waitUntil(lambda: header._branches.isVisible() and header.model.text() == NAME)
 
 
 def test_the_title_comes_first(window: MainWindow) -> None:
