@@ -122,12 +122,13 @@ class Cells:
         self.n_decoded += len(tokens)
         return Answer(0, 0.001, (), None)
 
-    def remove(self, _seq_id: int, p0: int = -1, p1: int = -1) -> bool:
+    def seq_rm(self, _seq_id: int, p0: int = -1, p1: int = -1) -> bool:
         self.held = {p: t for p, t in self.held.items() if not (p >= p0 and (p1 < 0 or p < p1))}
         return True
 
-    def shift(self, _seq_id: int, p0: int, by: int) -> None:
-        self.held = {p + by if p >= p0 else p: t for p, t in self.held.items()}
+    def seq_add(self, _seq_id: int, p0: int, p1: int, shift: int) -> None:
+        assert p1 == -1
+        self.held = {p + shift if p >= p0 else p: t for p, t in self.held.items()}
 
 
 def read(policy: Policy, limit: int | None = 40) -> tuple[Cells, Window]:
