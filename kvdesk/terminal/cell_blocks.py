@@ -74,7 +74,7 @@ def _blocks(strip: StripFrame, columns: int) -> Iterator[Fragments]:
 
 
 def _rows(code: NDArray[np.uint8], per_block: int, columns: int) -> NDArray[np.uint8]:
-    """Rows of `columns` blocks, an even number of rows. A block with several cells shows a used one if there is any."""
+    """Rows of `columns` blocks, an even number of them. A block with several cells shows a used one if there is any."""
     blocks = np.pad(code, (0, -code.size % per_block)).reshape(-1, per_block).max(axis=1)
     return np.pad(blocks, (0, -blocks.size % (2 * columns)), constant_values=raster.PAD).reshape(-1, columns)
 
