@@ -25,6 +25,7 @@ from kvdesk.settings import Settings
 from kvdesk.store.settings_file import save_changes
 from kvdesk.store.writer import StoreWriter
 from kvdesk.ui.shell.main_window import MainWindow
+from tests.app.whole import close_unasked
 from tests.backends.scripted import ScriptedBackend
 from tests.garbage import garbage_between_tests, unstyled  # noqa: F401 - fixtures
 from tests.ui.samples import MODEL
@@ -160,7 +161,7 @@ def make_rig(qtbot: QtBot, tmp_path: Path, qapp: object, features: frozenset[Fea
         )
         commands = AppCommands()
         window = MainWindow(qapp, session, commands)  # type: ignore[arg-type]
-        qtbot.addWidget(window)
+        qtbot.addWidget(window, before_close_func=close_unasked)
         worker = ScriptedWorker(features)
         marker = LoadMarker(tmp_path / "loading.txt", embedded)
         controller = Controller(window, worker, store, marker)  # type: ignore[arg-type]

@@ -38,8 +38,8 @@ def test_the_strip_stays_until_there_is_room_again(
     _limit(rig, 1)
     _type(rig, "A long story. " * 5000)
     strip = rig.window.unsaved
-    qtbot.waitUntil(lambda: bool(strip.sentence))
-    assert strip.sentence == f"2 messages are not saved yet. {FULL} kvdesk retries automatically."
+    said = f"2 messages are not saved yet. {FULL} kvdesk retries automatically."
+    qtbot.waitUntil(lambda: strip.sentence == said)
     rig.window.commands.save_unsaved(tmp_path / "elsewhere.md")
     assert "A long story." in (tmp_path / "elsewhere.md").read_text(encoding="utf-8")
     assert strip.sentence, "a copy elsewhere is no reason to be quiet"

@@ -16,12 +16,18 @@ from kvdesk.protocol.cache import CacheView, ContextReady
 from kvdesk.protocol.chat import TurnEnded
 from kvdesk.protocol.messages import Event
 from kvdesk.settings import ContextSettings, Sampling, Settings
+from kvdesk.ui.shell.main_window import MainWindow
 
 E = TypeVar("E", bound=Event)
 SETTINGS = Settings(
     context=ContextSettings(n_ctx=512, n_threads=1, n_threads_batch=1),
     sampling=Sampling(temperature=0.0, max_tokens=12),
 )
+
+
+def close_unasked(window: MainWindow) -> None:
+    """For windows of tests: what a failed test left unsaved must not stop all that follow by a question."""
+    window.asks_before_closing = False
 
 
 class App:
@@ -39,7 +45,7 @@ class App:
         self.window, self.controller = self.parts.window, self.parts.controller
         self.events: list[Event] = []
         self._qtbot = qtbot
-        qtbot.addWidget(self.window)
+        qtbot.addWidget(self.window, before_close_func=close_unasked)
         self.controller.event_applied.connect(self.events.append)
         self.window.show()
         self.wait(lambda: self.of(until))

@@ -38,6 +38,7 @@ SMALL: dict[str, tuple[dict[str, float], str]] = {
     "move-cost": ({"cells": 256, "run": 4, "rounds": 2}, "one conversation alone is"),
     "no-cache": ({"longest": 32, "rounds": 2}, "the cache is faster"),
     "prefix-sharing": ({"chats": 3, "forks": 1, "system": 48, "prompt": 4, "rounds": 2}, "saves time"),
+    "six-requests": ({"requests": 3, "tokens": 2, "prompt": 1, "rounds": 2}, ""),
     "documents": ({"document": 128, "questions": 4, "judged": 1}, "hold"),
     "paged": ({"turns": 5, "cells": 256, "chats": 2, "system": 8, "prompt": 4, "answer": 3, "rounds": 2}, "waste is"),
     "defrag-policies": ({"turns": 4, "yesterday": 2, "chats": 4, "answer": 2, "rounds": 2}, "in pauses nobody waits"),

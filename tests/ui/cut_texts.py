@@ -50,7 +50,7 @@ def longer(text: str, n: int = -1) -> str:
 def chinese(has_glyphs: bool) -> Translate:
     """The catalogue that ships; what it lacks is English."""
     translate = catalogue(catalogues()["zh_CN"].read_bytes())
-    return translate if has_glyphs else lambda text, n=-1: _with_stand_ins(translate(text, n))
+    return translate if has_glyphs else lambda text, n: _with_stand_ins(translate(text, n))
 
 
 def _with_stand_ins(text: str) -> str:
