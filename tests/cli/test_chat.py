@@ -86,19 +86,8 @@ def test_probabilities_are_written_with_each_token(
     monkeypatch.setenv("KVDESK_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("KVDESK_LANGUAGE", "en")
     path = write(tmp_path / "model.gguf", "llama", text=True)
-    asked = [
-        "chat",
-        "--model",
-        str(path),
-        "--prompt",
-        "hi",
-        "--max-tokens",
-        "3",
-        "--n-ctx",
-        "256",
-        "--temperature",
-        "0",
-    ]
+    options = "--prompt hi --max-tokens 3 --n-ctx 256 --temperature 0"
+    asked = ["chat", "--model", str(path), *options.split()]
     assert main([*asked, "--logprobs", "--json"]) == 0
     turn = json.loads(capsys.readouterr().out)
     assert len(turn["logprobs"]) == turn["generated_tokens"] > 0

@@ -7,10 +7,12 @@ one too. `embedded` is for the few tests whose answers must be those of trained 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from kvdesk.backends.local.llama.model import Model
 from kvdesk.backends.local.scheduler import idle_requests
 from kvdesk.headless import HeadlessEngine, session_of
 from kvdesk.policies import prompt_piece
@@ -18,6 +20,7 @@ from kvdesk.policies.compaction_gain import Verdict
 from kvdesk.protocol.chat import CloseConversation, LoadModel
 from kvdesk.protocol.model import LocalFile
 from kvdesk.settings import ContextSettings
+from tests.backends.local.ids import NAMES, open_model
 from tests.backends.local.tiny_models import written
 
 SMALL = ContextSettings(n_ctx=1024, n_seq_max=4, n_batch=64, n_ubatch=32, n_threads=1, n_threads_batch=1)
@@ -79,6 +82,20 @@ def emptied(loaded: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> Headless
     verification = session.runtime.context.memory.verification
     assert verification.state == "verified", verification.detail
     return loaded
+
+
+@pytest.fixture(scope="module")
+def llama(tiny_folder: Path) -> Iterator[Model]:
+    """The smallest model of plain attention."""
+    with closing(Model(written(tiny_folder, "llama"))) as model:
+        yield model
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def tiny(request: pytest.FixtureRequest, tiny_folder: Path) -> Iterator[Model]:
+    """One of each kind of memory, for conversations of token ids."""
+    with closing(open_model(request.param, tiny_folder)) as model:
+        yield model
 
 
 @pytest.fixture(scope="session", params=CHATTING)

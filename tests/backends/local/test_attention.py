@@ -28,8 +28,9 @@ from kvdesk.protocol.operations import Compact, CopySequence, HandOperation, Ope
 from kvdesk.settings import CacheType, ContextSettings, Sampling
 from tests.backends.local.attention_oracle import Fused, agrees, attended, recorded
 from tests.backends.local.conftest import SMALL
-from tests.backends.local.test_by_hand import GREEDY, of
+from tests.backends.local.test_by_hand import GREEDY
 from tests.backends.local.test_stop_waiting import asked, ends, step_until
+from tests.backends.local.test_turns import of
 from tests.backends.local.tiny_models import written
 
 SPLIT: dict[str, object] = {"kv_unified": False}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import pytest
 
@@ -46,13 +46,9 @@ from kvdesk.protocol.operations import (
     Undo,
 )
 from kvdesk.settings import CacheType, ContextSettings, Sampling
+from tests.backends.local.test_turns import of
 
-E = TypeVar("E", bound=Event)
 GREEDY = Sampling(temperature=0.0, max_tokens=12)
-
-
-def of(events: list[Event], kind: type[E]) -> list[E]:
-    return [event for event in events if isinstance(event, kind)]
 
 
 def answered(headless: HeadlessEngine, prompt: str = "Name three rivers.") -> HeadlessChat:

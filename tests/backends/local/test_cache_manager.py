@@ -5,7 +5,6 @@ On the embedded model with whole turns, and on a tiny model of every kind of mem
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -22,7 +21,8 @@ from kvdesk.protocol.model import LocalFile
 from kvdesk.protocol.operations import Operate, SwapIn, SwapOut
 from kvdesk.settings import CachePolicy, CacheType, Sampling
 from tests.backends.local.conftest import SMALL
-from tests.backends.local.ids import NAMES, Ids, open_model, prompt_of, prompt_tokens
+from tests.backends.local.ids import Ids, prompt_of, prompt_tokens
+from tests.backends.local.test_by_hand import used
 from tests.backends.local.test_turns import fresh_answer, held
 
 N = 12
@@ -36,10 +36,6 @@ SYSTEM = "You are the keeper of a lighthouse, and you write down what the sea br
 def audited(headless: HeadlessEngine) -> None:
     verification = headless.engine.session.runtime.context.auditor.audit(whole=True)
     assert verification.state == "verified", verification.detail
-
-
-def used(headless: HeadlessEngine) -> int:
-    return headless.engine.session.runtime.context.memory.totals()[0]
 
 
 def branches(headless: HeadlessEngine) -> dict[ConversationId, dict[bool, int]]:
@@ -129,13 +125,6 @@ def test_back_after_a_restart(talking_file: Path, tmp_path: Path) -> None:
 
 
 # --- token ids on every kind of memory --------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module", params=NAMES)
-def tiny(request: pytest.FixtureRequest, tiny_folder: Path) -> Iterator[Model]:
-    model = open_model(request.param, tiny_folder)
-    yield model
-    model.close()
 
 
 @pytest.mark.parametrize("type_kv", [CacheType.F16, CacheType.F32])

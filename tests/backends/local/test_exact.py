@@ -5,7 +5,7 @@ Sharing, forks, swaps and restarts are in `test_cache_manager`; the embedded mod
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
@@ -27,17 +27,10 @@ from kvdesk.experiments.benchmarks.by_ids import ByIds
 from kvdesk.headless import HeadlessEngine
 from kvdesk.policies.costs import Costs, Reads
 from kvdesk.settings import CacheType, ContextSettings
-from tests.backends.local.ids import NAMES, Ids, open_model, prompt_of, prompt_tokens
+from tests.backends.local.ids import Ids, prompt_of, prompt_tokens
 
 N = 12
 STEPS = 6
-
-
-@pytest.fixture(scope="module", params=NAMES)
-def tiny(request: pytest.FixtureRequest, tiny_folder: Path) -> Iterator[Model]:
-    model = open_model(request.param, tiny_folder)
-    yield model
-    model.close()
 
 
 @pytest.fixture(params=[CacheType.F16, CacheType.F32])

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -17,17 +14,10 @@ from kvdesk.cache.batch import Batch
 from kvdesk.cache.blob import Section, parse_seq_state
 from kvdesk.library.ggml_rows import decode, rotate
 from kvdesk.settings import CacheType, ContextSettings
-from tests.backends.local.tiny_models import N_VOCAB, written
+from tests.backends.local.tiny_models import N_VOCAB
 
 SMALL = ContextSettings(n_ctx=512, n_seq_max=1, n_batch=64, n_ubatch=64, n_threads=1, n_threads_batch=1)
 N = 50
-
-
-@pytest.fixture(scope="module")
-def llama(tiny_folder: Path) -> Iterator[Model]:
-    model = Model(written(tiny_folder, "llama"))
-    yield model
-    model.close()
 
 
 def first_layer(model: Model, kind: CacheType) -> tuple[dict[str, NDArray[np.uint8]], Context]:

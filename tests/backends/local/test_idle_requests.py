@@ -19,7 +19,8 @@ from kvdesk.protocol.cache import OperationDone, RebuildContext, UsePolicy
 from kvdesk.protocol.chat import Client, Generate, TextDelta, TurnEnded
 from kvdesk.protocol.messages import Event
 from kvdesk.settings import CachePolicy, Sampling
-from tests.backends.local.test_cache_manager import audited, used
+from tests.backends.local.test_by_hand import used
+from tests.backends.local.test_cache_manager import audited
 from tests.backends.local.test_turns import fresh_answer
 
 GREEDY = Sampling(temperature=0.0, max_tokens=24)  # as `fresh_answer` has it

@@ -43,13 +43,6 @@ def moved(batch: Batch, by: int, seq_id: int = 0) -> Batch:
     return Batch(batch.tokens, tuple(p + by for p in batch.pos), ((seq_id,),) * batch.n_tokens, batch.output)
 
 
-@pytest.fixture(scope="module")
-def llama(tiny_folder: Path) -> Iterator[Model]:
-    model = Model(written(tiny_folder, "llama"))
-    yield model
-    model.close()
-
-
 @pytest.fixture
 def context(llama: Model) -> Iterator[Context]:
     context = Context(llama, SMALL)

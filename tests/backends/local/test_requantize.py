@@ -32,13 +32,6 @@ def model(request: pytest.FixtureRequest, tiny_folder: Path) -> Iterator[Model]:
     model.close()
 
 
-@pytest.fixture(scope="module")
-def llama(tiny_folder: Path) -> Iterator[Model]:
-    model = Model(written(tiny_folder, "llama"))
-    yield model
-    model.close()
-
-
 def settings(k: CacheType, v: CacheType | None = None, **more: object) -> ContextSettings:
     return SMALL.model_copy(update={"type_k": k, "type_v": v or k, **more})
 

@@ -12,7 +12,8 @@ from kvdesk.protocol.cache import OperationDone, SpeedSample, UsePolicy
 from kvdesk.protocol.chat import Generate, PrefillProgress, TextDelta, TurnEnded
 from kvdesk.protocol.operations import ClearCache, Operate, RemoveRange, ShiftPositions
 from kvdesk.settings import CachePolicy, Sampling
-from tests.backends.local.test_by_hand import GREEDY, answered, of, seq, used
+from tests.backends.local.test_by_hand import GREEDY, answered, seq, used
+from tests.backends.local.test_turns import of
 
 LONG = Sampling(temperature=0.0, max_tokens=60)
 
