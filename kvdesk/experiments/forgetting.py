@@ -209,6 +209,8 @@ def _answer(_values: Values, measured: Measured) -> Result:
             "removed is not forgotten",
             tr("What is removed is not forgotten: {share:.0%} of its effect stays."),
         )
+    if ghost.value > 1:  # what is left says neither what the fact said nor what is said without it
+        share = tr("What is removed is not forgotten: answers are farther from those without it than before.")
     helped = cured.value < ghost.value
     key += "; an erratum helps" if helped else "; an erratum does not help"
     sentence = tr(
@@ -217,7 +219,16 @@ def _answer(_values: Values, measured: Measured) -> Result:
         "{before:.0f} before and {recomputed:.0f} when it has never read it. Reading again what follows costs "
         "{suffix:.0f} tokens and leaves nothing; an erratum costs {erratum:.0f}, leaves {cured:.0%}, and it is said in "
         "{errata:.0f} cases."
-    ).format(
+    )
+    if ghost.value > 1:
+        sentence = tr(
+            "After its cells are removed, the next token is {times:.2f} times as far from that of a cache without the "
+            "fact as before (ghost share {low:.2f} to {high:.2f}, {n} facts). Asked for it, the model says it in "
+            "{edited:.0f} of {n} cases, {before:.0f} before and {recomputed:.0f} when it has never read it. Reading "
+            "again what follows costs {suffix:.0f} tokens and leaves nothing; an erratum costs {erratum:.0f}."
+        )
+    sentence = sentence.format(
+        times=ghost.value,
         share=ghost.value, low=ghost.low, high=ghost.high, n=n, edited=edited, before=before, recomputed=recomputed,
         suffix=_price(measured, RECOMPUTED), erratum=_price(measured, ERRATA), cured=cured.value, errata=errata,
     )  # fmt: skip

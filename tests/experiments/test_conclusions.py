@@ -527,6 +527,10 @@ def test_what_stays_of_a_removed_fact_decides() -> None:
     assert "says it in 6 of 6 cases, 6 before and 0 when it has never read it" in kept.verdict.sentence
     assert "costs 100 tokens and leaves nothing; an erratum costs 20, leaves 10%" in kept.verdict.sentence
     assert kept.figures[0].value == pytest.approx(0.75)
+    beyond = forgetting_result(4.0, 6.0, 5.0)
+    assert beyond.verdict.key == "removed is not forgotten; an erratum helps"
+    assert "farther" in beyond.verdict.answer
+    assert "the next token is 1.50 times as far" in beyond.verdict.sentence, "no effect stays by more than all of it"
 
 
 def test_what_was_never_known_is_neither_forgotten_nor_remembered() -> None:
