@@ -13,6 +13,7 @@ LATE = (
     *("pygments", "markdown_it", "jinja2", "kvdesk.experiments.benchmarks", "kvdesk.library"),
     *("kvdesk.ui.settings.page", "kvdesk.ui.parameters.panel", "kvdesk.ui.shell.command_palette"),
     *("kvdesk.ui.shell.about_dialog", "kvdesk.ui.shell.report_dialog", "kvdesk.ui.shell.introduction"),
+    *("kvdesk.ui.shell.explained_dialog", "kvdesk.viewmodel.explained"),
     *("kvdesk.app.models.installed", "kvdesk.app.report.problem_report", "kvdesk.app.slices.laboratory"),
 )
 

@@ -341,6 +341,12 @@ def _program(window: Window, verbs: Verbs, helps: WindowHelp, why_not: Refusals)
         Action("settings.context", tr("Settings of the context"), lambda: rooms.show_settings().show_context()),
         Action("help.palette", tr("Command palette"), helps.open_palette, "Ctrl+Shift+P"),
         Action("help.shortcuts", tr("Shortcuts"), helps.open_shortcuts, "F1"),
+        Action(
+            "help.explained",
+            tr("The KV cache, explained"),
+            helps.open_explained,
+            tip=tr("What is kept of each token, what it takes and what it saves, in numbers of the model that is open"),
+        ),
         Action("help.tour", tr("Tour"), helps.open_tour, tip=tr("Six steps through the window")),
         Action("help.report", tr("Report a problem…"), helps.open_report),
         Action("help.about", tr("About kvdesk"), window.commands.show_about),

@@ -90,6 +90,7 @@ class MainWindow(Window):
         self.rooms.switched.connect(self._on_room_switched)
         self.inspector.tab_shown.connect(self._tell_watched)
         self.shown_settings.shown.connect(self._tell_watched)
+        self.help.explaining.connect(self._tell_watched)
         self.destroyed.connect(store.listen(self._on_changed))
         self.shown_settings.show_changed(frozenset())
         theme.style()
@@ -128,8 +129,9 @@ class MainWindow(Window):
     @Slot()
     def _tell_watched(self) -> None:
         serves = self.rooms.shown == "settings" and bool(self.store.served.address)  # what programs keep is shown there
-        shown = self.isVisible() and not self.isMinimized() and (self.rooms.shows_chats or serves)
-        watched = shown and (serves or (not self.inspector.isHidden() and self.inspector.shows_cache))
+        read = serves or self.help.explained is not None
+        shown = self.isVisible() and not self.isMinimized() and (self.rooms.shows_chats or read)
+        watched = shown and (read or (not self.inspector.isHidden() and self.inspector.shows_cache))
         if watched != self._watched and (shown or self._watched):
             self._watched = watched
             if not watched:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, QPoint, Qt, Slot
+from PySide6.QtCore import QObject, QPoint, Qt, Signal, Slot
 from PySide6.QtWidgets import QMenu
 
 from kvdesk.translation import tr
@@ -17,6 +17,7 @@ from kvdesk.ui.widgets.controls import pop_up
 if TYPE_CHECKING:
     from kvdesk.ui.shell.about_dialog import AboutDialog, AboutFacts
     from kvdesk.ui.shell.command_palette import CommandPalette
+    from kvdesk.ui.shell.explained_dialog import ExplainedDialog
     from kvdesk.ui.shell.introduction import Introduction
     from kvdesk.ui.shell.report_dialog import ReportDialog
     from kvdesk.ui.widgets.dialog import Dialog
@@ -31,7 +32,9 @@ def menu_names() -> tuple[str | Submenu, ...]:
         Submenu(tr("Import and export"), ("chat.import", "chat.export", "chat.export_all")),
         Submenu(tr("Zoom"), ("view.zoom_in", "view.zoom_out", "view.zoom_reset")),
         *("view.lab", "settings.open", "help.palette"),
-        Submenu(tr("Help"), ("help.shortcuts", "help.tour", "", "view.log", "help.report", "help.about")),
+        Submenu(
+            tr("Help"), ("help.explained", "help.tour", "help.shortcuts", "", "view.log", "help.report", "help.about")
+        ),
         "",
         "app.quit",
     )
@@ -40,6 +43,9 @@ def menu_names() -> tuple[str | Submenu, ...]:
 class WindowHelp(QObject):
     """Makes everything when it is first asked for. `widget_keys`: of parts of the window, to be listed."""
 
+    explaining = Signal()
+    """The explanation, whose figures follow the cells, was opened or closed."""
+
     def __init__(self, window: Window, widget_keys: Callable[[], tuple[ActionGroup, ...]]) -> None:
         super().__init__(window)
         self._window, self._actions, self._widget_keys = window, window.kit.actions, widget_keys
@@ -47,6 +53,7 @@ class WindowHelp(QObject):
         self.introduction: Introduction | None = None
         self.about: AboutDialog | None = None
         self.report: ReportDialog | None = None
+        self.explained: ExplainedDialog | None = None
         window.chat.header.menu_clicked.connect(self.show_menu)
 
     @property
@@ -97,6 +104,23 @@ class WindowHelp(QObject):
 
         self.about = AboutDialog(self._window.theme, self._window, facts)
         _open(self.about)
+
+    @Slot()
+    def open_explained(self) -> None:
+        """The KV cache, explained with the model that is open."""
+        from kvdesk.ui.shell.explained_dialog import ExplainedDialog
+
+        if self.explained is None:
+            self.explained = ExplainedDialog(self._window.kit, self._window)
+            self.explained.finished.connect(self._on_explained)
+            self.explained.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.explained.bring_up()
+        self.explaining.emit()
+
+    @Slot()
+    def _on_explained(self) -> None:
+        self.explained = None
+        self.explaining.emit()
 
     @Slot()
     def open_report(self) -> None:
