@@ -58,6 +58,8 @@ class Pages(Tour):
         window.inspector.cache.instruments.compaction.refuse()
         window.commands.show_about()
         yield from self._closed("about", window.help.about)
+        window.help.open_explained()
+        yield from self._closed("explained", window.help.explained)
         window.help.open_report()
         yield from self._closed("report", window.help.report)
 
