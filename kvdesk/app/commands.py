@@ -28,7 +28,7 @@ class AppCommands(Commands):
 
     def begin(self, controller: Controller) -> None:
         """Everything is asked of this controller, and of its engine."""
-        self.controller, self.submit = controller, controller.host.submit
+        self.controller, self._to_engine = controller, controller.host.submit
 
     # --- answers ------------------------------------------------------------------------------------------------------
 

@@ -50,8 +50,7 @@ class Commands:
         self.lab, self.models, self.hub = LabCommands(), ModelCommands(), HubCommands()
         self.servers, self.serving = ServerCommands(), ServeCommands()
         self.tools = ToolCommands()
-        self.submit: Callable[[Command], None] = lambda _command: None
-        """Sends a command to the engine as it is."""
+        self._to_engine: Callable[[Command], None] = lambda _command: None
 
     # --- answers ------------------------------------------------------------------------------------------------------
 
@@ -182,6 +181,10 @@ class Commands:
         """Also write the messages that the disk does not accept to this file."""
 
     # --- cache --------------------------------------------------------------------------------------------------------
+
+    def submit(self, command: Command) -> None:
+        """Send a command to the engine as it is."""
+        self._to_engine(command)
 
     def operate(self, operation: HandOperation) -> None:
         """Do an operation by hand: `OperationDone` or `CommandFailed`."""

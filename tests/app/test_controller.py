@@ -253,6 +253,14 @@ def test_audit_and_report_become_commands(rig: Rig, tmp_path: Path) -> None:
     assert rig.worker.commands[-2:] == [AuditCache(), SaveReport(tmp_path / "report.json")]
 
 
+def test_the_action_for_an_audit_reaches_the_engine(ready: Rig, qtbot: QtBot) -> None:
+    """Actions are made with the window, before there is an engine."""
+    ready.worker.give(ContextReady(CONTEXT, rebuilt=False))
+    qtbot.waitUntil(lambda: ready.window.store.context is not None)
+    ready.window.kit.actions.run("cache.audit")
+    assert AuditCache() in ready.worker.commands
+
+
 @over_both
 def test_other_settings_do_not_rebuild(rig: Rig) -> None:
     before = len(rig.worker.commands)

@@ -28,7 +28,7 @@ class Recorded:
             hear(*values, *named.values())
 
 
-_PARTS = frozenset(vars(Commands())) - {"submit"}
+_PARTS = frozenset(vars(Commands()))
 
 
 class Recorder(Commands):

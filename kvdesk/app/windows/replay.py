@@ -35,7 +35,7 @@ class JournalCommands(Commands):
             if isinstance(command, TakeRecording):
                 ask()
 
-        self.submit = submit
+        self._to_engine = submit
 
     def save_recording(self, path: Path, recording: Recording) -> None:
         self._export(path, recording)
