@@ -149,10 +149,11 @@ class Sharing(Film):
 
     settings: ClassVar[dict[str, Any]] = {"system_prompt": SYSTEM}
 
+    def _before(self) -> Iterator[Condition]:
+        yield from self._at_once("When do you close?")
+
     def _scenes(self) -> Iterator[Condition]:
-        yield from self._ask("When do you close?")
-        yield lambda: len(self._ended) == 1
-        yield self._after(LOOK_S)
+        yield self._after(2 * LOOK_S)
         self._window.commands.new_chat()
         yield from self._ask("Where are books about ships?")
         yield lambda: len(self._ended) == 2
