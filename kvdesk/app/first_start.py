@@ -17,9 +17,9 @@ from kvdesk.protocol.messages import Event
 from kvdesk.protocol.model import LocalFile
 from kvdesk.translation import installed
 from kvdesk.ui.shell.main_window import MainWindow
+from kvdesk.viewmodel.chat.starters import STARTERS, TWICE, compared
 from kvdesk.viewmodel.downloads import best_offer, offer_facts, recommended_offers
 from kvdesk.viewmodel.models import Machine
-from kvdesk.viewmodel.starters import STARTERS, TWICE, compared
 
 _SETTLED_MS: Final = 1500
 """After a model was opened, until the engine no longer warms up and memory can be measured."""

@@ -56,7 +56,7 @@ from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets.icons import application_icon, line_icon
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.values import dataclass
-from kvdesk.viewmodel.measurements import Measurements
+from kvdesk.viewmodel.graphs.measurements import Measurements
 from kvdesk.viewmodel.models import Machine, row_of
 
 PROMPT = "What is the chemical symbol for water?"

@@ -13,8 +13,8 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from kvdesk.backends.local.llama.attention.second_context import SecondContext, second_settings
 from kvdesk.backends.local.llama.params import planned
-from kvdesk.backends.local.llama.second_context import SecondContext, second_settings
 from kvdesk.cache.compare import divergence
 from kvdesk.cache.excerpt import excerpt
 from kvdesk.cache.geometry import CTX_PAD, Geometry, pad

@@ -21,8 +21,8 @@ from kvdesk.backends.local.cache_manager.operation_journal import OperationJourn
 from kvdesk.backends.local.cache_manager.saved_states import SavedStateStore
 from kvdesk.backends.local.cache_manager.sequences import CacheSequence
 from kvdesk.backends.local.cache_manager.state_swapper import StateSwapper
-from kvdesk.backends.local.llama import state
 from kvdesk.backends.local.llama.context import Context
+from kvdesk.backends.local.llama.memory import state
 from kvdesk.cache.blob import Section, parse_state
 from kvdesk.cache.compaction import Layout, plan_compaction
 from kvdesk.cache.geometry import Geometry

@@ -8,7 +8,7 @@ from html import escape
 from textwrap import wrap
 
 from kvdesk.protocol.experiment import Plot, Point, Series
-from kvdesk.viewmodel.ticks import log_ticks
+from kvdesk.viewmodel.graphs.ticks import log_ticks
 
 WIDTH, HEIGHT = 760, 360
 LEFT, RIGHT, TOP, BOTTOM = 70, 16, 34, 48

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kvdesk.backends.local.llama import state
+from kvdesk.backends.local.llama.memory import state
 from kvdesk.backends.local.llama.params import planned
 from kvdesk.backends.local.llama.requantize import requantize
 from kvdesk.backends.local.llama.traits import Traits, context_traits

@@ -20,10 +20,10 @@ from kvdesk.session.changed import Range, Served
 from kvdesk.tools.servers import ServerState, Tool
 from kvdesk.translation import tr
 from kvdesk.values import dataclass, field
-from kvdesk.viewmodel.attention import Looking
-from kvdesk.viewmodel.measurements import Measurements
+from kvdesk.viewmodel.cells.attention import Looking
+from kvdesk.viewmodel.cells.readout import cells_of_owners, totals
+from kvdesk.viewmodel.graphs.measurements import Measurements
 from kvdesk.viewmodel.palette import branch_index, request_index
-from kvdesk.viewmodel.readout import cells_of_owners, totals
 
 
 @dataclass(frozen=True, slots=True)

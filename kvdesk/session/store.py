@@ -54,8 +54,8 @@ from kvdesk.session.state import MAX_LEASES, History, State, ToolQuestion
 from kvdesk.settings import Settings
 from kvdesk.tools.servers import ServerState, Tool
 from kvdesk.values import replace
-from kvdesk.viewmodel.attention import Looking
-from kvdesk.viewmodel.readout import cells_of_owners
+from kvdesk.viewmodel.cells.attention import Looking
+from kvdesk.viewmodel.cells.readout import cells_of_owners
 
 _COUNT_S: Final = 0.2  # from one count of cells to the next while an answer is written
 MAX_EFFECTS: Final = 256

@@ -97,7 +97,7 @@ def _is_utf8(text: str) -> bool:
 
 
 class Sampling(Table):
-    """The samplers of an answer. `kvdesk.backends.local.llama.sampler` makes llama.cpp's chain of them."""
+    """The samplers of an answer. `kvdesk.backends.local.llama.samplers.sampler` makes llama.cpp's chain of them."""
 
     temperature: float = Field(
         0.8,

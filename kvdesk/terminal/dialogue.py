@@ -24,8 +24,8 @@ from kvdesk.settings import Settings
 from kvdesk.thinking import Thinking, levels_of
 from kvdesk.translation import tr
 from kvdesk.values import replace
+from kvdesk.viewmodel.cells.readout import stats_parts
 from kvdesk.viewmodel.palette import N_COLOURS
-from kvdesk.viewmodel.readout import stats_parts
 
 _LOOK_S: Final = 0.1
 """A wait ends at least this often, to see whether Ctrl+C was pressed: Windows does not wake a waiting thread for it."""

@@ -15,7 +15,7 @@ from kvdesk.terminal.screen import Screen
 from kvdesk.translation import marked, tr
 from kvdesk.ui.parameters.words import LEVEL_NAMES
 from kvdesk.values import dataclass, replace
-from kvdesk.viewmodel.readout import reasons
+from kvdesk.viewmodel.cells.readout import reasons
 
 
 @dataclass(frozen=True, slots=True)

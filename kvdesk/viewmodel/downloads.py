@@ -11,8 +11,8 @@ from kvdesk.library.recommended import Recommended
 from kvdesk.quantities import rate_text, size_text
 from kvdesk.translation import tr
 from kvdesk.values import dataclass
+from kvdesk.viewmodel.cells.readout import duration
 from kvdesk.viewmodel.models import Cell, Machine
-from kvdesk.viewmodel.readout import duration
 
 USUAL_LAYERS: Final = 28
 """Of a model whose header is not here yet: those of 1 to 8 B have 16 to 36."""

@@ -11,7 +11,7 @@ from kvdesk.protocol.cache import ContextInfo, MessageSpan
 from kvdesk.quantities import size_text
 from kvdesk.translation import tr
 from kvdesk.values import dataclass
-from kvdesk.viewmodel.readout import seconds, totals
+from kvdesk.viewmodel.cells.readout import seconds, totals
 
 LENGTHS = (1024, 4096, 16_384, 65_536)
 """Tokens of contexts whose bytes are compared."""

@@ -23,7 +23,7 @@ from kvdesk.protocol.experiment import (
 from kvdesk.quantities import size_text
 from kvdesk.translation import tr
 from kvdesk.values import dataclass, replace
-from kvdesk.viewmodel.readout import duration
+from kvdesk.viewmodel.cells.readout import duration
 
 REPORT = "report.html"
 RESULT = "result.json"

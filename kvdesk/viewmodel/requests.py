@@ -14,7 +14,7 @@ from kvdesk.protocol.chat import EngineDied, EngineRestarted, TextDelta, TurnEnd
 from kvdesk.protocol.messages import Event
 from kvdesk.translation import marked, tr
 from kvdesk.values import dataclass, replace
-from kvdesk.viewmodel.readout import reasons
+from kvdesk.viewmodel.cells.readout import reasons
 
 MOST_ROWS: Final = 200
 """The latest requests that are listed."""

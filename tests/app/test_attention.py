@@ -16,7 +16,7 @@ from kvdesk.ui.attention.page import AttentionPage
 from kvdesk.ui.map.colours import UNKNOWN
 from kvdesk.ui.map.raster import FIRST_GROUP, N_SHADES
 from kvdesk.ui.messages.attention_words import attention_words
-from kvdesk.viewmodel.attention import Scope
+from kvdesk.viewmodel.cells.attention import Scope
 from tests.app.whole import SETTINGS, App
 
 

@@ -16,7 +16,7 @@ from kvdesk.library.find import FoundModel
 from kvdesk.protocol.chat import Generate, ModelLoaded, TurnEnded
 from kvdesk.protocol.model import LocalFile, ModelInfo
 from kvdesk.values import replace
-from kvdesk.viewmodel.starters import STARTERS, TWICE
+from kvdesk.viewmodel.chat.starters import STARTERS, TWICE
 from tests.app.conftest import Rig
 from tests.ui.samples import MODEL, STATS
 

@@ -26,9 +26,9 @@ from numpy.typing import NDArray
 
 from kvdesk import paths
 from kvdesk.backends.local.llama.binding import lib
-from kvdesk.backends.local.llama.decodes import DecodeKind, PendingDecode
-from kvdesk.backends.local.llama.grammar_sampler import sampler_of
-from kvdesk.backends.local.llama.sampler import plan_sampling
+from kvdesk.backends.local.llama.memory.decodes import DecodeKind, PendingDecode
+from kvdesk.backends.local.llama.samplers.grammar_sampler import sampler_of
+from kvdesk.backends.local.llama.samplers.sampler import plan_sampling
 from kvdesk.cache.batch import Batch
 from kvdesk.chat import ConversationId, Message, TurnStats, new_conversation_id, new_message_id
 from kvdesk.experiments.bare_context import BareContext

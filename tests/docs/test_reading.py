@@ -23,7 +23,7 @@ QUESTIONS = {
     "Which model fits my computer?": ("size of its file", "Speed halves"),
     "Is it private?": ("sends nothing", "no telemetry"),
     "My agent reads everything again. What do I do?": ("kvdesk launch", "kvdesk doctor LOG"),
-    "How do I add a graph, a setting, an operation?": ("viewmodel/measurements.py", "architecture.md#where-to-add"),
+    "How do I add a graph, a setting, an operation?": ("graphs/measurements.py", "architecture.md#where-to-add"),
     "How much memory does the cache take?": ("Cells ×", "117 MB"),
     "Why did the answer stop?": ("Length limit reached", "full-context.md"),
     "Can I use it from my editor?": ("Serve on this computer", "serving.md"),

@@ -52,7 +52,7 @@ from kvdesk.server.config import ServerConfig
 from kvdesk.server.server import Server
 from kvdesk.settings import ContextSettings, Sampling
 from kvdesk.values import replace
-from kvdesk.viewmodel.readout import verification_line
+from kvdesk.viewmodel.cells.readout import verification_line
 from tests.backends.heard import WAIT_S, Heard, ask
 from tests.server.conftest import INSPECT, KEY, Running
 

@@ -30,8 +30,8 @@ from kvdesk.ui.map.colours import ColourBy
 from kvdesk.ui.markdown.prose_view import ProseView
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.values import replace
-from kvdesk.viewmodel.attention import Spot
-from kvdesk.viewmodel.token_surprise import level_of
+from kvdesk.viewmodel.cells.attention import Spot
+from kvdesk.viewmodel.chat.token_surprise import level_of
 from tests.tour import sample_answer
 from tests.tour.caption import Caption
 from tests.tour.serving_steps import Condition, serving

@@ -15,7 +15,7 @@ from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets.colours import DARK, LIGHT, Colours
 from kvdesk.values import replace
 from kvdesk.viewmodel import palette
-from kvdesk.viewmodel.ruler_row import RulerRow, empty_row, together
+from kvdesk.viewmodel.cells.ruler_row import RulerRow, empty_row, together
 from tests.ui.samples import CONVERSATIONS, ONE, TWO, cache_view
 
 THREE = (Lease(ONE, 0, branch=3), Lease(TWO, 1), Lease(ONE, 2, inactive=True), Lease(ONE, 3, inactive=True, branch=2))

@@ -23,10 +23,10 @@ from kvdesk.ui.graphs.time_graph import TimePlot
 from kvdesk.ui.graphs.trends import Trends
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets.theme import Theme
-from kvdesk.viewmodel.graph_spec import Curve, GraphSpec
-from kvdesk.viewmodel.measurements import Measurements
+from kvdesk.viewmodel.graphs.graph_spec import Curve, GraphSpec
+from kvdesk.viewmodel.graphs.measurements import Measurements
+from kvdesk.viewmodel.graphs.series import FloatArray
 from kvdesk.viewmodel.palette import BLUE
-from kvdesk.viewmodel.series import FloatArray
 from tests.ui.recording import kit_of
 from tests.ui.samples import CONTEXT, ONE, STATS, TWO, cache_view
 

@@ -12,9 +12,9 @@ from kvdesk.ui.cache.metric_table import MetricTable
 from kvdesk.ui.cache.numbers_panel import NumbersPanel
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets.theme import Theme
-from kvdesk.viewmodel.cell_metrics import USED
-from kvdesk.viewmodel.measurements import Measurements
-from kvdesk.viewmodel.metric_groups import Group, Row, metric_groups, number
+from kvdesk.viewmodel.graphs.cell_metrics import USED
+from kvdesk.viewmodel.graphs.measurements import Measurements
+from kvdesk.viewmodel.graphs.metric_groups import Group, Row, metric_groups, number
 from tests.ui.samples import CONTEXT, STATS, cache_view, stream
 
 

@@ -55,7 +55,7 @@ from kvdesk.ui.operations.panel import OperationsPanel
 from kvdesk.ui.operations.request import ask
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.values import replace
-from kvdesk.viewmodel.effect_text import logits_sentence
+from kvdesk.viewmodel.cells.effect_text import logits_sentence
 from tests.ui.samples import CONTEXT, CONVERSATIONS, ONE, TWO, append_message, cache_view, message, show_messages
 
 Record = Callable[[object], list[tuple[object, ...]]]

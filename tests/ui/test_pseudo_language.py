@@ -25,7 +25,7 @@ from kvdesk.settings import CacheType
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.tools.servers_section import EXAMPLE
 from kvdesk.ui.widgets.controls import ElidedLabel
-from kvdesk.viewmodel.metric_groups import metric_groups
+from kvdesk.viewmodel.graphs.metric_groups import metric_groups
 from tests.ui.samples import CONVERSATIONS, MODEL, cache_view
 from tests.ui.test_accessibility import PLACES, opened
 from tests.ui.test_numbers import measured

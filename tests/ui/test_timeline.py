@@ -22,7 +22,7 @@ from kvdesk.ui.timeline.page import TimelinePage
 from kvdesk.ui.timeline.rows import Shown, TimelineRows
 from kvdesk.ui.widgets.controls import IconButton
 from kvdesk.values import replace
-from kvdesk.viewmodel.history import view_of
+from kvdesk.viewmodel.cells.history import view_of
 from tests.cache.journals import FACTS, Player
 from tests.ui.samples import CONTEXT, MODEL, cache_view, spans
 from tests.ui.test_operations import done

@@ -10,7 +10,7 @@ from kvdesk.chat import MessageId
 from kvdesk.protocol.attention import Attend, Queries
 from kvdesk.protocol.cache import MessageSpan, MessageSpans
 from kvdesk.values import replace
-from kvdesk.viewmodel.attention import (
+from kvdesk.viewmodel.cells.attention import (
     Choice,
     Looking,
     Scope,
@@ -24,7 +24,7 @@ from kvdesk.viewmodel.attention import (
     steps_of,
     words_of,
 )
-from kvdesk.viewmodel.head_pictures import Heads, Tiles, picture
+from kvdesk.viewmodel.cells.head_pictures import Heads, Tiles, picture
 from tests.ui.attended import IS, LAYERS, N_COLUMNS, N_HEADS, SEA, SINK, SPECIAL, attended, indexed
 from tests.ui.samples import ONE, Run, cache_view
 

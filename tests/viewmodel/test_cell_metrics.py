@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from kvdesk.values import replace
-from kvdesk.viewmodel import measurements
-from kvdesk.viewmodel.cell_metrics import CELL_METRICS, DRAWN, GAPS, USED
-from kvdesk.viewmodel.measurements import Measurements
-from kvdesk.viewmodel.metric_groups import metric_groups
+from kvdesk.viewmodel.graphs import measurements
+from kvdesk.viewmodel.graphs.cell_metrics import CELL_METRICS, DRAWN, GAPS, USED
+from kvdesk.viewmodel.graphs.measurements import Measurements
+from kvdesk.viewmodel.graphs.metric_groups import metric_groups
 from tests.ui.samples import cache_view
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kvdesk.chat import Conversation, ConversationId
-from kvdesk.viewmodel.conversation_rows import conversation_rows
+from kvdesk.viewmodel.chat.conversation_rows import conversation_rows
 
 
 def chat(name: str, folder: str = "", *, pinned: bool = False, archived: bool = False) -> Conversation:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from kvdesk.chat import Attachment, Message, MessageId
 from kvdesk.values import replace
-from kvdesk.viewmodel.find_in_chat import MOST, SEARCHED, Finder, Hit, nearest
+from kvdesk.viewmodel.chat.find_in_chat import MOST, SEARCHED, Finder, Hit, nearest
 from tests.ui.samples import message
 
 Q, A = MessageId("q"), MessageId("a")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kvdesk.chat import ConversationId, MessageId
-from kvdesk.viewmodel.found import FoundRow, found_rows
+from kvdesk.viewmodel.chat.found import FoundRow, found_rows
 
 A, B = ConversationId("a"), ConversationId("b")
 ONE, TWO = MessageId("1"), MessageId("2")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kvdesk.viewmodel.idle import GAP_S, IDLE_S, MOST_SPANS, ActiveTime, Fold
+from kvdesk.viewmodel.graphs.idle import GAP_S, IDLE_S, MOST_SPANS, ActiveTime, Fold
 
 
 def noted(*spans: tuple[float, float]) -> ActiveTime:

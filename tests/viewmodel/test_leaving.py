@@ -8,7 +8,7 @@ from kvdesk.chat import MessageId
 from kvdesk.policies.overflow import N_RECENT
 from kvdesk.protocol.attention import Queries
 from kvdesk.protocol.cache import MessageSpan
-from kvdesk.viewmodel.leaving import leaving, next_to_leave
+from kvdesk.viewmodel.cells.leaving import leaving, next_to_leave
 from tests.ui.attended import IS, N_COLUMNS, SEA, attended
 from tests.ui.samples import CONTEXT, cache_view
 

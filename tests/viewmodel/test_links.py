@@ -10,7 +10,7 @@ from kvdesk.cache.mirror import Mirror
 from kvdesk.cache.snapshot import CacheSnapshot, Verification
 from kvdesk.chat import MessageId
 from kvdesk.protocol.cache import MessageSpan, MessageSpans
-from kvdesk.viewmodel.links import (
+from kvdesk.viewmodel.cells.links import (
     TextRange,
     cells_of_text,
     positions_of_text,

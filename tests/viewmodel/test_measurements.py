@@ -8,8 +8,8 @@ from kvdesk.chat import FEW_TOKENS
 from kvdesk.protocol.cache import LoadSample, OperationDone, SpeedSample
 from kvdesk.protocol.operations import Effect
 from kvdesk.values import replace
-from kvdesk.viewmodel.cell_metrics import HIGH_WATER, USED
-from kvdesk.viewmodel.measurements import MAX_MARKS, Measurements
+from kvdesk.viewmodel.graphs.cell_metrics import HIGH_WATER, USED
+from kvdesk.viewmodel.graphs.measurements import MAX_MARKS, Measurements
 from tests.ui.samples import CONTEXT, STATS, cache_view
 
 

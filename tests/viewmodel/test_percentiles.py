@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from kvdesk.viewmodel.percentiles import ROLLING, Gaps, of_values, rank
+from kvdesk.viewmodel.graphs.percentiles import ROLLING, Gaps, of_values, rank
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 
 from kvdesk.cache.snapshot import CacheSnapshot, Verification
 from kvdesk.values import replace
-from kvdesk.viewmodel.readout import (
+from kvdesk.viewmodel.cells.readout import (
     describe_cell,
     positions_of,
     reasons,
@@ -15,7 +15,7 @@ from kvdesk.viewmodel.readout import (
     verification_line,
     visible,
 )
-from kvdesk.viewmodel.ruler_row import runs
+from kvdesk.viewmodel.cells.ruler_row import runs
 from tests.ui.samples import STATS, cache_view, stream
 
 

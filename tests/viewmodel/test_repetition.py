@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from kvdesk.viewmodel.repetition import WINDOW, repeated
+from kvdesk.viewmodel.chat.repetition import WINDOW, repeated
 
 STORY = (
     "Once upon a time, in a village far away, there lived a keeper of a lighthouse. Every night she climbed the stairs "

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kvdesk.viewmodel.series import Rate, Series, round_up, visible
+from kvdesk.viewmodel.graphs.series import Rate, Series, round_up, visible
 
 
 def test_a_series_is_bounded_keeps_the_session_and_all_that_is_new() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from kvdesk import translation
 from kvdesk.values import replace
-from kvdesk.viewmodel.starters import STARTERS, TWICE, compared
+from kvdesk.viewmodel.chat.starters import STARTERS, TWICE, compared
 from tests.ui.samples import STATS
 
 

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from kvdesk.viewmodel.ticks import LEAST, MOST, log_ticks
+from kvdesk.viewmodel.graphs.ticks import LEAST, MOST, log_ticks
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from kvdesk.store.search import words_of
 from kvdesk.store.writer import StoreWriter
 from kvdesk.translation import tr
 from kvdesk.ui.shell.main_window import MainWindow
-from kvdesk.viewmodel.found import found_rows
+from kvdesk.viewmodel.chat.found import found_rows
 
 
 class Search(QObject):

@@ -18,7 +18,7 @@ from kvdesk.backends.local.cache_manager.saved_states import SavedStateStore
 from kvdesk.backends.local.cache_manager.sequences import CacheSequence
 from kvdesk.backends.local.cache_manager.state_swapper import StateSwapper
 from kvdesk.backends.local.llama.context import Context
-from kvdesk.backends.local.llama.decodes import MirroredDecode
+from kvdesk.backends.local.llama.memory.decodes import MirroredDecode
 from kvdesk.backends.local.loaded_model import LoadedModel
 from kvdesk.backends.local.operations.by_hand import CacheOperations
 from kvdesk.backends.local.scheduler.idle import Idle

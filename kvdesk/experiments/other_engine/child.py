@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from kvdesk.backends.local.llama.batch_buffer import BatchBuffer
 from kvdesk.backends.local.llama.binding import engine_log, lib
 from kvdesk.backends.local.llama.context import Context
+from kvdesk.backends.local.llama.memory.batch_buffer import BatchBuffer
 from kvdesk.backends.local.llama.model import Model
 from kvdesk.cache.batch import Batch
 from kvdesk.cache.cells import seq_members

@@ -11,8 +11,8 @@ from kvdesk.session import Store
 from kvdesk.translation import marked, tr
 from kvdesk.ui.widgets.controls import Choice, small_choice
 from kvdesk.ui.widgets.flow import Flow
-from kvdesk.viewmodel import attention
-from kvdesk.viewmodel.attention import Scope
+from kvdesk.viewmodel.cells import attention
+from kvdesk.viewmodel.cells.attention import Scope
 
 _HOW: Final[tuple[tuple[str, How, str], ...]] = (
     (marked("Mean"), "mean", marked("The mean of these layers and heads")),

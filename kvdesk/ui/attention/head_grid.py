@@ -27,7 +27,7 @@ from kvdesk.ui.widgets.announce import announce
 from kvdesk.ui.widgets.colours import Colours
 from kvdesk.ui.widgets.controls import plain_tip
 from kvdesk.ui.widgets.theme import Theme
-from kvdesk.viewmodel.head_pictures import Heads, Tiles, picture
+from kvdesk.viewmodel.cells.head_pictures import Heads, Tiles, picture
 from kvdesk.viewmodel.palette import ramp_colour
 
 N_STEPS: Final = 48

@@ -13,7 +13,7 @@ from kvdesk.ui.messages.attention_words import sink_colour, spot_colour, word_co
 from kvdesk.ui.widgets.colour_bar import ColourBar
 from kvdesk.ui.widgets.controls import IconButton, plain_tip
 from kvdesk.ui.widgets.kit import Kit
-from kvdesk.viewmodel.attention import limit
+from kvdesk.viewmodel.cells.attention import limit
 
 _ROOTS: Final = (0.2, 0.5, 1.0)  # of the levels that are shown
 

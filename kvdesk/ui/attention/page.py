@@ -29,11 +29,11 @@ from kvdesk.ui.widgets.kit import Kit
 from kvdesk.ui.widgets.scroll_column import ScrollColumn
 from kvdesk.ui.widgets.throttle import Throttle
 from kvdesk.values import replace
-from kvdesk.viewmodel import attention
-from kvdesk.viewmodel.attention import Shown, Spot
-from kvdesk.viewmodel.head_pictures import Heads
-from kvdesk.viewmodel.links import cells_of_positions, range_of_cells
-from kvdesk.viewmodel.readout import megabytes, seconds
+from kvdesk.viewmodel.cells import attention
+from kvdesk.viewmodel.cells.attention import Shown, Spot
+from kvdesk.viewmodel.cells.head_pictures import Heads
+from kvdesk.viewmodel.cells.links import cells_of_positions, range_of_cells
+from kvdesk.viewmodel.cells.readout import megabytes, seconds
 
 _MAP_SHARE: Final = 0.2  # of the height of the pane
 _ASK_MS: Final = 300

@@ -11,8 +11,8 @@ from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.announce import announce
 from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, push_button
 from kvdesk.ui.widgets.kit import Kit
-from kvdesk.viewmodel.attention import Spot, token_words
-from kvdesk.viewmodel.links import cells_of_positions
+from kvdesk.viewmodel.cells.attention import Spot, token_words
+from kvdesk.viewmodel.cells.links import cells_of_positions
 
 
 class SpotRow(QWidget):

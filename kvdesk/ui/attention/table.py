@@ -13,7 +13,7 @@ from kvdesk.translation import marked, tr
 from kvdesk.ui.widgets.controls import plain_tip
 from kvdesk.ui.widgets.grid import Grid
 from kvdesk.ui.widgets.theme import Theme
-from kvdesk.viewmodel.attention import Shown, column_words, percent, token_words
+from kvdesk.viewmodel.cells.attention import Shown, column_words, percent, token_words
 
 _ROW_PX: Final = 20
 _RIGHT: Final = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter

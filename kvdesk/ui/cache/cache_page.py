@@ -24,8 +24,8 @@ from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import ElidedLabel, label, push_button
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.ui.widgets.scroll_column import ScrollColumn
-from kvdesk.viewmodel.readout import positions_of, totals
-from kvdesk.viewmodel.ruler_row import RulerRow, empty_row, together
+from kvdesk.viewmodel.cells.readout import positions_of, totals
+from kvdesk.viewmodel.cells.ruler_row import RulerRow, empty_row, together
 
 if TYPE_CHECKING:
     from kvdesk.ui.cache.instruments import Instruments

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QHeaderView, QTableWidgetItem, QToolTip
 from kvdesk.ui.widgets.controls import plain_tip
 from kvdesk.ui.widgets.grid import Grid
 from kvdesk.ui.widgets.theme import Theme
-from kvdesk.viewmodel.metric_groups import Column, Group, Row
+from kvdesk.viewmodel.graphs.metric_groups import Column, Group, Row
 
 _ROW_PX: Final = 20
 _MOST_PX: Final = 440  # wider, and the eye loses the line between name and value

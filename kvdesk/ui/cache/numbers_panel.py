@@ -16,10 +16,10 @@ from kvdesk.ui.cache.metric_table import MetricTable
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.collapsible import Collapsible
 from kvdesk.ui.widgets.theme import Theme
-from kvdesk.viewmodel.cell_metrics import GAPS, HIGH_WATER, READ, SHARED, USED
-from kvdesk.viewmodel.measurements import Measurements
-from kvdesk.viewmodel.metric_groups import Group, metric_groups
-from kvdesk.viewmodel.readout import Totals, totals
+from kvdesk.viewmodel.cells.readout import Totals, totals
+from kvdesk.viewmodel.graphs.cell_metrics import GAPS, HIGH_WATER, READ, SHARED, USED
+from kvdesk.viewmodel.graphs.measurements import Measurements
+from kvdesk.viewmodel.graphs.metric_groups import Group, metric_groups
 
 _METRICS: Final = (
     (USED, marked("Cells that at least one sequence holds (the engine's `used`)")),

@@ -23,7 +23,7 @@ from kvdesk.session.changed import Tone, Update
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import tr
 from kvdesk.ui.widgets.kit import Kit
-from kvdesk.viewmodel.effect_text import took
+from kvdesk.viewmodel.cells.effect_text import took
 
 if TYPE_CHECKING:
     from kvdesk.ui.cache.instruments import Instruments

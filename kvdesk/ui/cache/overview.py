@@ -13,8 +13,8 @@ from kvdesk.ui.cache.figure import Figure
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import label, push_button
 from kvdesk.ui.widgets.kit import Kit
-from kvdesk.viewmodel.cell_metrics import GAPS, READ, USED
-from kvdesk.viewmodel.readout import Totals
+from kvdesk.viewmodel.cells.readout import Totals
+from kvdesk.viewmodel.graphs.cell_metrics import GAPS, READ, USED
 
 SHOW_ALL: Final = marked("Show more")
 _NUMBERS: Final = (

@@ -15,7 +15,7 @@ from kvdesk.translation import tr
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import IconButton, label
 from kvdesk.ui.widgets.theme import Theme
-from kvdesk.viewmodel.ruler_row import runs
+from kvdesk.viewmodel.cells.ruler_row import runs
 
 _LINE_PX: Final = 18
 _LEAST_SPAN: Final = 16

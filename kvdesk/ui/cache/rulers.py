@@ -15,8 +15,8 @@ from kvdesk.ui.cache.refused_note import RefusedNote
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import plain_tip
 from kvdesk.ui.widgets.theme import Theme
-from kvdesk.viewmodel.ruler_row import RulerRow
-from kvdesk.viewmodel.series import round_up
+from kvdesk.viewmodel.cells.ruler_row import RulerRow
+from kvdesk.viewmodel.graphs.series import round_up
 
 ROW_PX: Final = 20
 _GAP: Final = 12

@@ -17,7 +17,7 @@ from kvdesk.ui.widgets.controls import label, push_button
 from kvdesk.ui.widgets.icons import application_icon, bubble_icon
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.ui.widgets.scroll_column import ScrollColumn
-from kvdesk.viewmodel.starters import STARTERS, Starter
+from kvdesk.viewmodel.chat.starters import STARTERS, Starter
 
 _ICON_PX: Final = 56
 _WIDTH_PX: Final = 520

@@ -11,7 +11,7 @@ from kvdesk.translation import tr
 from kvdesk.ui.widgets.controls import ElidedButton, plain_tip
 from kvdesk.ui.widgets.key_tips import show_tips_of
 from kvdesk.ui.widgets.kit import Kit
-from kvdesk.viewmodel.readout import megabytes
+from kvdesk.viewmodel.cells.readout import megabytes
 
 
 class ModelChip(ElidedButton):

@@ -28,7 +28,7 @@ from kvdesk.ui.chat_list.conversation_model import (
 from kvdesk.ui.widgets.controls import two_lines
 from kvdesk.ui.widgets.direction import drawing_flags
 from kvdesk.ui.widgets.theme import Theme
-from kvdesk.viewmodel.conversation_rows import Row
+from kvdesk.viewmodel.chat.conversation_rows import Row
 from kvdesk.viewmodel.palette import branch_index
 
 ROW_PX: Final = 32  # of a title of one line

@@ -31,8 +31,8 @@ from kvdesk.ui.widgets.kit import Kit
 from kvdesk.ui.widgets.search_field import clearable
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.ui.widgets.undo_notice import UndoNotice
-from kvdesk.viewmodel.conversation_rows import Row
-from kvdesk.viewmodel.found import FoundRow
+from kvdesk.viewmodel.chat.conversation_rows import Row
+from kvdesk.viewmodel.chat.found import FoundRow
 
 _FORGET_CALL: Final = calls.seq_rm("seq_id", -1, -1)
 

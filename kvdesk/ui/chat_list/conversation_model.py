@@ -11,7 +11,7 @@ from kvdesk.chat import Conversation, ConversationId
 from kvdesk.session import Commands
 from kvdesk.translation import tr
 from kvdesk.ui.widgets.controls import plain_tip
-from kvdesk.viewmodel.conversation_rows import Row, conversation_rows
+from kvdesk.viewmodel.chat.conversation_rows import Row, conversation_rows
 
 ID_ROLE: Final = Qt.ItemDataRole.UserRole  # of a chat; None for a folder
 COLOUR_ROLE: Final = Qt.ItemDataRole.UserRole + 1

@@ -12,7 +12,7 @@ from kvdesk.ui.chat_list.conversation_delegate import ConversationDelegate
 from kvdesk.ui.chat_list.conversation_model import ID_ROLE, ROW_ROLE, ConversationModel
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.ui.widgets.typing import passes_typing_on
-from kvdesk.viewmodel.conversation_rows import Row
+from kvdesk.viewmodel.chat.conversation_rows import Row
 
 
 class ConversationView(QListView):

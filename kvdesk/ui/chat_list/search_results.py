@@ -19,7 +19,7 @@ from kvdesk.ui.markdown.marks import utf16
 from kvdesk.ui.widgets.controls import plain_tip
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.ui.widgets.typing import passes_typing_on
-from kvdesk.viewmodel.found import FoundRow
+from kvdesk.viewmodel.chat.found import FoundRow
 
 _ROW_ROLE: Final = Qt.ItemDataRole.UserRole
 _COLOUR_ROLE: Final = Qt.ItemDataRole.UserRole + 1

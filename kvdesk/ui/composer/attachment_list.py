@@ -14,7 +14,7 @@ from kvdesk.translation import tr
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import Choice, ElidedLabel, IconButton, link_button
 from kvdesk.ui.widgets.theme import Theme
-from kvdesk.viewmodel.attachment_facts import attachment_facts
+from kvdesk.viewmodel.chat.attachment_facts import attachment_facts
 
 _MOST_ROWS: Final = 3  # more are scrolled
 _ROW_PX: Final = 28

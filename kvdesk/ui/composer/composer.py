@@ -18,7 +18,7 @@ from kvdesk.ui.messages.room_help import RoomHelp, room_words, select_excess
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, restyle, set_tone
 from kvdesk.ui.widgets.kit import Kit
-from kvdesk.viewmodel.context_parts import DraftEstimate, parts_of_preview
+from kvdesk.viewmodel.cells.context_parts import DraftEstimate, parts_of_preview
 
 PAUSE_MS: Final = 300
 

@@ -15,7 +15,7 @@ from kvdesk.ui.widgets.colours import Colours
 from kvdesk.ui.widgets.controls import NumberLabel, set_tone
 from kvdesk.ui.widgets.legend import Legend, ink
 from kvdesk.ui.widgets.theme import Theme
-from kvdesk.viewmodel.context_parts import ContextParts
+from kvdesk.viewmodel.cells.context_parts import ContextParts
 from kvdesk.viewmodel.palette import mix
 
 _BAR_PX: Final = 6

@@ -16,7 +16,7 @@ from kvdesk.ui.composer.composer import Composer
 from kvdesk.ui.widgets.choose_file import ask_for_files
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.values import replace
-from kvdesk.viewmodel.attachment_facts import shortened
+from kvdesk.viewmodel.chat.attachment_facts import shortened
 
 
 class DraftAttachments(QObject):

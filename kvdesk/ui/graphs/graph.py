@@ -13,9 +13,9 @@ from kvdesk.ui.widgets.controls import NumberLabel, label
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.values import dataclass
 from kvdesk.viewmodel import palette
-from kvdesk.viewmodel.graph_spec import GraphSpec
-from kvdesk.viewmodel.idle import Fold
-from kvdesk.viewmodel.series import FloatArray, round_up, visible
+from kvdesk.viewmodel.graphs.graph_spec import GraphSpec
+from kvdesk.viewmodel.graphs.idle import Fold
+from kvdesk.viewmodel.graphs.series import FloatArray, round_up, visible
 
 LEFT_PX: Final = 44  # for the numbers of a vertical axis
 TICKS_PX: Final = 20  # for those of a time axis

@@ -17,7 +17,7 @@ from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.pace import Pace
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel import palette
-from kvdesk.viewmodel.measurements import Mark, Measurements
+from kvdesk.viewmodel.graphs.measurements import Mark, Measurements
 
 if TYPE_CHECKING:
     from kvdesk.ui.graphs.time_graph import TimePlot

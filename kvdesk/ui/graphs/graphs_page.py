@@ -25,7 +25,7 @@ from kvdesk.ui.widgets.choose_file import ask_where_to_save
 from kvdesk.ui.widgets.controls import ElidedLabel, label, push_button, set_tone, tab_button
 from kvdesk.ui.widgets.scroll_column import ScrollColumn
 from kvdesk.ui.widgets.theme import Theme
-from kvdesk.viewmodel.measurements import Measurements
+from kvdesk.viewmodel.graphs.measurements import Measurements
 
 _WINDOWS: Final[tuple[tuple[str, float | None], ...]] = (
     (marked("30 s"), 30.0),

@@ -12,7 +12,7 @@ from PySide6.QtSvg import QSvgGenerator
 from PySide6.QtWidgets import QWidget
 
 from kvdesk.translation import tr
-from kvdesk.viewmodel.measurements import Measurements
+from kvdesk.viewmodel.graphs.measurements import Measurements
 
 PNG_SCALE = 2.0
 """Pixels of a PNG per pixel of the widget."""

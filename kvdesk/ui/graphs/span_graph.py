@@ -17,9 +17,9 @@ from kvdesk.ui.graphs.plot import AS_PATHS, Plot
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel import palette
-from kvdesk.viewmodel.graph_spec import Curve, GraphSpec
-from kvdesk.viewmodel.measurements import Measurements
-from kvdesk.viewmodel.series import FloatArray, Series, round_up
+from kvdesk.viewmodel.graphs.graph_spec import Curve, GraphSpec
+from kvdesk.viewmodel.graphs.measurements import Measurements
+from kvdesk.viewmodel.graphs.series import FloatArray, Series, round_up
 
 _MOST_POINTS: Final = 500
 

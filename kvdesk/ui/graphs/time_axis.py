@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from kvdesk.values import dataclass, field
-from kvdesk.viewmodel.idle import Fold
+from kvdesk.viewmodel.graphs.idle import Fold
 
 LEAST_S = 1.0
 """Nothing narrower than this can be shown."""

@@ -13,7 +13,7 @@ from kvdesk.ui.graphs.graph import BELOW_PX, TICKS_PX, Drawing, ink_of
 from kvdesk.ui.graphs.plot import AS_PATHS, Plot
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel import palette
-from kvdesk.viewmodel.graph_spec import GraphSpec
+from kvdesk.viewmodel.graphs.graph_spec import GraphSpec
 
 _LEAST_PX = 64  # height of the plot
 

@@ -21,7 +21,7 @@ from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import label
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel import palette
-from kvdesk.viewmodel.ticks import log_ticks
+from kvdesk.viewmodel.graphs.ticks import log_ticks
 
 HEIGHT_PX: Final = 136  # the room fits into a window 600 px high
 LEFT_PX: Final = 60  # for the numbers of the vertical axis

@@ -19,10 +19,10 @@ from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import Choice, ElidedLabel, NumberLabel, ThinProgress, label
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.ui.widgets.throttle import Throttle
-from kvdesk.viewmodel.history import spans_of
+from kvdesk.viewmodel.cells.history import spans_of
+from kvdesk.viewmodel.cells.readout import duration
 from kvdesk.viewmodel.lab import LiveCurves
 from kvdesk.viewmodel.palette import N_COLOURS
-from kvdesk.viewmodel.readout import duration
 
 _DRAW_MS: Final = 250  # at most four drawings a second: it shares the cores with what is measured
 _SHARE: Final = 0.05  # of one core

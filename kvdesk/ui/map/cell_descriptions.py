@@ -11,9 +11,9 @@ from kvdesk.translation import tr
 from kvdesk.ui.map import raster
 from kvdesk.ui.map.colours import ColourBy
 from kvdesk.ui.map.frame import MapFrame, strip_name
-from kvdesk.viewmodel.attention import attention_at
-from kvdesk.viewmodel.links import CellRun, span_at
-from kvdesk.viewmodel.readout import describe_cell, owner, sequences_of
+from kvdesk.viewmodel.cells.attention import attention_at
+from kvdesk.viewmodel.cells.links import CellRun, span_at
+from kvdesk.viewmodel.cells.readout import describe_cell, owner, sequences_of
 
 _NAMED = 3  # conversations that are named; the rest are counted
 

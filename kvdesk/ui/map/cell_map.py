@@ -43,9 +43,9 @@ from kvdesk.ui.map.scrolled_map import ScrolledMap
 from kvdesk.ui.map.selection import MapSelection, outlines
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.values import replace
-from kvdesk.viewmodel.attention import Shown
-from kvdesk.viewmodel.links import CellRun
-from kvdesk.viewmodel.recency import Recency
+from kvdesk.viewmodel.cells.attention import Shown
+from kvdesk.viewmodel.cells.links import CellRun
+from kvdesk.viewmodel.cells.recency import Recency
 
 _FADE_STEP_MS: Final = 120
 _AROUND: Final = QMarginsF(5, 5, 5, 5)  # of a cell, where its frame may be

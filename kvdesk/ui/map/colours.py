@@ -15,7 +15,7 @@ from kvdesk.protocol.cache import MessageSpans
 from kvdesk.translation import marked, tr
 from kvdesk.ui.map.raster import NO_SEQUENCE, PARTIAL, SINK, Runs, second_sequence
 from kvdesk.values import dataclass, field
-from kvdesk.viewmodel.attention import Shown
+from kvdesk.viewmodel.cells.attention import Shown
 from kvdesk.viewmodel.palette import N_COLOURS
 
 N_STEPS: Final = 48  # groups of a continuous scale

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from kvdesk.ui.map.layout import Strip
 from kvdesk.ui.map.pixels import edges_of
-from kvdesk.viewmodel.links import CellRun
+from kvdesk.viewmodel.cells.links import CellRun
 
 Place = tuple[int, int]  # cache and stream
 

@@ -24,7 +24,7 @@ from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, has_focus, label
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.ui.widgets.throttle import Throttle
-from kvdesk.viewmodel.readout import stats_rows
+from kvdesk.viewmodel.cells.readout import stats_rows
 
 COLUMN_PX: Final = 280  # the narrowest an answer can be
 _RENDER_MS: Final = 100

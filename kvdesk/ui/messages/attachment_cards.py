@@ -14,8 +14,8 @@ from kvdesk.ui.messages.message_body import MessageBody
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import ElidedLabel, IconButton
 from kvdesk.ui.widgets.theme import Theme
-from kvdesk.viewmodel.attachment_facts import attachment_facts
-from kvdesk.viewmodel.find_in_chat import SEARCHED
+from kvdesk.viewmodel.chat.attachment_facts import attachment_facts
+from kvdesk.viewmodel.chat.find_in_chat import SEARCHED
 
 
 class AttachmentCards(QWidget):

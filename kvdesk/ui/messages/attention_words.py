@@ -8,7 +8,7 @@ from kvdesk.chat import Message, attached_text
 from kvdesk.session import Store
 from kvdesk.ui.markdown.token_marks import TokenText
 from kvdesk.ui.widgets.colours import Colours
-from kvdesk.viewmodel.attention import Spot, characters, column_words, position_at, words_of
+from kvdesk.viewmodel.cells.attention import Spot, characters, column_words, position_at, words_of
 from kvdesk.viewmodel.palette import mix
 
 N_STEPS: Final = 13  # the first is no colour

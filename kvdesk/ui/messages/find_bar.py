@@ -16,7 +16,7 @@ from kvdesk.ui.widgets.announce import announce
 from kvdesk.ui.widgets.controls import IconButton, label, set_tone
 from kvdesk.ui.widgets.input_method import composes
 from kvdesk.ui.widgets.kit import Kit
-from kvdesk.viewmodel.find_in_chat import MOST, Finder, Hit, nearest
+from kvdesk.viewmodel.chat.find_in_chat import MOST, Finder, Hit, nearest
 
 _MOST: Final = 100  # characters of what is selected that are looked for
 

@@ -14,7 +14,7 @@ from kvdesk.translation import marked, tr
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, ThinProgress, label, link_button
 from kvdesk.ui.widgets.kit import Kit
-from kvdesk.viewmodel.readout import reasons, stats_parts, stats_tip
+from kvdesk.viewmodel.cells.readout import reasons, stats_parts, stats_tip
 
 _STATE_WORDS: Final = {"interrupted": marked("Interrupted"), "failed": marked("Failed")}
 _GAP_PX: Final = 8  # between the buttons and the line

@@ -17,7 +17,7 @@ from kvdesk.ui.messages.tool_message import ToolMessage
 from kvdesk.ui.operations.menus import fill_message_menu
 from kvdesk.ui.widgets.key_tips import show_tips_of
 from kvdesk.ui.widgets.kit import Kit
-from kvdesk.viewmodel.attention import Scope, Spot
+from kvdesk.viewmodel.cells.attention import Scope, Spot
 
 _ATTENTION: Final = "view.attention"
 

@@ -36,7 +36,7 @@ from kvdesk.ui.widgets.controls import IconButton, has_focus, label, set_tone
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.values import replace
-from kvdesk.viewmodel.repetition import repeated
+from kvdesk.viewmodel.chat.repetition import repeated
 
 _NAME: Final = 200  # characters of a message that a screen reader says first
 _RETENTION: Final = {  # the word beside the message, what it means, the opacity of its text

@@ -8,7 +8,7 @@ from kvdesk.translation import tr
 from kvdesk.ui.widgets.colour_bar import ColourBar
 from kvdesk.ui.widgets.controls import IconButton, plain_tip
 from kvdesk.ui.widgets.kit import Kit
-from kvdesk.viewmodel.token_surprise import LEVEL_NAMES, colours_of
+from kvdesk.viewmodel.chat.token_surprise import LEVEL_NAMES, colours_of
 
 
 class SurpriseBar(ColourBar):

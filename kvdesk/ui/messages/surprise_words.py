@@ -8,7 +8,7 @@ from collections.abc import Callable
 from kvdesk.chat import Message
 from kvdesk.protocol.logprobs import places, unpack
 from kvdesk.ui.markdown.token_marks import TokenText
-from kvdesk.viewmodel.token_surprise import colours_of, level_of, tip
+from kvdesk.viewmodel.chat.token_surprise import colours_of, level_of, tip
 
 
 def surprise_words(message: Message, look_at: Callable[[int], None], *, dark: bool) -> TokenText:

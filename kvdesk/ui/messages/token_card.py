@@ -20,7 +20,7 @@ from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.announce import announce
 from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, ThinProgress, label, push_button
 from kvdesk.ui.widgets.kit import Kit
-from kvdesk.viewmodel.token_surprise import candidates, percent, shown, words
+from kvdesk.viewmodel.chat.token_surprise import candidates, percent, shown, words
 
 _BAR_PX: Final = 72
 _ROW_PX: Final = 26  # as high as a button

@@ -16,7 +16,7 @@ from kvdesk.ui.map.small_map import SmallMap
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import label, push_button, set_tone
 from kvdesk.ui.widgets.kit import Kit
-from kvdesk.viewmodel.cell_metrics import HIGH_WATER, READ
+from kvdesk.viewmodel.graphs.cell_metrics import HIGH_WATER, READ
 
 _LAYOUTS = {
     Layout.KEEP_ORDER: (marked("Keep order"), marked("the same order without gaps")),

@@ -13,7 +13,7 @@ from kvdesk.settings import ContextSettings
 from kvdesk.translation import marked, tr
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import Choice, label, set_tone
-from kvdesk.viewmodel.readout import megabytes, seconds
+from kvdesk.viewmodel.cells.readout import megabytes, seconds
 
 _ASK_MS: Final = 200  # after the last keystroke
 _KEEPS: Final = {

@@ -20,8 +20,8 @@ from kvdesk.translation import marked, tr
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, label, plain_tip, push_button, set_tone, show_text
 from kvdesk.ui.widgets.theme import Theme
-from kvdesk.viewmodel.cell_metrics import GAPS, HIGH_WATER, READ, SHARED, USED
-from kvdesk.viewmodel.effect_text import EffectRow, Titles, effect_rows, figures, remarks, took
+from kvdesk.viewmodel.cells.effect_text import EffectRow, Titles, effect_rows, figures, remarks, took
+from kvdesk.viewmodel.graphs.cell_metrics import GAPS, HIGH_WATER, READ, SHARED, USED
 
 _NAMES: Final = (USED, HIGH_WATER, READ, GAPS, SHARED, "tok/s")
 _HEADS: Final = (marked("Chat"), marked("Cells"), marked("Next token"), marked("KL, nats"))

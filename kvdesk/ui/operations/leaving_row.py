@@ -15,7 +15,7 @@ from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.announce import announce
 from kvdesk.ui.widgets.controls import label, push_button
 from kvdesk.ui.widgets.kit import Kit
-from kvdesk.viewmodel.leaving import Leaving, leaving, next_to_leave
+from kvdesk.viewmodel.cells.leaving import Leaving, leaving, next_to_leave
 
 
 class LeavingRow(QWidget):

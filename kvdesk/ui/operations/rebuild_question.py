@@ -16,7 +16,7 @@ from kvdesk.ui.operations.request import rebuild
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import label, push_button
 from kvdesk.ui.widgets.kit import Kit
-from kvdesk.viewmodel import readout
+from kvdesk.viewmodel.cells import readout
 
 _NAMED: Final = 3  # conversations; the others are counted
 _CONVERT: Final = (

@@ -18,7 +18,7 @@ from kvdesk.ui.messages.chat_view import ChatView
 from kvdesk.ui.shell.inspector import Inspector
 from kvdesk.ui.widgets.announce import announce
 from kvdesk.ui.widgets.throttle import Throttle
-from kvdesk.viewmodel.links import (
+from kvdesk.viewmodel.cells.links import (
     CellRun,
     cells_of_positions,
     cells_of_text,

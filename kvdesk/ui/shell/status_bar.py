@@ -20,7 +20,7 @@ from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.choose_file import ask_where_to_save
 from kvdesk.ui.widgets.controls import ElidedLabel, NumberLabel, label, link_button, on_ground, set_tone
 from kvdesk.ui.widgets.kit import Kit
-from kvdesk.viewmodel.readout import kv_used_bytes, megabytes, totals, verification_line
+from kvdesk.viewmodel.cells.readout import kv_used_bytes, megabytes, totals, verification_line
 
 _MARGIN_PX: Final = 12
 _GAP_PX: Final = 16

@@ -30,7 +30,7 @@ from kvdesk.ui.timeline.rows import DECODE, Row, Shown, TimelineRows
 from kvdesk.ui.widgets.controls import plain_tip
 from kvdesk.ui.widgets.icons import line_icon
 from kvdesk.ui.widgets.theme import Theme
-from kvdesk.viewmodel.effect_text import took
+from kvdesk.viewmodel.cells.effect_text import took
 
 Index = QModelIndex | QPersistentModelIndex
 ROW_ROLE: Final = Qt.ItemDataRole.UserRole

@@ -44,7 +44,7 @@ from kvdesk.ui.widgets.scroll_column import ScrollColumn
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.ui.widgets.throttle import Throttle
 from kvdesk.ui.widgets.typing import passes_typing_on
-from kvdesk.viewmodel.effect_text import took
+from kvdesk.viewmodel.cells.effect_text import took
 from kvdesk.viewmodel.palette import N_COLOURS
 
 ASK_MS: Final = 500  # a recording is asked for at most this often

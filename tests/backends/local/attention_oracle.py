@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from kvdesk.backends.local.llama import attention_reader
-from kvdesk.backends.local.llama.tensor import layer_of, numbers, parameters, source
+from kvdesk.backends.local.llama.attention import reader as attention_reader
+from kvdesk.backends.local.llama.attention.tensor import layer_of, numbers, parameters, source
 from kvdesk.cache.blob import Section, parse_state
 from kvdesk.headless import HeadlessEngine, session_of
 from kvdesk.library.ggml_types import TYPES

@@ -16,7 +16,7 @@ from pathlib import Path
 from kvdesk.backends.local.llama.binding import lib
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.llama.model import Model
-from kvdesk.backends.local.llama.sampler import Sampler, SamplingPlan
+from kvdesk.backends.local.llama.samplers.sampler import Sampler, SamplingPlan
 from kvdesk.cache.batch import Batch
 from kvdesk.settings import CacheType, ContextSettings, Sampling
 from tests.backends.local.tiny_models import N_POSITIONS, write

@@ -11,8 +11,8 @@ import pytest
 
 from kvdesk.backends.local.attention import job
 from kvdesk.backends.local.cache_manager.sequences import CacheSequence
-from kvdesk.backends.local.llama import attention_reader
-from kvdesk.backends.local.llama.second_context import SecondContext
+from kvdesk.backends.local.llama.attention import reader as attention_reader
+from kvdesk.backends.local.llama.attention.second_context import SecondContext
 from kvdesk.backends.local.scheduler import answer_events
 from kvdesk.cache.batch import Batch
 from kvdesk.cache.compaction import Layout

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from kvdesk.backends.local.llama.budget_sampler import with_budget
-from kvdesk.backends.local.llama.sampler import Sampler, plan_sampling
+from kvdesk.backends.local.llama.samplers.budget_sampler import with_budget
+from kvdesk.backends.local.llama.samplers.sampler import Sampler, plan_sampling
 from kvdesk.chat import new_message_id
 from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
 from kvdesk.protocol.chat import Generate, TextDelta, ToolChoice, TurnEnded, TurnStarted

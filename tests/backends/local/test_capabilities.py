@@ -9,7 +9,7 @@ import pytest
 
 from kvdesk.__main__ import main
 from kvdesk.backends.local.llama.capabilities import capabilities
-from kvdesk.backends.local.llama.guards import Guards
+from kvdesk.backends.local.llama.memory.guards import Guards
 from kvdesk.backends.local.llama.traits import ModelTraits, Traits, context_traits, model_traits
 from kvdesk.cache.batch import Batch
 from kvdesk.cache.creation import CreatedCache, Creation

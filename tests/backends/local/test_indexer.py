@@ -11,9 +11,9 @@ import pytest
 from numpy.typing import NDArray
 
 from kvdesk.backends.local.attention import job
-from kvdesk.backends.local.llama.attention_reader import AttentionReader
-from kvdesk.backends.local.llama.second_context import SecondContext
-from kvdesk.backends.local.llama.tensor import Tensor, integers, layer_of
+from kvdesk.backends.local.llama.attention.reader import AttentionReader
+from kvdesk.backends.local.llama.attention.second_context import SecondContext
+from kvdesk.backends.local.llama.attention.tensor import Tensor, integers, layer_of
 from kvdesk.cache.attention_weights import chosen
 from kvdesk.headless import HeadlessEngine, session_of
 from kvdesk.protocol.attention import Attended, Queries

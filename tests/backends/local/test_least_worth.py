@@ -15,9 +15,9 @@ from kvdesk.backends.local.attention.worth import TokenWorth
 from kvdesk.backends.local.cache_manager.operation_journal import MOST_CALLS
 from kvdesk.backends.local.cache_manager.sequences import CacheSequence
 from kvdesk.backends.local.context_runtime import abilities
+from kvdesk.backends.local.llama.attention.second_context import SecondContext
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.llama.model import Model
-from kvdesk.backends.local.llama.second_context import SecondContext
 from kvdesk.chat import ConversationId, MessageId
 from kvdesk.headless import HeadlessChat, HeadlessEngine
 from kvdesk.policies.overflow import N_RECENT, Situation, Span, plan_overflow

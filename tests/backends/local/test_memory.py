@@ -11,13 +11,14 @@ import pytest
 from numpy.typing import NDArray
 
 from kvdesk.backends.local.cache_manager.operation_journal import OperationJournal
-from kvdesk.backends.local.llama import auditor, mirrored_memory, self_check, state
 from kvdesk.backends.local.llama import context as context_module
+from kvdesk.backends.local.llama import self_check
 from kvdesk.backends.local.llama.binding import EngineVersion, engine_log, lib
 from kvdesk.backends.local.llama.context import MAPS, Context
-from kvdesk.backends.local.llama.decodes import MirroredDecode
+from kvdesk.backends.local.llama.memory import auditor, mirrored_memory, state
+from kvdesk.backends.local.llama.memory.decodes import MirroredDecode
 from kvdesk.backends.local.llama.model import Model
-from kvdesk.backends.local.llama.sampler import Sampler, SamplingPlan
+from kvdesk.backends.local.llama.samplers.sampler import Sampler, SamplingPlan
 from kvdesk.cache.batch import Batch
 from kvdesk.cache.blob import parse_state
 from kvdesk.cache.cells import StreamCells
@@ -358,7 +359,7 @@ def test_maps_are_required_at_level_three(llama: Model, monkeypatch: pytest.Monk
     context.decode(text(5))
     assert context.memory.verification.state == "verified"
     without_maps = [replace(dump, position_map=None) for dump in parse_log([LINE])]
-    monkeypatch.setattr("kvdesk.backends.local.llama.mirrored_memory.parse_log", lambda _: without_maps)
+    monkeypatch.setattr("kvdesk.backends.local.llama.memory.mirrored_memory.parse_log", lambda _: without_maps)
     context.decode(text(1, 5))
     assert "not printed" in context.memory.verification.detail
     context.close()

@@ -9,7 +9,7 @@ import pytest
 
 from kvdesk.backends.local.cache_manager.operation_journal import OperationJournal
 from kvdesk.backends.local.llama.context import Context
-from kvdesk.backends.local.llama.decodes import MirroredDecode
+from kvdesk.backends.local.llama.memory.decodes import MirroredDecode
 from kvdesk.backends.local.llama.model import Model
 from kvdesk.cache.batch import Batch
 from kvdesk.cache.journal.file import JournalHeader, load_journal, save_journal

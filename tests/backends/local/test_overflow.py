@@ -11,7 +11,7 @@ from kvdesk.backends.local.cache_manager.sequences import ALL_EXACT
 from kvdesk.backends.local.context_runtime import abilities
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.llama.model import Model
-from kvdesk.backends.local.llama.sampler import Sampler, SamplingPlan
+from kvdesk.backends.local.llama.samplers.sampler import Sampler, SamplingPlan
 from kvdesk.cache.batch import Batch
 from kvdesk.chat import EvictedMessages, Message, MessageId, new_conversation_id, new_message_id
 from kvdesk.errors import UserError

@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kvdesk.backends.local.llama.binding import lib
-from kvdesk.backends.local.llama.grammar_sampler import GrammarSampler, sampler_of
-from kvdesk.backends.local.llama.sampler import Sampler, plan_sampling
+from kvdesk.backends.local.llama.samplers.grammar_sampler import GrammarSampler, sampler_of
+from kvdesk.backends.local.llama.samplers.sampler import Sampler, plan_sampling
 from kvdesk.backends.local.llama.vocab import Vocab
 from kvdesk.errors import PromptError, UserError
 from kvdesk.grammar.state import checked

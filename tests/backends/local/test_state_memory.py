@@ -5,8 +5,8 @@ from __future__ import annotations
 import psutil
 import pytest
 
-from kvdesk.backends.local.llama import state
 from kvdesk.backends.local.llama.context import Context
+from kvdesk.backends.local.llama.memory import state
 from kvdesk.cache.compaction import Layout
 from kvdesk.errors import EngineError
 from kvdesk.headless import HeadlessChat, HeadlessEngine

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvdesk.backends.local.llama.utf8 import Utf8Decoder
+from kvdesk.backends.local.llama.samplers.utf8 import Utf8Decoder
 from kvdesk.backends.local.scheduler import answer_events
 from kvdesk.backends.local.scheduler.stop_strings import StopStrings
 from kvdesk.chat import new_conversation_id, new_message_id

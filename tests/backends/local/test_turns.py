@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from kvdesk.backends.local.llama.binding import engine_log
-from kvdesk.backends.local.llama.decodes import DecodeKind, PendingDecode
+from kvdesk.backends.local.llama.memory.decodes import DecodeKind, PendingDecode
 from kvdesk.cache.batch import Batch
 from kvdesk.chat import Message, MessageId, new_conversation_id, new_message_id
 from kvdesk.errors import DecodeError, UserError

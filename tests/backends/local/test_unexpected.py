@@ -13,7 +13,7 @@ import pytest
 
 from kvdesk.backends.local import loaded_model
 from kvdesk.backends.local.llama import open_model as open_model_module
-from kvdesk.backends.local.llama.mirrored_memory import MirroredMemory
+from kvdesk.backends.local.llama.memory.mirrored_memory import MirroredMemory
 from kvdesk.backends.local.scheduler.overflow_manager import OverflowManager
 from kvdesk.errors import UserError
 from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of

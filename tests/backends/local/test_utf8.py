@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvdesk.backends.local.llama.utf8 import Utf8Decoder
+from kvdesk.backends.local.llama.samplers.utf8 import Utf8Decoder
 
 
 @given(st.lists(st.binary(max_size=6), max_size=30))

@@ -34,8 +34,8 @@ from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.shell.slices import SLICES
 from kvdesk.ui.widgets.colours import DARK, LIGHT, Colours
 from kvdesk.ui.widgets.theme import Theme
-from kvdesk.viewmodel.attention import Choice, Scope, Spot
-from kvdesk.viewmodel.head_pictures import Heads
+from kvdesk.viewmodel.cells.attention import Choice, Scope, Spot
+from kvdesk.viewmodel.cells.head_pictures import Heads
 from kvdesk.viewmodel.palette import contrast
 from tests.ui import recording
 from tests.ui.attended import IS, N_HEADS, SEA, SINK, SPECIAL, attended, indexed, price

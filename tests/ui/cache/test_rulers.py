@@ -11,7 +11,7 @@ from kvdesk.ui.cache.rulers import Ruler, Rulers, _places
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.values import replace
-from kvdesk.viewmodel.ruler_row import RulerRow
+from kvdesk.viewmodel.cells.ruler_row import RulerRow
 from tests.ui.samples import cache_view
 
 SENTENCE = "Sequence 0 ends at position 312 (X); the batch began at 340 (Y). It must begin at Y = X + 1 = 313."

@@ -14,9 +14,9 @@ from kvdesk.settings import ThemeChoice
 from kvdesk.ui.chat.empty_pane import EmptyPane
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.values import replace
+from kvdesk.viewmodel.chat.starters import STARTERS
 from kvdesk.viewmodel.downloads import Offer
 from kvdesk.viewmodel.palette import contrast
-from kvdesk.viewmodel.starters import STARTERS
 from tests.ui.samples import MODEL, ONE, append_message, message, show_messages
 
 OFFER = Offer("Qwen/Qwen3-1.7B-GGUF", "Qwen3-1.7B-Q8_0.gguf", "Qwen3-1.7B-Q8_0", 1_834_000_000, "", licence="mit")

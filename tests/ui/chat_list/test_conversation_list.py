@@ -13,7 +13,7 @@ from kvdesk.chat import Conversation, ConversationId, MessageId
 from kvdesk.ui.chat_list.conversation_list import ConversationList
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.values import replace
-from kvdesk.viewmodel.found import FoundRow
+from kvdesk.viewmodel.chat.found import FoundRow
 from tests.ui.samples import CONVERSATIONS, ONE, TWO
 
 Record = Callable[[object], list[tuple[object, ...]]]

@@ -18,7 +18,7 @@ from kvdesk.ui.messages.attachment_cards import AttachmentCard
 from kvdesk.ui.messages.message_edit import LONG_PASTE
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.values import replace
-from kvdesk.viewmodel.attachment_facts import shortened
+from kvdesk.viewmodel.chat.attachment_facts import shortened
 from tests.ui.recording import hear
 from tests.ui.samples import ONE, TWO, message, show_messages
 

@@ -10,7 +10,7 @@ from kvdesk.chat import Attachment, Conversation
 from kvdesk.protocol.chat import ContextUse, TurnPreview
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.values import replace
-from kvdesk.viewmodel.context_parts import ContextParts, DraftEstimate, parts_of_preview, parts_of_use
+from kvdesk.viewmodel.cells.context_parts import ContextParts, DraftEstimate, parts_of_preview, parts_of_use
 from tests.ui.samples import ONE
 
 USE = ContextUse(ONE, 300, 180, 1024, n_system=40, n_answer=128)

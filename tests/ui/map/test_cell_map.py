@@ -20,7 +20,7 @@ from kvdesk.ui.map.layout import TOP_PX
 from kvdesk.ui.map.legend_entries import MapLegend
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.values import replace
-from kvdesk.viewmodel.links import CellRun
+from kvdesk.viewmodel.cells.links import CellRun
 from kvdesk.viewmodel.palette import TOOLS, ramp_colour
 from tests.ui.samples import ONE, Run, cache_view, spans, stream
 

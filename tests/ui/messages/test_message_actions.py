@@ -32,7 +32,7 @@ from kvdesk.ui.messages.pinned_bar import MOST_LISTED, one_line
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets.controls import ElidedLabel, IconButton
 from kvdesk.values import replace
-from kvdesk.viewmodel.readout import stats_parts, stats_tip
+from kvdesk.viewmodel.cells.readout import stats_parts, stats_tip
 from tests.ui.recording import record
 from tests.ui.samples import MODEL, ONE, STATS, append_message, message, remove_messages, show_messages, update_message
 

@@ -21,7 +21,7 @@ from kvdesk.ui.messages.message_widget import MessageWidget
 from kvdesk.ui.messages.token_card import TokenCard, price
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.values import replace
-from kvdesk.viewmodel.token_surprise import LEVELS, colours_of, level_of, percent, shown, words
+from kvdesk.viewmodel.chat.token_surprise import LEVELS, colours_of, level_of, percent, shown, words
 from tests.protocol.logprobs import prob
 from tests.ui.samples import MODEL, ONE, STATS, message, show_messages, update_message
 

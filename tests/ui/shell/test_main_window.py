@@ -45,8 +45,8 @@ from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets.controls import ElidedButton, ElidedLabel
 from kvdesk.ui.widgets.reading_order import in_reading_order
 from kvdesk.values import replace
-from kvdesk.viewmodel.cell_metrics import GAPS, HIGH_WATER, USED
-from kvdesk.viewmodel.readout import stats_parts
+from kvdesk.viewmodel.cells.readout import stats_parts
+from kvdesk.viewmodel.graphs.cell_metrics import GAPS, HIGH_WATER, USED
 from tests.ui.recording import record
 from tests.ui.samples import (
     CONTEXT,

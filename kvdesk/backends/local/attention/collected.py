@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvdesk.backends.local.attention.plan import AttentionPlan, Run
-from kvdesk.backends.local.llama.attention_reader import HeadWeights
-from kvdesk.backends.local.llama.second_context import SecondContext
+from kvdesk.backends.local.llama.attention.reader import HeadWeights
+from kvdesk.backends.local.llama.attention.second_context import SecondContext
 from kvdesk.cache.attention_weights import LayerAttention
 from kvdesk.library.hyper import Hyper
 

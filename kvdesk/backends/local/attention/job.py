@@ -16,10 +16,10 @@ from kvdesk.backends.local.attention.plan import AttentionPlan, Run
 from kvdesk.backends.local.attention.price import planned
 from kvdesk.backends.local.cache_manager.cache import Cache
 from kvdesk.backends.local.cache_manager.operation_journal import Emit
+from kvdesk.backends.local.llama.attention.second_context import SecondContext
 from kvdesk.backends.local.llama.binding import StopFlag
 from kvdesk.backends.local.llama.context import Context
-from kvdesk.backends.local.llama.second_context import SecondContext
-from kvdesk.backends.local.llama.state import room
+from kvdesk.backends.local.llama.memory.state import room
 from kvdesk.backends.local.scheduler.jobs import Readings
 from kvdesk.cache.excerpt import excerpt
 from kvdesk.errors import EngineError

@@ -6,8 +6,8 @@ from typing import Final, NamedTuple
 
 from kvdesk.backends.local.attention.plan import AttentionPlan, plan_attention
 from kvdesk.backends.local.cache_manager.cache import Cache
+from kvdesk.backends.local.llama.attention.second_context import second_settings
 from kvdesk.backends.local.llama.context import Context
-from kvdesk.backends.local.llama.second_context import second_settings
 from kvdesk.errors import UserError
 from kvdesk.library.estimate import check_fits
 from kvdesk.library.gguf_header import GgufHeader

@@ -9,9 +9,9 @@ import numpy as np
 from kvdesk.backends.local.attention.collected import Collected, columns_of
 from kvdesk.backends.local.attention.plan import AttentionPlan, Run
 from kvdesk.backends.local.attention.price import setup_for
+from kvdesk.backends.local.llama.attention.second_context import SecondContext
 from kvdesk.backends.local.llama.capabilities import capabilities
 from kvdesk.backends.local.llama.model import Model
-from kvdesk.backends.local.llama.second_context import SecondContext
 from kvdesk.cache.attention_weights import AttentionColumns, LayerAttention
 from kvdesk.errors import UserError
 from kvdesk.library.gguf_header import GgufHeader

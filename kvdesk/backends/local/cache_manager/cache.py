@@ -20,7 +20,7 @@ from kvdesk.backends.local.cache_manager.sequences import (
     CacheSequence,
     LeasedSequence,
 )
-from kvdesk.backends.local.llama.decodes import DecodeKind, MirroredDecode, PendingDecode
+from kvdesk.backends.local.llama.memory.decodes import DecodeKind, MirroredDecode, PendingDecode
 from kvdesk.cache.batch import Batch
 from kvdesk.cache.blob import Blob
 from kvdesk.cache.compaction import Layout

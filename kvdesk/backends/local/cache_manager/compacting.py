@@ -9,8 +9,8 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from kvdesk.backends.local.llama import state
 from kvdesk.backends.local.llama.context import Context
+from kvdesk.backends.local.llama.memory import state
 from kvdesk.cache.blob import Blob
 from kvdesk.cache.compaction import Layout, permute_blob, plan_compaction
 from kvdesk.errors import KvdeskError

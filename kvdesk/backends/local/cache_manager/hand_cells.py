@@ -8,9 +8,9 @@ from __future__ import annotations
 from kvdesk.backends.local.cache_manager.cache import Cache
 from kvdesk.backends.local.cache_manager.saved_state import SavedState
 from kvdesk.backends.local.cache_manager.sequences import CacheSequence
-from kvdesk.backends.local.llama import state
 from kvdesk.backends.local.llama.context import Context
-from kvdesk.backends.local.llama.decodes import PendingDecode
+from kvdesk.backends.local.llama.memory import state
+from kvdesk.backends.local.llama.memory.decodes import PendingDecode
 from kvdesk.cache.batch import Batch, BatchProblem
 from kvdesk.cache.snapshot import CacheMap
 from kvdesk.cache.spread import spread_blob, spread_size

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from kvdesk.backends.local.llama.context import Context
-from kvdesk.backends.local.llama.decodes import MirroredDecode
+from kvdesk.backends.local.llama.memory.decodes import MirroredDecode
 from kvdesk.cache.journal import Journal, Operation
 from kvdesk.chat import ConversationId
 from kvdesk.protocol import calls

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvdesk import values
-from kvdesk.backends.local.llama.auditor import Auditor
 from kvdesk.backends.local.llama.binding import (
     MIRRORED_BINDING,
     MIRRORED_COMMIT,
@@ -22,15 +21,16 @@ from kvdesk.backends.local.llama.binding import (
     lib,
 )
 from kvdesk.backends.local.llama.capabilities import Capabilities
-from kvdesk.backends.local.llama.decodes import DecodeKind, PendingDecode
-from kvdesk.backends.local.llama.mirrored_memory import MirroredMemory
+from kvdesk.backends.local.llama.memory.auditor import Auditor
+from kvdesk.backends.local.llama.memory.decodes import DecodeKind, PendingDecode
+from kvdesk.backends.local.llama.memory.mirrored_memory import MirroredMemory
+from kvdesk.backends.local.llama.memory.state_transfer import StateTransfer
+from kvdesk.backends.local.llama.memory.verifier import MAX_REBUILDS, Subject, Verifier
 from kvdesk.backends.local.llama.model import Model
 from kvdesk.backends.local.llama.params import buffer_bytes, create, planned
 from kvdesk.backends.local.llama.row_check import rows_alike
-from kvdesk.backends.local.llama.sampler import Sampler
-from kvdesk.backends.local.llama.state_transfer import StateTransfer
+from kvdesk.backends.local.llama.samplers.sampler import Sampler
 from kvdesk.backends.local.llama.traits import context_traits
-from kvdesk.backends.local.llama.verifier import MAX_REBUILDS, Subject, Verifier
 from kvdesk.cache.batch import Batch
 from kvdesk.cache.creation import compare_creation
 from kvdesk.protocol.cache import ContextInfo

@@ -14,8 +14,8 @@ import numpy as np
 
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.llama.ggml_quantizers import encode
+from kvdesk.backends.local.llama.memory.state import room
 from kvdesk.backends.local.llama.params import ggml_type, planned
-from kvdesk.backends.local.llama.state import room
 from kvdesk.backends.local.llama.traits import FLOAT_TYPES, Traits
 from kvdesk.cache.blob import Blob, Section, parse_seq_state, parse_state
 from kvdesk.errors import ContextError

@@ -10,8 +10,8 @@ import ctypes
 import itertools
 from typing import Any
 
-from kvdesk.backends.local.llama.batch_buffer import BatchBuffer
 from kvdesk.backends.local.llama.binding import lib
+from kvdesk.backends.local.llama.memory.batch_buffer import BatchBuffer
 from kvdesk.cache.batch import Batch
 
 SIZES = (1, 1, 2, 4, 8, 16)

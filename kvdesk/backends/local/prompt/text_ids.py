@@ -21,7 +21,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate, pairwise, takewhile
 
-from kvdesk.backends.local.llama.utf8 import Utf8Decoder
+from kvdesk.backends.local.llama.samplers.utf8 import Utf8Decoder
 from kvdesk.backends.local.llama.vocab import Vocab
 from kvdesk.backends.local.prompt.template_spans import ControlTexts, Span
 from kvdesk.backends.local.prompt.templates import AnswerTokens, Segment, TemplateText

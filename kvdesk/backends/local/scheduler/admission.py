@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from kvdesk.backends.local.cache_manager.cache import Cache
 from kvdesk.backends.local.cache_manager.client_share import keep_to_share
 from kvdesk.backends.local.cache_manager.sequences import Acquired, CacheSequence
-from kvdesk.backends.local.llama.budget_sampler import with_budget
 from kvdesk.backends.local.llama.context import Context
-from kvdesk.backends.local.llama.grammar_sampler import sampler_of
-from kvdesk.backends.local.llama.logprob_sampler import with_logprobs
-from kvdesk.backends.local.llama.sampler import plan_sampling
+from kvdesk.backends.local.llama.samplers.budget_sampler import with_budget
+from kvdesk.backends.local.llama.samplers.grammar_sampler import sampler_of
+from kvdesk.backends.local.llama.samplers.logprob_sampler import with_logprobs
+from kvdesk.backends.local.llama.samplers.sampler import plan_sampling
 from kvdesk.backends.local.scheduler.call_plan import with_calls
 from kvdesk.backends.local.scheduler.first_token import FirstTokenClocks
 from kvdesk.backends.local.scheduler.idle_requests import IdleRequests

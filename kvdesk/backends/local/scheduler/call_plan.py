@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from kvdesk.backends.local.llama.sampler import SamplingPlan, Trigger
+from kvdesk.backends.local.llama.samplers.sampler import SamplingPlan, Trigger
 from kvdesk.backends.local.prompt.prompt import Prompt
 from kvdesk.errors import PromptError
 from kvdesk.grammar.calls import grammar_of_calls

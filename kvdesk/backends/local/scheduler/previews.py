@@ -12,7 +12,7 @@ from itertools import accumulate, pairwise
 from kvdesk.backends.local.cache_manager.cache import Cache
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.llama.requantize import stored_otherwise, trial_ms, why_not_converted
-from kvdesk.backends.local.llama.utf8 import Utf8Decoder
+from kvdesk.backends.local.llama.samplers.utf8 import Utf8Decoder
 from kvdesk.backends.local.llama.vocab import Vocab
 from kvdesk.backends.local.prompt.prompt import Prompt
 from kvdesk.backends.local.scheduler.overflow_manager import MOST_CHARACTERS, ContextFull, OverflowManager, Step

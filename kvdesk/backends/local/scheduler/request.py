@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from kvdesk.backends.local.cache_manager.sequences import CacheSequence
-from kvdesk.backends.local.llama.sampler import Sampler
-from kvdesk.backends.local.llama.utf8 import Utf8Decoder
+from kvdesk.backends.local.llama.samplers.sampler import Sampler
+from kvdesk.backends.local.llama.samplers.utf8 import Utf8Decoder
 from kvdesk.backends.local.llama.vocab import Vocab
 from kvdesk.backends.local.prompt.prompt import Prompt
 from kvdesk.backends.local.scheduler.first_token import FirstTokenClocks

@@ -16,7 +16,7 @@ from kvdesk.backends.base import CLOSED
 from kvdesk.backends.local.cache_manager.cache import Cache
 from kvdesk.backends.local.cache_manager.operation_journal import Emit
 from kvdesk.backends.local.llama.context import Context
-from kvdesk.backends.local.llama.decodes import DecodeKind
+from kvdesk.backends.local.llama.memory.decodes import DecodeKind
 from kvdesk.backends.local.scheduler.admission import Admission
 from kvdesk.backends.local.scheduler.answer_events import AnswerEvents
 from kvdesk.backends.local.scheduler.first_token import FirstTokenClocks

@@ -8,7 +8,7 @@ from __future__ import annotations
 from statistics import fmean
 
 from kvdesk.backends.local.cache_manager.operation_journal import Emit
-from kvdesk.backends.local.llama.decodes import MirroredDecode
+from kvdesk.backends.local.llama.memory.decodes import MirroredDecode
 from kvdesk.library.gguf_header import GgufHeader
 from kvdesk.library.hyper import read_hyper
 from kvdesk.policies.costs import Costs, Reads

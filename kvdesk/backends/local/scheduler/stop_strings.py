@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kvdesk.backends.local.llama.utf8 import Utf8Decoder
+from kvdesk.backends.local.llama.samplers.utf8 import Utf8Decoder
 from kvdesk.reasoning import SaidStart
 
 

@@ -19,8 +19,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kvdesk.backends.local.llama.binding import lib
-from kvdesk.backends.local.llama.tensor import (
+from kvdesk.backends.local.llama.attention.tensor import (
     Tensor,
     ancestors,
     check_layout,
@@ -32,6 +31,7 @@ from kvdesk.backends.local.llama.tensor import (
     rows_of,
     source,
 )
+from kvdesk.backends.local.llama.binding import lib
 from kvdesk.errors import EngineError
 from kvdesk.library.ggml_types import TYPES
 from kvdesk.translation import marked, tr

@@ -19,8 +19,8 @@ from kvdesk.protocol.attention import Attend, Attended, AttentionPreview, Querie
 from kvdesk.protocol.cache import MessageSpan, MessageSpans
 from kvdesk.translation import marked, tr
 from kvdesk.values import dataclass, replace
-from kvdesk.viewmodel.links import span_at
-from kvdesk.viewmodel.readout import visible
+from kvdesk.viewmodel.cells.links import span_at
+from kvdesk.viewmodel.cells.readout import visible
 
 N_LAST: Final = 8
 """Tokens of `Scope.LAST`: as many as the picture of one of 32 heads has rows of pixels."""

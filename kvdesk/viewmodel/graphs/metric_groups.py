@@ -11,9 +11,9 @@ from kvdesk.chat import FEW_TOKENS
 from kvdesk.protocol.cache import CacheView
 from kvdesk.translation import marked, tr
 from kvdesk.values import dataclass
-from kvdesk.viewmodel.cell_metrics import CELL_METRICS, HIGH_WATER, READ, CellMetric
-from kvdesk.viewmodel.measurements import CacheBytes, Measurements
-from kvdesk.viewmodel.percentiles import ROLLING, Percentiles
+from kvdesk.viewmodel.graphs.cell_metrics import CELL_METRICS, HIGH_WATER, READ, CellMetric
+from kvdesk.viewmodel.graphs.measurements import CacheBytes, Measurements
+from kvdesk.viewmodel.graphs.percentiles import ROLLING, Percentiles
 
 MAX_STREAMS: Final = 3
 """Columns of the table of cells: with more streams the fullest are shown."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from kvdesk.protocol.attention import Attended
 from kvdesk.translation import tr
 from kvdesk.values import dataclass
-from kvdesk.viewmodel.attention import percent, steps_of, token_words
+from kvdesk.viewmodel.cells.attention import percent, steps_of, token_words
 
 
 class Heads:

@@ -1,8 +1,8 @@
 """Copies state blobs out of and into a `llama_context *`, as plain bytes. Must never know their content.
 
-Callers check first (`kvdesk.backends.local.llama.guards`), because a sequence that does not exist aborts the process
-(llama-kv-cache.cpp:2153) and a blob of another context wipes the cache. The flags of llama_state_seq_*_ext are not
-available: ON_DEVICE aborts without a matching save, and throws through C if the blob's magic is wrong
+Callers check first (`kvdesk.backends.local.llama.memory.guards`), because a sequence that does not exist aborts the
+process (llama-kv-cache.cpp:2153) and a blob of another context wipes the cache. The flags of llama_state_seq_*_ext are
+not available: ON_DEVICE aborts without a matching save, and throws through C if the blob's magic is wrong
 (llama-context.cpp:3230).
 """
 

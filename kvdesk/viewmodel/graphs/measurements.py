@@ -24,11 +24,11 @@ from kvdesk.protocol.cache import (
 from kvdesk.translation import marked
 from kvdesk.values import dataclass
 from kvdesk.viewmodel import palette
-from kvdesk.viewmodel.cell_metrics import DRAWN
-from kvdesk.viewmodel.graph_spec import Curve, GraphSpec
-from kvdesk.viewmodel.idle import ActiveTime
-from kvdesk.viewmodel.percentiles import Gaps, Percentiles, of_values
-from kvdesk.viewmodel.series import Rate, Series
+from kvdesk.viewmodel.graphs.cell_metrics import DRAWN
+from kvdesk.viewmodel.graphs.graph_spec import Curve, GraphSpec
+from kvdesk.viewmodel.graphs.idle import ActiveTime
+from kvdesk.viewmodel.graphs.percentiles import Gaps, Percentiles, of_values
+from kvdesk.viewmodel.graphs.series import Rate, Series
 
 MAX_MARKS: Final = 1000
 _PER_TOKEN: Final = ("decode", "prefill")  # operations that are no marks: they are the curve itself

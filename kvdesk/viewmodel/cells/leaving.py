@@ -13,9 +13,9 @@ from kvdesk.protocol.attention import Attended, Queries
 from kvdesk.protocol.cache import CacheView, ContextInfo, MessageSpan
 from kvdesk.translation import tr
 from kvdesk.values import dataclass
-from kvdesk.viewmodel.attention import percent
-from kvdesk.viewmodel.links import cells_of_positions
-from kvdesk.viewmodel.readout import megabytes
+from kvdesk.viewmodel.cells.attention import percent
+from kvdesk.viewmodel.cells.links import cells_of_positions
+from kvdesk.viewmodel.cells.readout import megabytes
 
 
 @dataclass(frozen=True, slots=True)

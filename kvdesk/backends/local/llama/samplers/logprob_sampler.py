@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from kvdesk.backends.local.llama.binding import lib
-from kvdesk.backends.local.llama.sampler import Sampler
+from kvdesk.backends.local.llama.samplers.sampler import Sampler
 from kvdesk.backends.local.llama.vocab import Vocab
 from kvdesk.protocol.chat import TokenLogprobs, TokenProb
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kvdesk.backends.local.llama import state
-from kvdesk.backends.local.llama.auditor import Auditor
 from kvdesk.backends.local.llama.binding import engine_log
-from kvdesk.backends.local.llama.mirrored_memory import MirroredMemory
-from kvdesk.backends.local.llama.verifier import Verifier
+from kvdesk.backends.local.llama.memory import state
+from kvdesk.backends.local.llama.memory.auditor import Auditor
+from kvdesk.backends.local.llama.memory.mirrored_memory import MirroredMemory
+from kvdesk.backends.local.llama.memory.verifier import Verifier
 from kvdesk.cache.blob import Blob, BlobError, parse_seq_state
 from kvdesk.cache.snapshot import CacheMap
 from kvdesk.cache.verify import Difference, compare_seq_blob

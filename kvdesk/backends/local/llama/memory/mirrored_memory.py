@@ -10,13 +10,13 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from kvdesk.backends.local.llama.batch_buffer import BatchBuffer
 from kvdesk.backends.local.llama.binding import StopFlag, engine_log, lib
-from kvdesk.backends.local.llama.decodes import DecodeKind, MirroredDecode, PendingDecode, joined
-from kvdesk.backends.local.llama.flush import pending, plan_flush
-from kvdesk.backends.local.llama.guards import Guards
+from kvdesk.backends.local.llama.memory.batch_buffer import BatchBuffer
+from kvdesk.backends.local.llama.memory.decodes import DecodeKind, MirroredDecode, PendingDecode, joined
+from kvdesk.backends.local.llama.memory.flush import pending, plan_flush
+from kvdesk.backends.local.llama.memory.guards import Guards
+from kvdesk.backends.local.llama.memory.verifier import Verifier
 from kvdesk.backends.local.llama.traits import Traits
-from kvdesk.backends.local.llama.verifier import Verifier
 from kvdesk.cache.batch import Batch
 from kvdesk.cache.dump import parse_log, render_lines
 from kvdesk.cache.mirror import Mirror

@@ -5,9 +5,9 @@ Must never know sampling, settings and the purpose of saved states.
 
 from __future__ import annotations
 
-from kvdesk.backends.local.llama import state
-from kvdesk.backends.local.llama.mirrored_memory import MirroredMemory
-from kvdesk.backends.local.llama.verifier import Verifier
+from kvdesk.backends.local.llama.memory import state
+from kvdesk.backends.local.llama.memory.mirrored_memory import MirroredMemory
+from kvdesk.backends.local.llama.memory.verifier import Verifier
 from kvdesk.cache.blob import BlobError, parse_cells, parse_state
 from kvdesk.cache.mirror import Mirror
 from kvdesk.cache.snapshot import Verification

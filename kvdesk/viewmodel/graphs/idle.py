@@ -7,7 +7,7 @@ from typing import Final, overload
 import numpy as np
 
 from kvdesk.values import dataclass, field
-from kvdesk.viewmodel.series import FloatArray
+from kvdesk.viewmodel.graphs.series import FloatArray
 
 IDLE_S: Final = 15.0
 """A pause that is longer is folded."""

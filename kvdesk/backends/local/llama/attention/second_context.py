@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from kvdesk.backends.local.llama.attention_reader import AttentionReader, HeadWeights
+from kvdesk.backends.local.llama.attention.reader import AttentionReader, HeadWeights
 from kvdesk.backends.local.llama.binding import StopFlag
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.llama.model import Model

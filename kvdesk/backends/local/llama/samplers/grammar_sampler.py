@@ -13,8 +13,8 @@ from typing import Any, Final
 import numpy as np
 
 from kvdesk.backends.local.llama.binding import engine_log, lib
-from kvdesk.backends.local.llama.sampler import Sampler, SamplingPlan, Trigger
-from kvdesk.backends.local.llama.utf8 import Utf8Decoder
+from kvdesk.backends.local.llama.samplers.sampler import Sampler, SamplingPlan, Trigger
+from kvdesk.backends.local.llama.samplers.utf8 import Utf8Decoder
 from kvdesk.backends.local.llama.vocab import Vocab
 from kvdesk.errors import PromptError, UserError
 from kvdesk.grammar.gbnf import ROOT, Grammar

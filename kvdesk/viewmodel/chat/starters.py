@@ -7,7 +7,7 @@ from typing import Final
 from kvdesk.chat import TurnStats
 from kvdesk.translation import marked, tr
 from kvdesk.values import dataclass
-from kvdesk.viewmodel.readout import seconds
+from kvdesk.viewmodel.cells.readout import seconds
 
 _PASSAGE: Final = marked(
     "A language model reads a text token by token, and a token is about three quarters of a word. For each token "

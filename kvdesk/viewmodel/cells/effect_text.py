@@ -8,8 +8,8 @@ from kvdesk.cache.compare import Comparison, LogitsComparison, SequenceChange, V
 from kvdesk.protocol.cache import OperationDone
 from kvdesk.translation import tr
 from kvdesk.values import dataclass
-from kvdesk.viewmodel.cell_metrics import GAPS, HIGH_WATER, READ, SHARED, USED
-from kvdesk.viewmodel.readout import visible
+from kvdesk.viewmodel.cells.readout import visible
+from kvdesk.viewmodel.graphs.cell_metrics import GAPS, HIGH_WATER, READ, SHARED, USED
 
 Titles = Callable[[int], str]
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 from kvdesk.translation import tr
 from kvdesk.values import dataclass
-from kvdesk.viewmodel.series import Series
+from kvdesk.viewmodel.graphs.series import Series
 
 
 @dataclass(frozen=True, slots=True)

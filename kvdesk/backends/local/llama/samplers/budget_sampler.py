@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from kvdesk.backends.local.llama.sampler import Sampler
-from kvdesk.backends.local.llama.utf8 import Utf8Decoder
+from kvdesk.backends.local.llama.samplers.sampler import Sampler
+from kvdesk.backends.local.llama.samplers.utf8 import Utf8Decoder
 from kvdesk.backends.local.llama.vocab import Vocab
 from kvdesk.protocol.chat import TokenLogprobs
 from kvdesk.reasoning import ReasoningMarks, SaidStart

@@ -1,0 +1,1 @@
+"""A second context of the model, in which attention is read."""

@@ -1,0 +1,1 @@
+"""Samplers of answers: llama.cpp's chain, grammars, probabilities, a limit of reasoning."""

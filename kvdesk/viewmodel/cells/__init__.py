@@ -1,0 +1,1 @@
+"""The cells as they are shown: what is in them, what tokens look at, what an operation changes."""

@@ -1,0 +1,1 @@
+"""The conversations as they are shown: rows, messages, what is found in them."""

@@ -1,0 +1,1 @@
+"""Everything measured over time: graphs, numbers, exports."""
