@@ -13,8 +13,8 @@ from kvdesk.protocol.servers import is_this_computer
 
 CONNECT_S: Final = 10.0
 SILENT_S: Final = 600.0
-_SHORT: Final = httpx2.Timeout(15.0, connect=CONNECT_S)  # of what a server knows at once
 """Longest silence: a long prompt takes minutes on a slow server, and the user can stop it at any time."""
+_SHORT: Final = httpx2.Timeout(15.0, connect=CONNECT_S)  # of what a server knows at once
 MOST_BYTES: Final = 8 << 20
 """Limit for an answer that is not a stream."""
 

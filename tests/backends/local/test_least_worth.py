@@ -350,6 +350,7 @@ def test_exact_blocks_reuse_nothing_that_moved(talking_file: Path) -> None:
         if context.block == 1:
             pytest.skip("rows are alike in batches of all sizes here")
         chat = filled(headless, Overflow.LOW_NORM_KEYS)
+        assert worth_of(headless).price_ms("norms of K", chat.id, held(headless, chat)) == 0, "nothing is measured"
         while not overflowed(headless):
             chat.answer(TOLD, Sampling(temperature=0.0, max_tokens=1))
         assert overflowed(headless)[0].evicted, "the oldest messages leave"

@@ -86,12 +86,14 @@ class TokenWorth:
         return self._known
 
     def price_ms(self, measure: Measure, conversation: ConversationId, tokens: Sequence[int]) -> float | None:
-        """What `of` is expected to take for these tokens; None until something was measured. 0 where it would measure
-        nothing, or knows the answer.
+        """What `of` is expected to take for these tokens of a request that has not begun; None until something was
+        measured. 0 where it would measure nothing, or knows the answer.
         """
         sequence = self._cache.pool.get(conversation)
         n = common_prefix(sequence.tokens, tokens) if sequence is not None else 0
-        if sequence is None or not n or (measure, sequence.seq_id, n, self._cache.operation) == self._last:
+        if sequence is None or not n or self._cache.block > 1:
+            return 0.0
+        if (measure, sequence.seq_id, n, self._cache.operation) == self._last:
             return 0.0
         if measure != "attention":
             can = self._context.capabilities["swap"].allowed
