@@ -32,7 +32,19 @@ from tests.ui.attended import show_attended
 from tests.ui.samples import ONE, STATS, TWO, cache_view, message, show_messages
 
 LABELS = tuple(page.label for page in pages_of(SLICES))
-PLACES = (*LABELS, "Lab", "Settings", "Parameters", "Compaction", "About", "Report", "Palette", "Tour", "Search")
+PLACES = (
+    *LABELS,
+    "Lab",
+    "Settings",
+    "Parameters",
+    "Compaction",
+    "About",
+    "Report",
+    "Explained",
+    "Palette",
+    "Tour",
+    "Search",
+)
 
 
 @pytest.fixture
@@ -60,6 +72,7 @@ def opened(window: MainWindow, place: str) -> QWidget:
             "Parameters": "chat.parameters",
             "Compaction": "cache.compact",
             "Report": "help.report",
+            "Explained": "help.explained",
             "Palette": "help.palette",
             "Tour": "help.tour",
         }

@@ -20,7 +20,7 @@ from kvdesk.viewmodel.explained import Bar, Facts, Part, parts
 
 _BAR_PX: Final = 8
 _SHOWN: Final = Changed.MODEL | Changed.CONTEXT | Changed.NUMBERS | Changed.SELECTED | Changed.SPANS | Changed.RUNNING
-"""What figures are made anew for."""
+"""Changes after which the figures are computed again."""
 
 
 class ExplainedDialog(Dialog):
