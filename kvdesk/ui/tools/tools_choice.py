@@ -135,12 +135,13 @@ class _Line(QWidget):
 
     def __init__(self, theme: Theme, name: str, switch: Callable[[str, bool], None]) -> None:
         super().__init__()
+        self._theme = theme
         self.box = QCheckBox(name)
         self.box.clicked.connect(lambda on: switch(name, on))
         self._about = label("", tone="secondary", scale="small", wrap=True)
-        self._about.setContentsMargins(theme.px(BOX_PX), 0, 0, 4)
         boxes.column(self.box, self._about, on=self, margins=0, spacing=4)
 
     def show_about(self, text: str) -> None:
         self._about.setText(text)
+        self._about.setContentsMargins(self._theme.px(BOX_PX), 0, 0, 4)
         self.box.setAccessibleDescription(text)

@@ -9,6 +9,7 @@ from kvdesk.settings import ToolGrant, ToolServer
 from kvdesk.tools.servers import ServerState, Tool, bound_to
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.tools.servers_section import ServersSection
+from kvdesk.ui.widgets.sizes import BOX_PX
 from kvdesk.values import replace
 from tests.ui.recording import hear, record
 from tests.ui.samples import ONE, show_messages, update_message
@@ -147,6 +148,17 @@ def test_tools_are_switched_between_answers_and_the_choice_says_so(window: MainW
     box.click()
     assert switched == [(ONE, LOCAL.name, True)]
     choice.close()
+
+
+def test_what_is_said_of_a_server_stays_below_its_name_at_another_zoom(window: MainWindow) -> None:
+    set_up(window)
+    choice, theme = window.chat.header.tools_choice, window.theme
+    choice.show_servers()
+    theme.set_size(200, 0)
+    choice.show_servers()
+    margins = {line._about.contentsMargins().left() for line in choice._lines.values()}
+    assert margins == {theme.px(BOX_PX)}
+    theme.set_size(100)
 
 
 def test_the_keyboard_stays_in_the_choice_of_a_chat(window: MainWindow) -> None:
