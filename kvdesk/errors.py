@@ -106,13 +106,14 @@ class DecodeError(EngineError):
 @contextmanager
 def explained(sentence: str, kind: type[KvdeskError] = UserError, **parts: object) -> Iterator[None]:
     """What the system refuses inside of it, such as a file that cannot be read, becomes a `kind` with this sentence,
-    in which {why} is the reason.
+    in which {why} or {strerror} is the reason.
     """
     try:
         yield
     except OSError as error:
         why = (error.strerror or str(error) or type(error).__name__).rstrip(".")
-        raise kind(sentence.format(why=why, strerror=why, **parts), repr(error)) from error
+        detail = f"{type(error).__name__}: {error}"  # with the path
+        raise kind(sentence.format(why=why, strerror=why, **parts), detail) from error
 
 
 def unexpected(error: Exception) -> str:
