@@ -26,8 +26,8 @@ ADDED = {
 }
 CHINESE = "zh/"
 _WIDE = r"[\u2e80-\u9fff\u3000-\u303f\uff00-\uffef“”…]"
-BROKEN = re.compile(rf"(?<={_WIDE})\n *(?={_WIDE})")
-"""A line that ends within a Chinese sentence; a browser would show a blank there."""
+BROKEN = re.compile(rf"(?ms)(^ *```.*?^ *```)|(?<={_WIDE})\n *(?={_WIDE})")
+"""A line that ends within a Chinese sentence, where a browser would show a blank; or a block of code, which stays."""
 LINK = re.compile(r"(?<!!)\[([^]]*)\]\(([^):#]+)((?:#[^)]*)?)\)")
 
 
@@ -49,7 +49,7 @@ def on_page_markdown(markdown: str, page: Page, files: Files, **_others: object)
             return text
         return f"[{text}]({posixpath.relpath(path, posixpath.dirname(source) or '.')}{anchor})"
 
-    return LINK.sub(link, BROKEN.sub("", markdown) if source.startswith(CHINESE) else markdown)
+    return LINK.sub(link, BROKEN.sub(r"\1", markdown) if source.startswith(CHINESE) else markdown)
 
 
 def on_post_page(output: str, page: Page, **_others: object) -> str:
