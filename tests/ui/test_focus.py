@@ -13,7 +13,7 @@ from kvdesk.settings import ContextSettings, Settings
 from kvdesk.ui.settings.page import SettingsPage
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets import boxes, key_tips
-from kvdesk.ui.widgets.controls import push_button
+from kvdesk.ui.widgets.controls import ElidedButton, push_button
 from kvdesk.ui.widgets.dialog import Dialog
 from tests.ui.recording import hear, record
 from tests.ui.samples import ONE, cache_view, message, show_messages
@@ -40,13 +40,18 @@ def test_what_tab_reaches_shows_its_tooltip(window: MainWindow, qtbot: QtBot, mo
     qtbot.waitUntil(lambda: QToolTip.text() == reached.toolTip())
     dialog = Dialog(window.theme, window, "A dialog")
     first, second = push_button("One"), push_button("Two", tip="What it does")
-    boxes.row(first, second, on=(row := QWidget()))
+    third = ElidedButton("A long name of a model")
+    third.setToolTip("Open another model")
+    third.setFixedWidth(60)
+    boxes.row(first, second, third, on=(row := QWidget()))
     dialog.column.addWidget(row)
     dialog.bring_up()
     first.setFocus()
     qtbot.waitUntil(first.hasFocus)
     qtbot.keyClick(first, Qt.Key.Key_Tab)
     qtbot.waitUntil(lambda: QToolTip.text() == "What it does")
+    qtbot.keyClick(second, Qt.Key.Key_Tab)
+    qtbot.waitUntil(lambda: QToolTip.text() == "A long name of a model\nOpen another model")
     dialog.close()
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from PySide6.QtCore import QPoint, QTimer
-from PySide6.QtGui import QAction, QCursor, QTextDocumentFragment
-from PySide6.QtWidgets import QMenu, QToolTip, QWidget
+from PySide6.QtCore import QEvent, QPoint, QTimer
+from PySide6.QtGui import QAction, QCursor, QHelpEvent, QTextDocumentFragment
+from PySide6.QtWidgets import QApplication, QMenu, QToolTip, QWidget
 
 from kvdesk.ui.widgets.announce import announce
 
@@ -15,11 +15,14 @@ TIP_MS: Final = 700
 
 
 def show_tip(widget: QWidget) -> None:
-    """Show the tooltip of what Tab has reached, if it still has the focus then."""
+    """Show the tooltip of what Tab has reached, if it still has the focus then: as over what is hovered, with the whole
+    of a text that is cut.
+    """
 
     def show() -> None:
         if widget.hasFocus() and widget.toolTip():
-            QToolTip.showText(widget.mapToGlobal(QPoint(0, widget.height())), widget.toolTip(), widget)
+            below = QPoint(0, widget.height())
+            QApplication.sendEvent(widget, QHelpEvent(QEvent.Type.ToolTip, below, widget.mapToGlobal(below)))
 
     QTimer.singleShot(TIP_MS, widget, show)
 
