@@ -66,14 +66,15 @@ def _filled(box: BoxT, items: tuple[Item, ...], margins: Margins | int | None, s
 
 
 def show_rows(layout: QBoxLayout, rows: dict[KeyT, RowT], keys: Sequence[KeyT], make: Callable[[KeyT], RowT]) -> None:
-    """A row for each key, in this order of the new ones. A row that was there is not made again, so that the keyboard
-    stays in it. `rows`: those that are there, by their keys; it is changed.
+    """A row for each key, in this order, at the beginning of the layout. An existing row is not made again, so that the
+    keyboard stays in it. `rows`: the existing ones, by their keys; it is changed.
     """
     for key in [key for key in rows if key not in keys]:
         drop(layout, rows.pop(key))
     for i, key in enumerate(keys):
         if key not in rows:
             rows[key] = make(key)
+        if layout.indexOf(rows[key]) != i:
             layout.insertWidget(i, rows[key])
 
 

@@ -54,6 +54,15 @@ def test_the_keyboard_stays_on_the_button_of_a_server_that_starts_and_signs_in(
     assert row.main.hasFocus()
 
 
+def test_a_server_that_is_set_up_again_is_below_the_others(window: MainWindow, section: ServersSection) -> None:
+    first, *others = window.store.settings.current.tool_servers
+    section.rows[first.name].main.setFocus()
+    window.store.settings.change(tool_servers=(*others, first))
+    rows = [section._list.itemAt(i).widget() for i in range(section._list.count())]
+    assert rows == [section.rows[one.name] for one in (*others, first)]
+    assert section.rows[first.name].main.hasFocus()
+
+
 def test_a_tool_that_is_left_out_keeps_the_keyboard_and_the_list_stays_open(
     window: MainWindow, section: ServersSection
 ) -> None:
