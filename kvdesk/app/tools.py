@@ -282,8 +282,8 @@ class Tools(QObject, ToolCommands):
             self._measure()
 
     def _on_consent(self, server: ToolServer, yes: bool, for_good: bool) -> None:
-        waiting = self._waiting.pop(server.name, [])
-        if not yes:
+        waiting, known = self._waiting.pop(server.name, []), self._server(server.name)
+        if not yes or known is None or bound_to(known) != bound_to(server):
             for message in waiting:
                 self._end(message, NOT_STARTED)
             return

@@ -138,6 +138,16 @@ def test_no_starts_nothing_and_a_call_of_it_says_so_to_the_model(tools: Rig, qtb
     assert n_asked(tools, qtbot, 2).messages[-1].text == NOT_STARTED
 
 
+def test_a_server_that_was_removed_meanwhile_is_not_started(tools: Rig, qtbot: QtBot) -> None:
+    commands = tools.window.commands.tools
+    commands.start("test")
+    qtbot.waitUntil(lambda: len(dialogs(tools)) == 1)
+    commands.forget("test")
+    consent(tools, qtbot, for_good=True)
+    assert "test" not in tools.window.store.tool_states
+    assert tools.window.store.settings.current.tool_grants == ()
+
+
 def test_all_of_a_command_is_seen(tools: Rig, qtbot: QtBot) -> None:
     hidden = ToolServer(name="evil", command="npx", args=("-y", "<!--", "\u202egpj.exe\n", "&amp;", "-->"))
     tools.window.commands.tools.add(hidden, {})
