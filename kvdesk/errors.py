@@ -85,7 +85,7 @@ class StoreInUseError(StoreError):
 
 
 class Stopped(KvdeskError):
-    """Somebody stopped the work for an answer."""
+    """Somebody stopped the work."""
 
     def __init__(self) -> None:
         super().__init__(tr("It was stopped."))

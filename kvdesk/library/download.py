@@ -19,7 +19,7 @@ from threading import Event
 from typing import TYPE_CHECKING, Any, Final
 
 from kvdesk import paths
-from kvdesk.errors import UserError
+from kvdesk.errors import Stopped, UserError
 from kvdesk.library.hub import Hub, HubError, HubUnreachable, RemoteFile, RemoteModel
 from kvdesk.translation import tr
 from kvdesk.values import dataclass, field, replace
@@ -38,10 +38,6 @@ _RANGE = re.compile(r"bytes (\d+)-\d+/(\d+)")
 
 Report = Callable[[int, str], None]
 """Called with the bytes that are on the disk, of all files, and a remark ("" for none)."""
-
-
-class Stopped(Exception):
-    """The transfer was paused or cancelled; what is there stays."""
 
 
 class _Changed(Exception):

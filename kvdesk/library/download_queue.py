@@ -12,8 +12,8 @@ from pathlib import Path
 from threading import Condition, Event, Thread
 from typing import Final
 
-from kvdesk.errors import KvdeskError, unexpected
-from kvdesk.library.download import Stopped, Transfer, discard, unfinished
+from kvdesk.errors import KvdeskError, Stopped, unexpected
+from kvdesk.library.download import Transfer, discard, unfinished
 from kvdesk.library.hub import Hub, RemoteModel
 from kvdesk.values import dataclass, field
 

@@ -21,9 +21,9 @@ from typing import Any
 
 import pytest
 
-from kvdesk.errors import UserError
+from kvdesk.errors import Stopped, UserError
 from kvdesk.library import download
-from kvdesk.library.download import Stopped, Transfer, folder_of, unfinished
+from kvdesk.library.download import Transfer, folder_of, unfinished
 from kvdesk.library.find import Folder, find_models
 from kvdesk.library.hub import (
     Hub,

@@ -73,6 +73,7 @@ class Servers(QObject, ServerCommands):
         """Wait for the keys that are being kept or deleted; drop everything else."""
         self._background.close(wait_s=0.0)
         self._keeping.wait(CLOSE_S)
+        self._keeping.close(wait_s=0.0)
 
     def apply(self, event: Event) -> None:
         """A server that answered is remembered, with the model that was opened there."""
