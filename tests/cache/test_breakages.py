@@ -303,7 +303,14 @@ def restored_sequence_is_added_to_the_old_one(patch: Patch) -> None:
 
 @breakage("attention", "unified stops")
 def stopped_ubatch_stays(patch: Patch) -> None:
-    patch.setattr(Mirror, "_clean_up", lambda *_: None)
+    whole = Mirror._stopped
+
+    def stopped(self: Mirror, *rest: Any) -> Any:
+        with patch.context() as meanwhile:
+            meanwhile.setattr(Mirror, "_seq_rm", lambda *_: None)
+            return whole(self, *rest)
+
+    patch.setattr(Mirror, "_stopped", stopped)
 
 
 @breakage("attention", "unified")
