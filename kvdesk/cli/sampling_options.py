@@ -17,6 +17,7 @@ from kvdesk.paths import open_regular
 from kvdesk.settings import Preset, Sampling
 from kvdesk.settings.preset import MOST_BYTES, imported
 from kvdesk.settings.sampling import parsed_biases, parsed_breakers, parsed_stops
+from kvdesk.settings.texts import texts_of
 from kvdesk.translation import tr
 
 _MOST_FILE: Final = 1_000_000
@@ -37,7 +38,7 @@ def add_sampling(parser: argparse.ArgumentParser, defaults: Mapping[str, str] = 
     )
     for name, info in Sampling.model_fields.items():
         kind: Any = info.annotation
-        about = tr(info.description or "").replace("%", "%%")
+        about = texts_of(info)[1].replace("%", "%%")
         option = "--" + name.replace("_", "-")
         if name in _LISTS:
             group.add_argument(

@@ -10,9 +10,9 @@ from PySide6.QtWidgets import QFrame
 
 from kvdesk.session.commands import Commands
 from kvdesk.settings import ContextSettings
+from kvdesk.settings.texts import texts_of
 from kvdesk.translation import tr
 from kvdesk.ui.operations.context_ledger import ContextLedger
-from kvdesk.ui.settings.rows import texts_of
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import label, push_button
 

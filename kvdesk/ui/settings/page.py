@@ -33,6 +33,7 @@ from kvdesk.settings import (
     Settings,
     ToolBudget,
 )
+from kvdesk.settings.texts import texts_of
 from kvdesk.translation import tr
 from kvdesk.ui.operations.request import rebuild
 from kvdesk.ui.server.connect_section import ConnectSection
@@ -40,7 +41,7 @@ from kvdesk.ui.settings.appearance import Appearance
 from kvdesk.ui.settings.context_bar import ContextBar
 from kvdesk.ui.settings.fields import problem_of
 from kvdesk.ui.settings.preset_bar import PresetBar
-from kvdesk.ui.settings.rows import SettingRows, texts_of
+from kvdesk.ui.settings.rows import SettingRows
 from kvdesk.ui.tools.servers_section import ServersSection
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import Choice, IconButton, label, on_ground, push_button, show_text, text_box
@@ -239,7 +240,7 @@ class SettingsPage(QWidget):
     def _switch(self, field: str) -> QCheckBox:
         """Of a setting that goes to the store at once."""
         switch = self._switches[field] = QCheckBox()
-        switch.setAccessibleName(tr(Settings.model_fields[field].title or ""))
+        switch.setAccessibleName(texts_of(Settings.model_fields[field])[0])
         switch.toggled.connect(lambda on: self._settings.change(**{field: on}))
         return switch
 

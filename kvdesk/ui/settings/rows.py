@@ -16,6 +16,7 @@ from PySide6.QtWidgets import QCheckBox, QLabel, QVBoxLayout, QWidget
 
 from kvdesk.folding import fold
 from kvdesk.settings import llama_name
+from kvdesk.settings.texts import texts_of
 from kvdesk.translation import tr
 from kvdesk.ui.settings.fields import bounds, control_of, is_wide, problem_of, set_value, value_of
 from kvdesk.ui.settings.groups import groups_of
@@ -318,11 +319,6 @@ class SettingRows(QWidget):
                 if group.box is not None:
                     changed = tr("%n changed", n_changed)
                     group.box.set_title(f"{group.title} · {changed}" if n_changed else group.title)
-
-
-def texts_of(info: FieldInfo) -> tuple[str, str]:
-    """Title and description of a setting in the person's language. `kvdesk.settings` has both."""
-    return tr(info.title or ""), tr(info.description or "")
 
 
 def _about(info: FieldInfo, control: QWidget, default: Any) -> str:

@@ -9,6 +9,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from kvdesk.settings import CachePolicy, ContextSettings, Sampling, Settings, llama_name
+from kvdesk.settings.texts import texts_of
 from kvdesk.translation import tr
 from kvdesk.ui.widgets.actions import Action, ActionGroup
 from kvdesk.ui.widgets.kit import Slice
@@ -23,10 +24,10 @@ def setting_actions(show: Callable[[str], object], slices: Iterable[Slice]) -> A
 
 def _actions(show: Callable[[str], object], slices: Iterable[Slice]) -> Iterator[Action]:
     for info in _fields(slices):
-        title, theirs = tr(info.title or ""), llama_name(info)
+        (title, tip), theirs = texts_of(info), llama_name(info)
         name = f"{title} ({theirs})" if theirs else title
         label = tr("Setting: {name}").format(name=name)
-        yield Action("", label, partial(show, title), tip=tr(info.description or ""))
+        yield Action("", label, partial(show, title), tip=tip)
 
 
 def _fields(slices: Iterable[Slice]) -> Iterator[FieldInfo]:
