@@ -29,7 +29,6 @@ from pathlib import Path
 
 import libraries
 import setup
-import translations
 from setup import ROOT, SetupError, say
 
 BUILD = ROOT / "build"
@@ -94,10 +93,13 @@ def version() -> str:
 
 
 def check_translations() -> None:
-    """Raises SetupError where a text or a document waits for its translation."""
-    if told := translations.all_waiting():
+    """Raises SetupError where a text or a document waits for its translation. In the environment, which has Babel."""
+    command: list[str | Path] = [setup.python_exe(), ROOT / "packaging/translations.py", "--check", "--release"]
+    checked = subprocess.run(command, capture_output=True, text=True, check=False)
+    if checked.returncode:
         tell = "Translate what waits and run `make translations`, or make a package for yourself with --untranslated."
-        raise SetupError("\n".join(["A release needs its translations.", *told, tell]))
+        told = checked.stdout.strip() or checked.stderr.strip()
+        raise SetupError("\n".join(["A release needs its translations.", told, tell]))
 
 
 def make_environment() -> list[str]:

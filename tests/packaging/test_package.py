@@ -6,6 +6,7 @@ import re
 import shutil
 import struct
 import subprocess
+import sys
 import zipfile
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
@@ -17,7 +18,6 @@ import notice
 import package
 import pytest
 import setup
-import translations
 from setup import SetupError
 
 from tests.places import ROOT
@@ -129,11 +129,29 @@ def test_desktop_files_and_scripts_are_valid(command: list[str | Path]) -> None:
     assert result.returncode == 0, result.stdout + result.stderr
 
 
-def test_a_release_fails_while_a_text_waits_for_its_translation(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(translations, "all_waiting", lambda: ["kvdesk_zh_CN: 2 texts wait"])
+@pytest.mark.parametrize("name", ["setup", "package", "package_test"])
+def test_what_a_bare_machine_runs_imports_nothing_that_is_installed(name: str) -> None:
+    code = f"import sys; sys.path.insert(0, {str(ROOT / 'packaging')!r}); import {name}"
+    run = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+
+
+def checker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: str) -> None:
+    """What `check_translations` runs tells of these texts that wait, and fails if there are any."""
+    script = tmp_path / "packaging" / "translations.py"
+    script.parent.mkdir(exist_ok=True)
+    expected = "import sys\nassert sys.argv[1:] == ['--check', '--release']\n"
+    script.write_text(f"{expected}print({told!r})\nsys.exit({bool(told):d})")
+    monkeypatch.setattr(package, "ROOT", tmp_path)
+
+
+def test_a_release_fails_while_a_text_waits_for_its_translation(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    checker(tmp_path, monkeypatch, "error: kvdesk_zh_CN: 2 texts wait")
     with pytest.raises(SetupError, match=r"(?s)A release needs its translations\..*2 texts wait.*--untranslated"):
         package.check_translations()
-    monkeypatch.setattr(translations, "all_waiting", list)
+    checker(tmp_path, monkeypatch, "")
     package.check_translations()
 
 
@@ -150,7 +168,7 @@ def test_packages_for_oneself_need_no_translation(
     def pack() -> list[str]:
         raise SetupError("packs")
 
-    monkeypatch.setattr(translations, "all_waiting", lambda: ["2 texts wait"])
+    checker(tmp_path, monkeypatch, "2 texts wait")
     monkeypatch.setattr(setup, "check_machine", lambda **_: None)
     monkeypatch.setattr(setup, "set_up", lambda: None)
     monkeypatch.setattr(package, "BUILD", tmp_path / "build")
