@@ -17,8 +17,6 @@ LENGTHS = (1024, 4096, 16_384, 65_536)
 """Tokens of contexts whose bytes are compared."""
 TYPES = ("f16", "q8_0", "q4_0")
 """Types of K and V whose bytes are compared."""
-MOST_EDITS = 3
-"""Messages whose edit is priced."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +189,7 @@ def _edits(facts: Facts) -> tuple[Bar, ...]:
         text = tr("{n} tokens, {time}") if speed else tr("{n} tokens")
         time = seconds(1000 * n / speed) if speed else ""
         found.append(Bar(tr("Message {n}").format(n=i + 1), n, text.format(n=f"{n:,}", time=time)))
-    return tuple(found[:MOST_EDITS])
+    return tuple(found)
 
 
 def _room(facts: Facts) -> tuple[Bar, ...]:

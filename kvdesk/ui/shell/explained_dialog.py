@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from typing import Final
 
-from PySide6.QtCore import QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QPainter, QPaintEvent
-from PySide6.QtWidgets import QDialogButtonBox, QGridLayout, QLabel, QSizePolicy, QWidget
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QDialogButtonBox, QGridLayout, QLabel, QWidget
 
 from kvdesk.session import Changed, Store
 from kvdesk.session.changed import Update
 from kvdesk.translation import tr
 from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.controls import label
+from kvdesk.ui.widgets.controls import ThinProgress, label
 from kvdesk.ui.widgets.dialog import Dialog, sentence
 from kvdesk.ui.widgets.kit import Kit
-from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.explained import Bar, Facts, Part, parts
 
 _BAR_PX: Final = 8
@@ -29,7 +27,7 @@ class ExplainedDialog(Dialog):
     def __init__(self, kit: Kit, parent: QWidget) -> None:
         super().__init__(kit.theme, parent, tr("The KV cache, explained"))
         self._store = kit.store
-        self.parts = tuple(PartView(kit.theme, part) for part in parts(facts_of(kit.store)))
+        self.parts = tuple(PartView(part) for part in parts(facts_of(kit.store)))
         for part in self.parts:
             self.column.addWidget(part)
         self.column.addStretch(1)
@@ -59,26 +57,18 @@ def facts_of(store: Store) -> Facts:
 class PartView(QWidget):
     """Heading, sentences, and the figure or what would fill it."""
 
-    def __init__(self, theme: Theme, part: Part) -> None:
+    def __init__(self, part: Part) -> None:
         super().__init__()
-        self._theme, self._part = theme, part
-        self._rows: list[tuple[QLabel, BarView, QLabel]] = []
+        self._part = part
+        self._rows: list[tuple[QLabel, ThinProgress, QLabel]] = []
         self._missing = label(part.missing, tone="secondary", scale="small", wrap=True)
         self._grid = QGridLayout()
         self._grid.setColumnStretch(1, 1)
         self._grid.setHorizontalSpacing(12)
         self._grid.setVerticalSpacing(4)
-        text = sentence(part.text)
-        boxes.column(
-            label(part.title, weight="strong"),
-            text,
-            self._missing,
-            self._grid,
-            boxes.Gap(12),
-            on=self,
-            margins=0,
-            spacing=6,
-        )
+        title = label(part.title, weight="strong")
+        shown = title, sentence(part.text), self._missing, self._grid, boxes.Gap(12)
+        boxes.column(*shown, on=self, margins=0, spacing=6)
         self._fill(part.bars)
 
     @property
@@ -98,45 +88,17 @@ class PartView(QWidget):
             self._rows = [self._add_row(row) for row in range(len(bars))]
             self._missing.setVisible(not bars)
         largest = max((bar.value for bar in bars), default=0)
-        for (name, view, value), bar in zip(self._rows, bars, strict=True):
+        for (name, line, value), bar in zip(self._rows, bars, strict=True):
             name.setText(bar.label)
-            view.show_share(bar.value / largest if largest else 0.0)
+            line.setAccessibleName(bar.label)
+            line.set_share(bar.value / largest if largest else 0.0)
             value.setText(bar.text)
             value.setAccessibleName(f"{bar.label}: {bar.text}")
 
-    def _add_row(self, row: int) -> tuple[QLabel, BarView, QLabel]:
-        found = label("", scale="small", tone="secondary"), BarView(self._theme), label("", scale="small")
+    def _add_row(self, row: int) -> tuple[QLabel, ThinProgress, QLabel]:
+        found = label("", scale="small", tone="secondary"), ThinProgress(""), label("", scale="small")
+        found[1].setFixedHeight(_BAR_PX)
         for column, widget in enumerate(found):
             self._grid.addWidget(widget, row, column, Qt.AlignmentFlag.AlignVCenter)
         found[2].setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         return found
-
-
-class BarView(QWidget):
-    """One bar, as long as its share of the longest. Its value is beside it, so a screen reader passes it over."""
-
-    def __init__(self, theme: Theme) -> None:
-        super().__init__()
-        self._theme, self._share = theme, 0.0
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        theme.changed.connect(self.update)
-
-    def sizeHint(self) -> QSize:
-        return QSize(160, _BAR_PX + 8)
-
-    def show_share(self, share: float) -> None:
-        """From 0 to 1."""
-        self._share = share
-        self.update()
-
-    def paintEvent(self, _event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(Qt.PenStyle.NoPen)
-        box = QRectF(0, (self.height() - _BAR_PX) / 2, self.width(), _BAR_PX)
-        for colour, width in (
-            (self._theme.colours.cell_free, box.width()),
-            (self._theme.colours.accent, self._share * box.width()),
-        ):
-            painter.setBrush(QColor(colour))
-            painter.drawRoundedRect(QRectF(box.left(), box.top(), width, box.height()), 2, 2)
