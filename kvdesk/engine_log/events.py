@@ -52,9 +52,8 @@ _HEAD: Final = re.compile(
     rf"(?:slot|srv|que|res)\s+[^\s|:]{{0,30}}:\s*(?:id\s+(?P<slot>{_ID}) \| task (?P<task>{_ID}) \|)?[\s-]*"
     r"(?P<word>\w*)"
 )
-_LATER_HEAD: Final = re.compile(rf"\b(?:slot|srv)\s+[^\s|]*: (?:id\s+{_ID} \| task |\S)")
-_PREFIX: Final = 300
-"""Characters before a line's head where an unknown program wraps it."""
+_LATEST: Final = 600
+"""Characters before what marks a line of Ollama."""
 _GO: Final = re.compile(r'(?:time=(?P<time>\S+) )?level=\w+ source=\S+ msg="?(?P<msg>[^"=]*)"?(?P<rest>.*)')
 _PAIR: Final = re.compile(rf"(\w+)=({_ID})(?!\S)")
 _GIN: Final = re.compile(
@@ -87,11 +86,6 @@ def event_of(line: LogLine) -> Event | None:
     """The event of one line; None for the many that say nothing about the cache."""
     text = line.text
     head = _HEAD.match(text)
-    if head is None:
-        begin = text[:_PREFIX]
-        has_word = "slot" in begin or "srv" in begin  # most lines have neither: a search takes twenty times as long
-        if has_word and (start := _LATER_HEAD.search(begin)):
-            head = _HEAD.match(text, start.start())
     if head:
         slot, task, word = head.group("slot", "task", "word")
         if (rules := _SERVER.get(word.lower())) is None:
@@ -100,12 +94,12 @@ def event_of(line: LogLine) -> Event | None:
     first = _WORD.match(text)
     if first and (rules := _ENGINE.get(first[1].lower())) and (event := _found(line, text, first.start(1), rules)):
         return event
-    if "msg=" in text[: 2 * _PREFIX] and (go := _GO.search(text[:_LONGEST])):
+    if "msg=" in text[:_LATEST] and (go := _GO.search(text[:_LONGEST])):
         kind = OLLAMA.get(go["msg"].strip())
         values = dict(_PAIR.findall(go["rest"]))
         slot = int(values.pop("id", -1))
         return Event(kind, line.number, go["time"] or line.clock, slot, values=values) if kind else None
-    if "[GIN]" in text[:_PREFIX] and (gin := _GIN.search(text[:_LONGEST])):
+    if "[GIN]" in text[:_LATEST] and (gin := _GIN.search(text[:_LONGEST])):
         return Event(Kind.DONE, line.number, gin["time"], values=gin.groupdict())
     return None
 

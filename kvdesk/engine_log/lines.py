@@ -1,4 +1,4 @@
-"""The lines of a log, whatever wraps them: colours, time stamps, names of services, JSON lines, quotes of Markdown.
+"""The lines of a log, without what wraps them.
 
 Owns decoding and the limits that keep memory bounded. Must never know what a line means;
 of which lines say nothing `sentences` has the patterns.
@@ -9,11 +9,11 @@ from __future__ import annotations
 import codecs
 import datetime as dt
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final
+from collections.abc import Iterable, Iterator
+from typing import Final
 
-from kvdesk.codec import CodecError, decode
 from kvdesk.engine_log.sentences import IDLE_OTHER, IDLE_SLOT
+from kvdesk.engine_log.wrapping import LEVELS, Unwrapper
 from kvdesk.values import dataclass
 
 LONGEST: Final = 4 << 20
@@ -27,23 +27,10 @@ _RUNS: Final = re.compile(
 """Rows of a map, of which there may be hundreds a token, and lines that say nothing: they come as one."""
 _IN_RUNS: Final = " D "
 """Is in a piece of a log that has any: at level 5."""
-_LATEST: Final = 1e10  # seconds; an integer of JSON may be no float at all
+_LATEST: Final = 1e10  # seconds
 _CLOCK: Final = re.compile(r"(\d{1,8})\.(\d\d)\.(\d{3})\.(\d{3})")
-_COLOUR: Final = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-_LEVELS: Final = {"error": 1, "warn": 2, "info": 3, "debug": 5}
-_LETTERS: Final = {"E": 1, "W": 2, "I": 3, "D": 5}
 _PLAIN: Final = re.compile(r"(\d+\.\d\d\.\d{3}\.\d{3}) ([DIWE]) ")
-"""What llama-server itself writes before a message: `_OUTER` in a fifth of the time."""
-_OUTER: Final = re.compile(
-    r"(?:>\s?)*"  # a quote in Markdown
-    r"(?:[A-Z][a-z]{2}\s+\d+ \d\d:\d\d:\d\d\s+\S+?(?: \S+?)?: )?"  # journald: host and program
-    r"(?:[A-Za-z][\w.-]*[-_]\d+\s+\| )?"  # docker compose
-    r"(?:\[?(?P<day>\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d)[\d.,]*(?:Z|[+-]\d\d:?\d\d)?\]?\s*)?"
-    r"(?:\[(?:DEBUG|INFO|WARN|ERROR|LM STUDIO SERVER)\]\s*)*"
-    r"(?:\[\d+\] )?"  # the port of a router's child
-    r"(?: ?(?P<clock>\d+\.\d\d\.\d{3}\.\d{3}) )?"
-    r"(?:(?P<letter>[DIWE]) )?"
-)
+"""What llama-server itself writes before a message: taken off in a fifth of the time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,25 +49,16 @@ class LogLine:
     level: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Logged:
-    """A line that `--log-jsonl` wrote."""
-
-    type: str
-    msg: str
-    time: Any = None
-    level: Any = None
-
-
 def read_lines(chunks: Iterable[bytes]) -> Iterator[LogLine]:
     """The messages of a log that comes in pieces, cut anywhere. UTF-8 or, by its mark, UTF-16; other bytes are �."""
+    unwrapper = Unwrapper()
     for number, text in _split(_decoded(chunks)):
         plain = _PLAIN.match(text)
         if plain and "\x1b" not in text and "\r" not in text:
             clock, letter = plain.groups()
-            yield LogLine(number, text[plain.end() :], clock, _LETTERS[letter])
+            yield LogLine(number, text[plain.end() :], clock, LEVELS[letter])
         else:
-            yield from _lines(number, text)
+            yield from (LogLine(number, *message) for message in unwrapper.messages(text))
 
 
 def seconds_of(clock: str) -> float:
@@ -126,31 +104,3 @@ def _split(pieces: Iterable[str]) -> Iterator[tuple[int, str]]:
                     number += 1
     if rest:
         yield number, rest
-
-
-def _lines(number: int, text: str) -> Sequence[LogLine]:
-    if "\x1b" in text:
-        text = _COLOUR.sub("", text)
-    if "\r" in text:
-        text = text.rstrip("\r").rsplit("\r", 1)[-1]
-    if text.startswith("{") and (found := _from_json(text)):
-        message, clock, level = found
-        if "\n" not in message.strip("\n") or message.startswith("\n"):
-            return (LogLine(number, message.removesuffix("\n"), clock, level),)
-        return [LogLine(number, line, clock, level) for line in message.split("\n")]
-    outer = _OUTER.match(text)
-    assert outer is not None  # every part of it may be missing
-    clock = outer["clock"] or outer["day"] or ""
-    return (LogLine(number, text[outer.end() :], clock, _LETTERS.get(outer["letter"], 0)),)
-
-
-def _from_json(text: str) -> tuple[str, str, int] | None:
-    """Message, time and level of a line that `--log-jsonl` wrote; None for other JSON."""
-    try:
-        found = decode(_Logged, text)
-    except CodecError:
-        return None
-    if found.type != "log":
-        return None
-    has_time = isinstance(found.time, int | float) and 0 < found.time < 1e6 * _LATEST
-    return found.msg, f"{found.time / 1e6:.3f} s" if has_time else "", _LEVELS.get(str(found.level), 0)

@@ -60,7 +60,7 @@ from kvdesk.engine_log.sentences import Kind
          "keep=4 new=4096"), Kind.TRUNCATED, {"limit": "4096", "prompt": "9000", "keep": "4", "new": "4096"}),
         ("Cache reuse summary: 939/940 of prompt (100%), 939 prefix, 0 non-prefix", Kind.SUMMARY,
          {"used": "939", "n": "940"}),
-        ("some shell > srv  log_server_r: cancel task, id_task = 4", Kind.CANCELLED, {"task": "4"}),
+        ("srv  log_server_r: cancel task, id_task = 4", Kind.CANCELLED, {"task": "4"}),
     ],
 )  # fmt: skip
 def test_sentences(text: str, kind: Kind, values: dict[str, str]) -> None:
@@ -80,7 +80,6 @@ def test_ids_are_those_of_the_head_or_of_the_sentence() -> None:
         2,
         7,
     )
-    assert ids("box: slot operator(): id  2 | task 7 | processing task") == (2, 7)
     assert ids("srv  try_clear_id: purging slot 3 with 55 tokens") == (3, -1)
     assert ids("srv    send_error: task id = 5, error: too long") == (-1, 5)
 
