@@ -121,7 +121,7 @@ def explain_request(request: Request, server: Server) -> Finding:
         sentence,
         lost,
         lost * per_token_ms / 1000,
-        cures.cures_of(server.program, helps),
+        cures.cures_of(server.name, helps),
         tuple(_notes(request, cause)),
         "" if cause in HITS else _more(request, cause, server),
     )
@@ -402,6 +402,8 @@ def _notes(r: Request, cause: Cause) -> list[str]:
 def _more(r: Request, cause: Cause, s: Server) -> str:
     if s.program == "Ollama":
         return ""
+    if s.inside:
+        return "" if 4 in r.levels else cures.LOG_INSIDE[s.inside]
     if cause is Cause.FORCED and 4 not in r.levels:
         return cures.LOG_TEXT
     if cause in (Cause.DIVERGED, Cause.TEMPLATE, Cause.ANSWER):

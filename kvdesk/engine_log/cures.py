@@ -13,7 +13,8 @@ from kvdesk.values import dataclass, replace
 class Cure:
     """`name`: what one types; `what`: what it does, in the source's language.
 
-    others  the name in programs other than llama-server, "" if it has none
+    others  the name in programs other than llama-server (`Server.name`), "" if it has none. Ollama gives its
+            environment to the llama-server that it runs, and LM Studio takes the options of llama.cpp
     """
 
     name: str
@@ -31,8 +32,16 @@ def cures_of(program: str, cures: Iterable[Cure]) -> tuple[Cure, ...]:
     return tuple(replace(cure, name=name) for cure, name in named if name)
 
 
+_IN_OLLAMA: Final = "llama-server in Ollama"
+_OLLAMA_SLOTS: Final = "OLLAMA_NUM_PARALLEL=N"
+_OLLAMA_CONTEXT: Final = "OLLAMA_CONTEXT_LENGTH=N or num_ctx"
+
+
 def _not_in(*programs: str) -> tuple[tuple[str, str], ...]:
     return tuple((program, "") for program in programs)
+
+
+_SERVER_ONLY: Final = _not_in("Ollama", _IN_OLLAMA, "llama-cpp-python")
 
 
 ATTRIBUTION: Final = Cure(
@@ -42,47 +51,60 @@ ATTRIBUTION: Final = Cure(
 PRESERVE_THINKING: Final = Cure(
     "--chat-template-kwargs '{\"preserve_thinking\": true}'",
     marked("or --reasoning-preserve if the template supports it: earlier reasoning stays in the prompt"),
+    _not_in("Ollama", _IN_OLLAMA),
 )
 SWA_FULL: Final = Cure(
     "--swa-full",
     marked("keeps all cells of a sliding window, for more memory"),
-    (("llama-cpp-python", "Llama(swa_full=True)"), ("Ollama", "")),
+    (("llama-cpp-python", "Llama(swa_full=True)"), ("Ollama", ""), (_IN_OLLAMA, "LLAMA_ARG_SWA_FULL=1")),
 )
 CHECKPOINTS: Final = Cure(
     "--ctx-checkpoints N, --checkpoint-min-step N",
     marked("more checkpoints, closer together: one before the difference is enough"),
-    (("llama-cpp-python", "llama-server instead of Llama"), ("Ollama", "")),
+    (
+        ("llama-cpp-python", "llama-server instead of Llama"),
+        ("Ollama", ""),
+        (_IN_OLLAMA, "LLAMA_ARG_CTX_CHECKPOINTS=N, LLAMA_ARG_CHECKPOINT_MIN_SPACING_NT=N"),
+    ),
 )
 CACHE_RAM: Final = Cure(
     "--cache-ram MIB",
     marked("more memory for the prompts of other conversations (-1: no limit)"),
-    _not_in("Ollama", "llama-cpp-python"),
+    (*_not_in("Ollama", "llama-cpp-python"), (_IN_OLLAMA, "LLAMA_ARG_CACHE_RAM=MIB")),
 )
 NO_CACHE_REUSE: Final = Cure(
-    "no --cache-reuse", marked("it needs a memory that can be shifted: not with windows, recurrent states or images")
+    "no --cache-reuse",
+    marked("it needs a memory that can be shifted: not with windows, recurrent states or images"),
+    ((_IN_OLLAMA, "LLAMA_ARG_CACHE_REUSE=0"),),
 )
 SIMILARITY: Final = Cure(
     "--slot-prompt-similarity 0.01",
     marked("accepts a slot with a shorter common beginning"),
-    _not_in("Ollama", "llama-cpp-python"),
+    _SERVER_ONLY,
 )
-ID_SLOT: Final = Cure(
-    '"id_slot": N in the request', marked("pins a conversation to its slot"), _not_in("Ollama", "llama-cpp-python")
+ID_SLOT: Final = Cure('"id_slot": N in the request', marked("pins a conversation to its slot"), _SERVER_ONLY)
+KEEP_IDLE: Final = Cure(
+    "--no-cache-idle-slots", marked("or no id_slot: prompts saved in memory are looked up then"), _SERVER_ONLY
 )
-KEEP_IDLE: Final = Cure("--no-cache-idle-slots", marked("or no id_slot: prompts saved in memory are looked up then"))
 PARALLEL: Final = Cure(
     "-np N",
     marked("more slots, so that conversations do not push each other out"),
-    (("Ollama", "OLLAMA_NUM_PARALLEL=N"), ("llama-cpp-python", "llama-server -np N")),
+    (("Ollama", _OLLAMA_SLOTS), (_IN_OLLAMA, _OLLAMA_SLOTS), ("llama-cpp-python", "llama-server -np N")),
 )
-UNIFIED: Final = Cure("--kv-unified", marked("one cache for all slots: a long prompt may use the cells of the others"))
+UNIFIED: Final = Cure(
+    "--kv-unified",
+    marked("one cache for all slots: a long prompt may use the cells of the others"),
+    ((_IN_OLLAMA, "LLAMA_ARG_KV_UNIFIED=1"),),
+)
 CONTEXT: Final = Cure(
     "-c N",
     marked("a larger context"),
-    (("Ollama", "OLLAMA_CONTEXT_LENGTH=N or num_ctx"), ("llama-cpp-python", "Llama(n_ctx=N)")),
+    (("Ollama", _OLLAMA_CONTEXT), (_IN_OLLAMA, _OLLAMA_CONTEXT), ("llama-cpp-python", "Llama(n_ctx=N)")),
 )
 CACHE_PROMPT: Final = Cure(
-    '"cache_prompt": true in the request', marked("or no --no-cache-prompt: the slot is compared at all")
+    '"cache_prompt": true in the request',
+    marked("or no --no-cache-prompt: the slot is compared at all"),
+    _SERVER_ONLY,
 )
 STABLE_FRONT: Final = Cure(
     "a stable beginning", marked("put what changes (date, ids, reminders) at the end of the prompt, after the chat")
@@ -99,9 +121,13 @@ READ_ONCE: Final = Cure(
     marked("a slot file has no checkpoints: the first request reads the prompt and makes new ones"),
 )
 NO_SHIFT: Final = Cure(
-    "no --context-shift", marked("or a larger -c: a shifted slot is no longer the prompt that clients send")
+    "no --context-shift",
+    marked("or a larger -c: a shifted slot is no longer the prompt that clients send"),
+    _SERVER_ONLY,
 )
 LOG_TEXT: Final = "LLAMA_SERVER_SLOTS_DEBUG=1 LLAMA_SERVER_SLOTS_N_DIFF=24 llama-server -lv 4"
 """The level at which llama-server prints checkpoints, slots and the text around the first difference."""
 LOG_BODIES: Final = "llama-server -lv 5"
 """Prints requests too: with them doctor names the message. Such a log holds prompts."""
+LOG_INSIDE: Final = {"Ollama": "OLLAMA_DEBUG=1", "LM Studio": "LM Studio's developer log, verbose"}
+"""By the program that runs llama-server."""

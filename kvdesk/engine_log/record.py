@@ -14,6 +14,8 @@ class Server:
     """What the log says of the server. -1: unknown.
 
     memory   "attention", "window", "recurrent": what a part of a state can be cut from; "" unknown
+    program  whose own sentences were met last: "Ollama", "LM Studio", "llama-cpp-python"; "" for llama-server
+    inside   the program that runs llama-server: "Ollama", "LM Studio"; "" none that is known
     level    the highest level of llama-server's lines that were met
     ms_per_token  of the last prompt that was read
     """
@@ -28,11 +30,17 @@ class Server:
     full_window: bool = False
     can_preserve: bool = False
     program: str = ""
+    inside: str = ""
     level: int = 0
     n_dropped: int = 0
     dropped_mib: float = 0.0
     n_lines: int = 0
     ms_per_token: float = 0.0
+
+    @property
+    def name(self) -> str:
+        """What wrote the log, in llama.cpp's or its own name."""
+        return self.program or (f"llama-server in {self.inside}" if self.inside else "llama-server")
 
 
 @dataclass(slots=True)

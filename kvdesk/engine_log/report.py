@@ -72,9 +72,8 @@ def request_lines(request: Request, finding: Finding) -> Iterator[str]:
         return
     if finding.lost:
         about = tr("up to ") if finding.cause is Cause.DIVERGED else "~" if r.is_rounded else ""
-        yield "        " + tr("Read again: {about}{n:,} tokens, {seconds:,.2f} s").format(
-            about=about, n=finding.lost, seconds=finding.lost_s
-        )
+        seconds = f", {finding.lost_s:,.2f} s" if finding.lost_s else ""
+        yield "        " + tr("Read again: {about}{n:,} tokens").format(about=about, n=finding.lost) + seconds
     yield f"        {printable(finding.sentence)}"
     yield from (f"        {printable(note)}" for note in finding.notes)
     yield from (f"        → {cure.sentence()}" for cure in finding.cures)
@@ -90,13 +89,17 @@ def summary_lines(totals: Totals, server: Server) -> Iterator[str]:
     seconds = sum(total.lost_s for _, total in totals.misses)
     requests = tr("1 request") if totals.n == 1 else tr("%n requests", totals.n)
     misses = tr("1 miss") if n_misses == 1 else tr("%n misses", n_misses)
-    yield tr(
-        "{requests}, {tokens:,} tokens in prompts, {share:.0%} reused. "
-        "{misses}: {lost:,} tokens read again, {seconds:,.1f} s."
-    ).format(requests=requests, tokens=totals.prompt_tokens, share=share, misses=misses, lost=lost, seconds=seconds)
+    if totals.prompt_tokens:
+        counts = tr("{tokens:,} tokens in prompts, {share:.0%} reused")
+        requests = f"{requests}, {counts.format(tokens=totals.prompt_tokens, share=share)}"
+    if lost:
+        misses = f"{misses}: {tr('{n:,} tokens read again').format(n=lost)}"
+        misses += f", {seconds:,.1f} s" if seconds else ""
+    yield f"{requests}. {misses}."
     for cause, total in totals.misses:
         names = "; ".join(cure.name for cure in total.cures)
-        yield f"  {cause:26} {total.n:6,} × {total.lost:10,} " + tr("tokens") + f" {total.lost_s:9,.1f} s  {names}"
+        cost = f"{total.lost_s:9,.1f} s" if total.lost_s else " " * 11
+        yield f"  {cause:26} {total.n:6,} × {total.lost:10,} " + tr("tokens") + f" {cost}  {names}"
     if server.n_dropped:
         yield tr("{n:,} prompts saved in memory were dropped ({mib:,.0f} MiB).").format(
             n=server.n_dropped, mib=server.dropped_mib
@@ -108,7 +111,7 @@ def summary_lines(totals: Totals, server: Server) -> Iterator[str]:
 
 
 def _server_line(s: Server) -> str:
-    parts = [s.program or "llama-server"]
+    parts = [s.name]
     if s.model:
         parts.append(printable(s.model))
     if s.slots > 0:
@@ -162,7 +165,7 @@ def summary_json(totals: Totals, server: Server) -> dict[str, Any]:
     """The sums."""
     return {
         "type": "summary",
-        "program": server.program or "llama-server",
+        "program": server.name,
         "model": server.model,
         "memory": server.memory,
         "log_level": server.level,

@@ -122,6 +122,7 @@ class RequestReader:
             self._on_listening: (k.LISTENING,),
             self._on_limit: (k.SLOTS, k.RAM_LIMIT, k.RAM_OFF, k.CHECKPOINT_LIMIT, k.CHECKPOINTS_OFF),
             self._on_memory: (k.PRESERVES, k.WINDOW, k.RECURRENT, k.FULL_WINDOW),
+            self._on_lm_studio: (k.IN_LM_STUDIO,),
         }
         return {kind: handler for handler, kinds in by_handler.items() for kind in kinds}
 
@@ -202,6 +203,7 @@ class RequestReader:
     def _on_started(self, event: Event) -> list[Request]:
         if event.slot < 0:
             return []  # the queue says the same of every task
+        self.server.program = ""
         slot = self._slot(event.slot)
         found = self._finished(slot, -1)
         found += self._texts_missing(event.slot)
@@ -248,7 +250,7 @@ class RequestReader:
         """Times without a head belong to the slot named last; llama-cpp-python has no slots at all."""
         if event.slot < 0:
             self._timed = self._timed or self._only_current()
-            if self._timed is None and event.kind is Kind.EVALUATED:
+            if self._timed is None and event.kind is Kind.EVALUATED and not self.server.level:
                 self._timed = self._slot(0).current = Request(0, -1, event.line, event.clock, is_first=True)
         else:
             self._timed = None
@@ -341,6 +343,8 @@ class RequestReader:
 
     def _on_done(self, event: Event) -> list[Request]:
         path, status, self._has_done = event.values.get("path", ""), event.number("status"), True
+        if "time" in event.values:  # a line of Ollama's own server
+            self.server.inside = "Ollama"
         if path.startswith("/slots/"):
             number = path.removeprefix("/slots/").split("?")[0]
             if number.isdecimal() and len(number) < 4 and status == 200:
@@ -427,6 +431,9 @@ class RequestReader:
         self._cut_from = event.number("prompt", 0)
 
     # -- the server
+
+    def _on_lm_studio(self, _: Event) -> None:
+        self.server.inside = "LM Studio"
 
     def _on_limit(self, event: Event) -> None:
         s, kind, n = self.server, event.kind, event.number("n")

@@ -75,6 +75,7 @@ class Kind(StrEnum):
     TRUNCATED = "prompt truncated"
     MESSAGES_DROPPED = "messages dropped"
     EVICTED = "slot evicted"
+    IN_LM_STUDIO = "run by LM Studio"
 
 
 _POSITIONS: Final = "~pos_min = {first}, pos_max = {last}[, n_tokens = {n}]"
@@ -154,6 +155,7 @@ ENGINE: Final = (
     (Kind.LOOKUP_FORCED, "Llama.generate: {used} prefix-match found but partial kv removal not supported"),
     (Kind.SUMMARY, "Cache reuse summary: {used}/{n} of prompt"),
     (Kind.LOADING, "llama_model_loader: loaded meta data ~ from {name:}"),
+    (Kind.IN_LM_STUDIO, "LlamaV4"),
 )
 """Kind and sentence of the engine under llama-server, of llama-cpp-python and of LM Studio: whole lines."""
 

@@ -33,7 +33,7 @@ _KNOWN: Final = re.compile(
     rf"(?: ?(?P<clock>{_CLOCK}) )?(?:(?P<letter>[DIWE]) )?"
 )
 _SENTENCE: Final = re.compile(
-    r"\b(?:(?:slot|srv)\s+[^\s|]*: (?:id\s+-?\d{1,9} \| task |\S)"
+    r"\b(?:slot\s+[^\s|]*: id\s+-?\d{1,9} \| task |srv\s+[^\s|]*: \S"
     r"|(?:find_slot|llama_\w+|Llama\.generate|Cache reuse summary): )"
 )
 """How a message of llama.cpp begins that is no other program's."""

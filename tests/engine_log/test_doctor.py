@@ -47,6 +47,8 @@ def doctor(file: Path, capsys: pytest.CaptureFixture[str], *options: str) -> lis
         ("lru-2026-08.log", ["low similarity", "new conversation"], 300, "--slot-prompt-similarity"),
         ("default-level.md", ["full re-processing"], 4780, "--swa-full"),
         ("lmstudio-2026.log", ["window lost"], 1200, "no --cache-reuse"),
+        ("lmstudio-default-2026-06.log", ["full re-processing"], 1271, "no --cache-reuse"),
+        ("ollama-2026-08.log", ["new conversation", "recurrent state"], 9405, "LLAMA_ARG_CTX_CHECKPOINTS=N"),
         ("lmstudio-2025.log", ["new conversation", "regenerated"], 0, ""),
         ("llama-cpp-python.log", ["new conversation", "continued", "recurrent state"], 200, "llama-server instead"),
         (
@@ -95,6 +97,54 @@ def test_text_says_cause_cost_and_cure(capsys: pytest.CaptureFixture[str]) -> No
     assert "none of its checkpoints (1) is before the first difference (token 500)" in out
     assert "→ --ctx-checkpoints N" in out
     assert "2 requests, 1,900 tokens in prompts, 0% reused. 1 miss: 500 tokens read again, 2.0 s." in out
+
+
+@pytest.mark.parametrize(
+    ("name", "program", "more"),
+    [
+        ("ollama-2026-08.log", "llama-server in Ollama", ""),
+        ("ollama-runner.log", "Ollama", ""),
+        ("lmstudio-default-2026-06.log", "llama-server in LM Studio", "LM Studio's developer log, verbose"),
+        ("hybrid-2026-11.log", "llama-server", ""),
+    ],
+)
+def test_the_program_is_named_with_its_own_cures_and_logs(
+    name: str, program: str, more: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    *_, sums = doctor(LOGS / name, capsys)
+    assert (sums["program"], sums["more"]) == (program, more)
+    cures = " ".join(cure for miss in sums["misses"].values() for cure in miss["cures"])
+    assert ("--" in cures) != ("Ollama" in program)
+
+
+def test_what_a_fragment_does_not_say_is_not_given_as_zero(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = tmp_path / "fragment.md"
+    log.write_text(
+        "It happens each time:\n"
+        "slot update_slots: id  0 | task 730 | n_past = 819, slot.prompt.tokens.size() = 6258, seq_id = 0, pos_min = 9\n"
+        "slot update_slots: id  0 | task 730 | forcing full prompt re-processing due to lack of cache data\n"
+    )
+    assert main([str(log)]) == 0
+    out = capsys.readouterr().out
+    assert "Read again: 819 tokens\n" in out
+    assert "1 request. 1 miss: 819 tokens read again.\n" in out
+    assert " 0.0" not in out
+
+
+def test_times_after_the_end_of_a_request_are_no_other_request(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "a.log"
+    log.write_text(
+        "slot launch_slot_: id  0 | task 35 | processing task\n"
+        "slot update_slots: id  0 | task 35 | kv cache rm [185, end)\n"
+        "slot      release: id  0 | task 35 | stop processing: n_past = 434, truncated = 0\n"
+        "slot print_timing: id  0 | task 35 | \n"
+        "prompt eval time =     182.78 ms /   237 tokens (    0.77 ms per token,  1296.63 tokens per second)\n"
+        "       eval time =     342.29 ms /    13 tokens (   26.33 ms per token,    37.98 tokens per second)\n"
+    )
+    (request, _) = doctor(log, capsys)
+    assert request["task"] == 35
 
 
 def test_a_log_on_standard_input(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
