@@ -121,7 +121,7 @@ def test_what_a_fragment_does_not_say_is_not_given_as_zero(tmp_path: Path, capsy
     log = tmp_path / "fragment.md"
     log.write_text(
         "It happens each time:\n"
-        "slot update_slots: id  0 | task 730 | n_past = 819, slot.prompt.tokens.size() = 6258, seq_id = 0, pos_min = 9\n"
+        "slot update_slots: id  0 | task 730 | n_past = 819, slot.prompt.tokens.size() = 6258, pos_min = 9\n"
         "slot update_slots: id  0 | task 730 | forcing full prompt re-processing due to lack of cache data\n"
     )
     assert main([str(log)]) == 0
