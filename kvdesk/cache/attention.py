@@ -17,6 +17,7 @@ from kvdesk.cache.blob import StreamBlob
 from kvdesk.cache.cells import Index, SavedCells, StreamCells, clip_range
 from kvdesk.cache.geometry import SwaType
 from kvdesk.cache.record import FindSlotLine, Placement, SlotState, SpanLine
+from kvdesk.cache.seq_bits import seq_bit, seq_count
 from kvdesk.cache.snapshot import CacheMap, CacheName, StreamMap
 from kvdesk.values import dataclass, field, replace
 
@@ -149,7 +150,7 @@ class AttentionCache:
         if not cells.shares or not cells.n_cells(seq_id):
             return 0
         rows = cells.bits[: cells.high_water][cells.holders(seq_id)]
-        return int((np.bitwise_count(rows).sum(axis=1) > 1).sum())
+        return int((seq_count(rows) > 1).sum())
 
     def placed(self, seq_id: int, n_tokens: int, without: Collection[int] = ()) -> tuple[int, NDArray[np.intp]]:
         """n_kv and the cells of `seq_id` once it has `n_tokens` more in the first free cells, and what only the
@@ -158,7 +159,8 @@ class AttentionCache:
         cells = self.streams[0]
         stay = np.full(cells.bits.shape[1], ~np.uint64(0))
         for gone in without:
-            stay[gone // 64] &= ~np.uint64(1 << gone % 64)
+            word, bit = seq_bit(gone)
+            stay[word] &= ~bit
         used = (cells.bits[: cells.high_water] & stay).any(axis=1)
         free = np.flatnonzero(~used)[:n_tokens]
         behind = np.arange(cells.high_water, cells.high_water + n_tokens - len(free))

@@ -21,8 +21,6 @@ from kvdesk.values import dataclass, replace
 
 SEQ_MAGIC = 0xAF143CD8  # llama-context.cpp:3189
 _MAX_ARCH = 256
-_EXT_BYTES = 12
-_EXT_WORDS = _EXT_BYTES // 4
 _ROWS = struct.Struct("<iQ")  # type, bytes of a row
 _F32 = 0  # GGML_TYPE_F32
 _DSV4_HEAD = struct.pack("<3I", 0x34565344, 1, 0)  # magic, version, a full state (llama-kv-cache-dsv4.cpp:20)
@@ -56,15 +54,27 @@ class Section:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StreamBlob:
-    """Used cells of one stream in index order (the indices themselves are not in a blob)."""
+    """Used cells of one stream in index order (the indices themselves are not in a blob). `table`: where it lists them,
+    behind their number.
+    """
 
     pos: NDArray[np.int32]
     seq_ids: tuple[tuple[int, ...], ...]
     sections: tuple[Section, ...] = ()
+    table: slice = slice(0, 0)
 
     @property
     def n_cells(self) -> int:
         return len(self.seq_ids)
+
+    def row_words(self, geometry: Geometry) -> NDArray[np.int64]:
+        """Words of each row of the table."""
+        return row_words(geometry.facts.cell_ext) + np.fromiter(map(len, self.seq_ids), np.int64, self.n_cells)
+
+
+def row_words(cell_ext: bool) -> int:
+    """Words of a cell in front of its sequences: its position, their number, a 2D position (M-RoPE)."""
+    return 5 if cell_ext else 2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -205,10 +215,12 @@ def _attention(reader: _Reader, geometry: Geometry, cell_ext: bool, mla: bool) -
         if not n_cells:
             streams.append(StreamBlob(np.empty(0, dtype=np.int32), ()))
             continue
+        start = reader.at
         pos, seq_ids = _cells(reader, n_cells, cell_ext)
         if (pos < 0).any():
             raise BlobError(tr("The saved state is damaged."), "a cell has a negative position")
-        streams.append(StreamBlob(pos, seq_ids, _tensors(reader, n_cells, mla)))
+        table = slice(start, reader.at)
+        streams.append(StreamBlob(pos, seq_ids, _tensors(reader, n_cells, mla), table))
     return tuple(streams)
 
 
@@ -217,7 +229,7 @@ def _cells(reader: _Reader, n_cells: int, cell_ext: bool) -> tuple[NDArray[np.in
 
     The number of rows read together doubles as long as a run continues, so that no order takes long.
     """
-    ext = _EXT_WORDS if cell_ext else 0
+    n_first = row_words(cell_ext)
     if 8 * n_cells > len(reader.view) - reader.at:
         raise BlobError(tr("The saved state is damaged or cut off."), f"{n_cells} cells at {reader.at}")
     pos = np.empty(n_cells, dtype=np.int32)
@@ -228,7 +240,7 @@ def _cells(reader: _Reader, n_cells: int, cell_ext: bool) -> tuple[NDArray[np.in
         n_ids = int(head[1]) if len(head) == 2 else 0
         if not 0 <= n_ids <= MAX_SEQ:
             raise BlobError(tr("The saved state is damaged."), f"cell {done} has {n_ids & 0xFFFFFFFF} sequences")
-        width = 2 + ext + n_ids
+        width = n_first + n_ids
         ahead = min(ahead, n_cells - done)
         words = reader.words(ahead * width)
         n_rows = len(words) // width
@@ -236,7 +248,7 @@ def _cells(reader: _Reader, n_cells: int, cell_ext: bool) -> tuple[NDArray[np.in
         other = np.flatnonzero(rows[:, 1] != n_ids)
         n = int(other[0]) if len(other) else n_rows
         reader.take(4 * width * max(n, 1), "cells")
-        ids = rows[:n, 2 + ext :]
+        ids = rows[:n, n_first:]
         if n_ids and not ((ids >= 0) & (ids < MAX_SEQ)).all():
             raise BlobError(tr("The saved state is damaged."), "a sequence id is out of range")
         pos[done : done + n] = rows[:n, 0]

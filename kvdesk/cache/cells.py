@@ -6,12 +6,13 @@ know batches, other streams or other caches. All `file:line` references are llam
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kvdesk.cache.geometry import CTX_PAD, SwaType, pad
+from kvdesk.cache.geometry import SwaType, n_kv_of
+from kvdesk.cache.seq_bits import kinds_of, member_rows, rows_of, seq_bit, seq_count, seq_has, seq_members, seqs_in
 from kvdesk.cache.snapshot import StreamMap
 from kvdesk.values import dataclass
 
@@ -99,13 +100,11 @@ class StreamCells:
 
     def n_kv_of(self, high_water: int) -> int:
         """`n_kv` if the high-water mark were this. Read-only."""
-        return min(self.size, max(CTX_PAD, pad(high_water, CTX_PAD)))
+        return n_kv_of(self.size, high_water)
 
     def holders(self, seq_id: int) -> NDArray[np.bool_]:
         """Mask over [0, high_water) of the cells that hold the sequence. Read-only."""
-        word, bit = divmod(seq_id, 64)
-        mask: NDArray[np.bool_] = (self.bits[: self.high_water, word] & np.uint64(1 << bit)) != 0
-        return mask
+        return seq_has(self.bits[: self.high_water], seq_id)
 
     @property
     def shares(self) -> bool:
@@ -114,8 +113,7 @@ class StreamCells:
 
     def shared(self) -> NDArray[np.bool_]:
         """Mask over [0, high_water) of the cells of more than one sequence. Read-only."""
-        mask: NDArray[np.bool_] = np.bitwise_count(self.bits[: self.high_water]).sum(axis=1) > 1
-        return mask
+        return seq_count(self.bits[: self.high_water]) > 1
 
     def usable(self, n_swa: int, swa_type: SwaType) -> NDArray[np.bool_]:
         """Mask over all cells of those that a token may be placed in. Read-only."""
@@ -205,7 +203,7 @@ class StreamCells:
             for s in first:
                 self._grow(s, len(index), low, high)
             return
-        kinds, which = _kinds(seq_ids)
+        kinds, which = kinds_of(seq_ids)
         self.bits[index] = member_rows(kinds, self.bits.shape[1])[which]
         counts = np.bincount(which, minlength=len(kinds))
         lows, highs = np.full(len(kinds), POS_MAX), np.full(len(kinds), -1)
@@ -225,7 +223,8 @@ class StreamCells:
         self.pos[start:end] = np.arange(pos, pos + n)
         self.token[start:end] = tokens
         self.written_at_op[start:end] = np.arange(written_at_op, written_at_op + n)
-        self.bits[start:end, seq_id >> 6] = np.uint64(1 << (seq_id & 63))
+        word, bit = seq_bit(seq_id)
+        self.bits[start:end, word] = bit
         self.used += n
         self.high_water = max(self.high_water, end)
         self._grow(seq_id, n, pos, pos + n - 1)
@@ -263,9 +262,9 @@ class StreamCells:
         index = np.flatnonzero(self.holders(seq_id) & (top >= p0) & (top < p1))
         if not len(index):
             return index
-        word, bit = divmod(seq_id, 64)
+        word, bit = seq_bit(seq_id)
         self._shrink(seq_id, self.pos[index])
-        self.bits[index, word] &= np.uint64(~(1 << bit) & (2**64 - 1))
+        self.bits[index, word] &= ~bit
         freed = index[~self.bits[index].any(axis=1)]
         self._wipe(freed)
         self._lower_head(freed)
@@ -285,8 +284,8 @@ class StreamCells:
         top = self.pos[: self.high_water]
         index = np.flatnonzero(self.holders(src) & ~self.holders(dst) & (top >= p0) & (top < p1))
         if len(index):
-            word, bit = divmod(dst, 64)
-            self.bits[index, word] |= np.uint64(1 << bit)
+            word, bit = seq_bit(dst)
+            self.bits[index, word] |= bit
             pos = self.pos[index]
             self._grow(dst, len(index), int(pos.min()), int(pos.max()))
 
@@ -305,9 +304,9 @@ class StreamCells:
         mine = self.holders(seq_id)
         freed = np.flatnonzero(~mine & (self.pos[: self.high_water] != -1))
         kept = np.flatnonzero(mine)
-        word, bit = divmod(seq_id, 64)
+        word, bit = seq_bit(seq_id)
         self.bits[kept] = 0
-        self.bits[kept, word] = np.uint64(1 << bit)
+        self.bits[kept, word] = bit
         for s in [s for s in self._count if s != seq_id]:
             del self._count[s]
             self._span.pop(s, None)
@@ -354,7 +353,7 @@ class StreamCells:
         """`_usable` of one cell."""
         if self.pos[cell] == -1 or swa_type == "none":
             return bool(self.pos[cell] == -1)
-        members = _members(self.bits[cell])
+        members = seq_members(self.bits[cell])
         one = self.pos[cell : cell + 1]
         return len(members) == 1 and bool(masked_swa(n_swa, swa_type, one, self.seq_pos_max(members[0]) + 1)[0])
 
@@ -370,11 +369,10 @@ class StreamCells:
         return usable
 
     def _move(self, index: Index, pos: NDArray[np.int32], shift: NDArray[np.int32]) -> None:
-        touched = np.bitwise_or.reduce(self.bits[index], axis=0) if len(index) else ()
         self.pos[index] = pos
         self.shift[index] = shift
         self.has_shift = True
-        for s in _members(touched):
+        for s in seqs_in(self.bits[index]):
             self._span.pop(s, None)
 
     def _wipe(self, index: Index) -> None:
@@ -431,49 +429,10 @@ class StreamCells:
         )
 
     def _count_in(self, pos: NDArray[np.int32], bits: NDArray[np.uint64]) -> None:
-        for s in _members(np.bitwise_or.reduce(bits, axis=0)):
-            mine = pos[(bits[:, s >> 6] & np.uint64(1 << (s & 63))) != 0]
+        for s in seqs_in(bits):
+            mine = pos[seq_has(bits, s)]
             self._grow(s, len(mine), int(mine.min()), int(mine.max()))
 
     def _count_out(self, pos: NDArray[np.int32], bits: NDArray[np.uint64]) -> None:
-        for s in _members(np.bitwise_or.reduce(bits, axis=0)):
-            self._shrink(s, pos[(bits[:, s >> 6] & np.uint64(1 << (s & 63))) != 0])
-
-
-def _members(words: Sequence[np.uint64] | NDArray[np.uint64]) -> list[int]:
-    """The sequence ids set in one row of bits."""
-    members = []
-    for w, word in enumerate(words):
-        left = int(word)
-        while left:
-            low = left & -left
-            members.append(64 * w + low.bit_length() - 1)
-            left ^= low
-    return members
-
-
-def seq_members(row: NDArray[np.uint64]) -> tuple[int, ...]:
-    """The sequence ids of one cell, ascending, from its row of `seq_bits`. Read-only."""
-    return tuple(_members(row))
-
-
-def member_rows(seq_ids: Iterable[tuple[int, ...]], n_words: int) -> NDArray[np.uint64]:
-    """Rows of `n_words` words with the bits of these sets of sequences, shape (n, n_words)."""
-    wanted = list(seq_ids)
-    rows = np.zeros((len(wanted), n_words), dtype=np.uint64)
-    for i, ids in enumerate(wanted):
-        for s in ids:
-            rows[i, s >> 6] |= np.uint64(1 << (s & 63))
-    return rows
-
-
-def rows_of(seq_ids: Sequence[tuple[int, ...]], n_words: int) -> NDArray[np.uint64]:
-    """`member_rows`, where many sets are the same."""
-    kinds, which = _kinds(seq_ids)
-    return member_rows(kinds, n_words)[which]
-
-
-def _kinds(seq_ids: Sequence[tuple[int, ...]]) -> tuple[dict[tuple[int, ...], int], NDArray[np.intp]]:
-    """The different sets in the order of their first, and which of them each is."""
-    kinds = {ids: i for i, ids in enumerate(dict.fromkeys(seq_ids))}
-    return kinds, np.fromiter(map(kinds.__getitem__, seq_ids), np.intp, len(seq_ids))
+        for s in seqs_in(bits):
+            self._shrink(s, pos[seq_has(bits, s)])

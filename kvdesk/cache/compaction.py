@@ -17,13 +17,11 @@ from numpy.typing import NDArray
 from kvdesk.cache.blob import Blob, BlobError, Section, StreamBlob, parse_state
 from kvdesk.cache.cells import Index
 from kvdesk.cache.geometry import Geometry
-from kvdesk.cache.metrics import holders, n_kv, scatter
+from kvdesk.cache.metrics import n_kv, scatter
+from kvdesk.cache.seq_bits import seq_has, seqs_in
 from kvdesk.cache.snapshot import CacheMap, CacheSnapshot, StreamMap
 from kvdesk.translation import tr
 from kvdesk.values import dataclass
-
-_TENSORS_HEAD = 8  # v_trans, number of layers: all there is where no layer uses the cache
-_EXT_WORDS = 3  # 2D position of a cell (M-RoPE)
 
 
 class Layout(StrEnum):
@@ -128,28 +126,18 @@ def permute_blob(
         raise BlobError(tr("The saved state is not of the cache that was planned."))
     room = blob if plan.in_order else make_room(len(source))
     target = np.frombuffer(room, dtype=np.uint8)
-    done, at = 0, 4 + int.from_bytes(blob[:4], "little")  # the architecture's name
+    done = 0
     for cache, streams in zip(plan.after, state.caches, strict=True):
-        at += 4  # number of streams
         for s, stored in enumerate(streams):
-            at += 4  # number of cells
             stream_plan = planned[cache.name, s]
             _check(stored, stream_plan.order, cache.streams[s])
-            tensors = stored.sections
-            if not stored.n_cells:
-                continue
-            if stream_plan.in_order and tensors:
-                at = tensors[-1].offset + tensors[-1].n_bytes
+            if not stored.n_cells or stream_plan.in_order:
                 continue  # copied with what lies between
-            words = np.array([2 + len(ids) for ids in stored.seq_ids]) + (_EXT_WORDS if geometry.facts.cell_ext else 0)
-            table = slice(at, at + 4 * int(words.sum()))
-            at = tensors[-1].offset + tensors[-1].n_bytes if tensors else table.stop + _TENSORS_HEAD
-            if stream_plan.in_order:
-                continue
+            table = stored.table
             target[done : table.start] = source[done : table.start]
-            _permute_table(source[table], target[table], words, stream_plan.order)
+            _permute_table(source[table], target[table], stored.row_words(geometry), stream_plan.order)
             done = table.stop
-            for section in tensors:
+            for section in stored.sections:
                 target[done : section.offset] = source[done : section.offset]
                 _permute_section(source, target, section, stream_plan.order)
                 done = section.offset + section.n_bytes
@@ -162,19 +150,13 @@ def _order(cells: StreamMap, layout: Layout, hot: Sequence[int]) -> Index:
     used = np.flatnonzero(cells.pos != -1)
     if layout is Layout.KEEP_ORDER:
         return np.arange(len(used), dtype=np.int64)
-    present = _sequences(cells)
+    present = seqs_in(cells.seq_bits)
     first = [s for s in dict.fromkeys(hot) if s in present] if layout is Layout.HOT_FIRST else []
     ranked = first + [s for s in present if s not in first]
     rank = np.full(len(cells.pos), len(ranked), dtype=np.int64)  # cells without a sequence last
     for r, s in reversed(list(enumerate(ranked))):
-        rank[holders(cells, s)] = r
+        rank[seq_has(cells.seq_bits, s)] = r
     return np.argsort(rank[used], kind="stable")
-
-
-def _sequences(cells: StreamMap) -> list[int]:
-    """Sequences with a cell in the stream, ascending."""
-    bits = np.bitwise_or.reduce(cells.seq_bits, axis=0)
-    return [s for s in range(64 * len(bits)) if int(bits[s >> 6]) >> (s & 63) & 1]
 
 
 def _compacted(cells: StreamMap, order: Index) -> StreamMap:
@@ -200,7 +182,7 @@ def _stream_plan(cache: str, stream: int, order: Index, before: StreamMap, after
         high_water_after=after.high_water,
         n_kv_before=n_kv(before),
         n_kv_after=n_kv(after),
-        scatter=tuple((s, scatter(before, s), scatter(after, s)) for s in _sequences(before)),
+        scatter=tuple((s, scatter(before, s), scatter(after, s)) for s in seqs_in(before.seq_bits)),
     )
 
 

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvdesk.cache.difference import StreamDifference, map_difference
-from kvdesk.cache.metrics import StreamMetrics, holders, stream_metrics
-from kvdesk.cache.snapshot import CacheSnapshot, Columns, StreamMap
+from kvdesk.cache.metrics import StreamMetrics, stream_metrics
+from kvdesk.cache.seq_bits import seq_count, seq_has, seqs_in
+from kvdesk.cache.snapshot import CacheSnapshot, StreamMap
 from kvdesk.translation import tr
 from kvdesk.values import dataclass
 
@@ -136,7 +137,8 @@ def compare_snapshots(
     for old_map, new_map in zip(before.maps, after.maps, strict=True):
         for s, (old, new) in enumerate(zip(old_map.streams, new_map.streams, strict=True)):
             streams.append(StreamChange(old_map.name, s, stream_metrics(old), stream_metrics(new)))
-            changes = (_sequence_change(old_map.name, s, seq_id, old, new) for seq_id in _present(old, new))
+            present = sorted({*seqs_in(old.seq_bits), *seqs_in(new.seq_bits)})
+            changes = (_sequence_change(old_map.name, s, seq_id, old, new) for seq_id in present)
             sequences += [change for change in changes if change.changed]
     return Comparison(
         before=before.operation,
@@ -230,16 +232,11 @@ def _log_softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
     return result
 
 
-def _present(*sides: StreamMap) -> list[int]:
-    bits = np.bitwise_or.reduce([np.bitwise_or.reduce(side.seq_bits, axis=0) for side in sides])
-    return [s for s in range(64 * len(bits)) if int(bits[s >> 6]) >> (s & 63) & 1]
-
-
 def _sequence_change(cache: str, stream: int, seq_id: int, before: StreamMap, after: StreamMap) -> SequenceChange:
     n = max(before.high_water, after.high_water)
     old, new = before.columns(n), after.columns(n)
-    held, holds = holders(old, seq_id), holders(new, seq_id)
-    n_before, n_after = _n_sequences(old), _n_sequences(new)
+    held, holds = seq_has(old.seq_bits, seq_id), seq_has(new.seq_bits, seq_id)
+    n_before, n_after = seq_count(old.seq_bits), seq_count(new.seq_bits)
     same = held & holds & (old.pos == new.pos)
     shifted = held & holds & ~same & (old.token == new.token) & (old.written_at_op == new.written_at_op)
     if np.array_equal(np.sort(old.pos[held]), np.sort(new.pos[holds])):
@@ -259,8 +256,3 @@ def _sequence_change(cache: str, stream: int, seq_id: int, before: StreamMap, af
         shared=int((holds & ~moving & (n_before == 1) & (n_after > 1)).sum()),
         unshared=int((holds & ~moving & (n_before > 1) & (n_after == 1)).sum()),
     )
-
-
-def _n_sequences(cells: Columns) -> NDArray[np.int64]:
-    counts: NDArray[np.int64] = np.bitwise_count(cells.seq_bits).sum(axis=1, dtype=np.int64)
-    return counts

@@ -17,8 +17,8 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from kvdesk.cache.cells import seq_members
 from kvdesk.cache.record import FindSlotLine, SlotState, SpanLine
+from kvdesk.cache.seq_bits import seq_bit, seq_has, seq_members
 from kvdesk.cache.snapshot import StreamMap
 from kvdesk.values import dataclass
 
@@ -119,8 +119,8 @@ def read_cells(dump: SlotDump) -> StreamMap | None:
     _, which, counts = np.unique(pos[shared], return_inverse=True, return_counts=True)
     shared = shared[counts[which] == 1]
     for span in dump.spans:
-        word, bit = span.seq_id // 64, np.uint64(1 << span.seq_id % 64)
-        own = pos[:high_water][bits[:, word] & bit != 0]
+        word, bit = seq_bit(span.seq_id)
+        own = pos[:high_water][seq_has(bits, span.seq_id)]
         inside = (pos[shared] >= span.pos_min) & (pos[shared] <= span.pos_max) & ~np.isin(pos[shared], own)
         bits[shared[inside], word] |= bit
     empty = np.zeros(high_water, np.int64)

@@ -12,10 +12,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from kvdesk.cache.blob import SEQ_MAGIC, Blob, Section, StreamBlob, parse_seq_state, parse_state
+from kvdesk.cache.blob import SEQ_MAGIC, Blob, Section, StreamBlob, parse_seq_state, parse_state, row_words
 from kvdesk.cache.geometry import Geometry
 
-_EXT_WORDS = 3  # 2D position of a cell (M-RoPE)
 _FIRST = 20  # bytes in front of the first tensor: v_trans, number of layers; its type and bytes of a row
 _U32 = struct.Struct("<I")
 
@@ -65,7 +64,7 @@ def _u32(value: int) -> NDArray[np.uint8]:
 
 def _table(pos: NDArray[np.int32], geometry: Geometry) -> NDArray[np.uint8]:
     """Rows of position, number of sequences, 2D position, sequence."""
-    rows = np.zeros((len(pos), 3 + (_EXT_WORDS if geometry.facts.cell_ext else 0)), "<i4")
+    rows = np.zeros((len(pos), row_words(geometry.facts.cell_ext) + 1), "<i4")
     rows[:, 0], rows[:, 1] = pos, 1
     return rows.view(np.uint8)
 

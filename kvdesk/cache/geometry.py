@@ -191,6 +191,11 @@ class Geometry:
         return self.n_rs_seq if self.has_state else self.n_cells
 
 
+def n_kv_of(size: int, high_water: int) -> int:
+    """Cells that attention walks over in a stream of that size (get_n_kv, llama-kv-cache.cpp:1260)."""
+    return min(size, max(CTX_PAD, pad(high_water, CTX_PAD)))
+
+
 def pad(value: int, multiple: int) -> int:
     """GGML_PAD: `value` rounded up to a multiple."""
     return -(-value // multiple) * multiple

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvdesk.cache.cells import masked_swa
-from kvdesk.cache.geometry import CTX_PAD, SwaType, pad
-from kvdesk.cache.snapshot import CacheSnapshot, Columns, StreamMap
+from kvdesk.cache.geometry import SwaType, n_kv_of
+from kvdesk.cache.seq_bits import seq_count, seq_has
+from kvdesk.cache.snapshot import CacheSnapshot, StreamMap
 from kvdesk.values import dataclass
 
 
@@ -61,7 +62,7 @@ def stream_metrics(cells: StreamMap) -> StreamMetrics:
 def sequence_metrics(cells: StreamMap, seq_id: int, n_swa: int = 0, swa_type: SwaType = "none") -> SequenceMetrics:
     """All numbers of one sequence in its stream."""
     return SequenceMetrics(
-        n_cells=int(holders(cells, seq_id).sum()),
+        n_cells=int(seq_has(cells.seq_bits, seq_id).sum()),
         scatter=scatter(cells, seq_id),
         position_holes=position_holes(cells, seq_id),
         position_duplicates=position_duplicates(cells, seq_id),
@@ -69,16 +70,9 @@ def sequence_metrics(cells: StreamMap, seq_id: int, n_swa: int = 0, swa_type: Sw
     )
 
 
-def holders(cells: StreamMap | Columns, seq_id: int) -> NDArray[np.bool_]:
-    """Mask of the cells that hold the sequence."""
-    word, bit = divmod(seq_id, 64)
-    mask: NDArray[np.bool_] = (cells.seq_bits[:, word] & np.uint64(1 << bit)) != 0
-    return mask
-
-
 def n_kv(cells: StreamMap) -> int:
     """min(N, max(256, H rounded up to 256)): the cells that attention walks over (llama-kv-cache.cpp:1260)."""
-    return min(cells.size, max(CTX_PAD, pad(cells.high_water, CTX_PAD)))
+    return n_kv_of(cells.size, cells.high_water)
 
 
 def snapshot_n_kv(snapshot: CacheSnapshot) -> int:
@@ -112,43 +106,38 @@ def external_fragmentation(cells: StreamMap) -> float:
 
 def shared_cells(cells: StreamMap) -> int:
     """Cells with more than one sequence."""
-    return int((_members_per_cell(cells) > 1).sum())
+    return int((seq_count(cells.seq_bits) > 1).sum())
 
 
 def sharing_factor(cells: StreamMap) -> float:
     """Sum of sequences per used cell / U, 0 when empty: 1 means nothing is shared."""
-    return float(_members_per_cell(cells).sum()) / cells.used if cells.used else 0.0
+    return float(seq_count(cells.seq_bits).sum()) / cells.used if cells.used else 0.0
 
 
 def scatter(cells: StreamMap, seq_id: int) -> int:
     """Number of index runs of the sequence's cells - 1, 0 for an empty sequence."""
-    return max(0, len(_runs(holders(cells, seq_id))) - 1)
+    return max(0, len(_runs(seq_has(cells.seq_bits, seq_id))) - 1)
 
 
 def position_holes(cells: StreamMap, seq_id: int) -> int:
     """(max - min + 1) - distinct positions, 0 for an empty sequence."""
-    pos = cells.pos[holders(cells, seq_id)]
+    pos = cells.pos[seq_has(cells.seq_bits, seq_id)]
     return int(pos.max()) - int(pos.min()) + 1 - len(np.unique(pos)) if len(pos) else 0
 
 
 def position_duplicates(cells: StreamMap, seq_id: int) -> int:
     """Cells of the sequence - distinct positions."""
-    pos = cells.pos[holders(cells, seq_id)]
+    pos = cells.pos[seq_has(cells.seq_bits, seq_id)]
     return len(pos) - len(np.unique(pos))
 
 
 def wasted_span(cells: StreamMap, seq_id: int, n_swa: int = 0, swa_type: SwaType = "none") -> int:
     """n_kv - cells visible to the sequence at its next position (its own cells, those out of the window left out)."""
-    mine = cells.pos[holders(cells, seq_id)]
+    mine = cells.pos[seq_has(cells.seq_bits, seq_id)]
     if not len(mine):
         return n_kv(cells)
     hidden = int(masked_swa(n_swa, swa_type, mine, int(mine.max()) + 1).sum())
     return n_kv(cells) - (len(mine) - hidden)
-
-
-def _members_per_cell(cells: StreamMap) -> NDArray[np.int64]:
-    counts: NDArray[np.int64] = np.sum(np.bitwise_count(cells.seq_bits), axis=1, dtype=np.int64)
-    return counts
 
 
 def _runs(mask: NDArray[np.bool_]) -> NDArray[np.int64]:

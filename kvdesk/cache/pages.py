@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from kvdesk.cache.metrics import holders
+from kvdesk.cache.seq_bits import seq_has, seqs_in
 from kvdesk.cache.snapshot import CacheMap, StreamMap
 from kvdesk.values import dataclass
 
@@ -82,8 +82,8 @@ def paged_overlay(cache: CacheMap, page_size: int) -> PagedOverlay:
     page_of = tuple(np.full(stream.size, -1, dtype=np.int32) for stream in cache.streams)
     tables: list[tuple[int, int, NDArray[np.int32]]] = []
     for s, stream in enumerate(cache.streams):
-        for seq_id in _sequences(stream):
-            cells = np.flatnonzero(holders(stream, seq_id))
+        for seq_id in seqs_in(stream.seq_bits):
+            cells = np.flatnonzero(seq_has(stream.seq_bits, seq_id))
             cells = cells[np.argsort(stream.pos[cells], kind="stable")]
             content = _content(stream, s, cells)
             alike = begun_alike.setdefault(content[:, :page_size].tobytes(), [])
@@ -134,8 +134,3 @@ def _content(stream: StreamMap, s: int, cells: NDArray[np.int64]) -> NDArray[np.
     """
     tokens = stream.token[cells]
     return np.stack([stream.pos[cells], tokens, np.where(tokens < 0, cells + s * stream.size, -1)])
-
-
-def _sequences(stream: StreamMap) -> list[int]:
-    bits = np.bitwise_or.reduce(stream.seq_bits, axis=0)
-    return [s for s in range(64 * len(bits)) if int(bits[s >> 6]) >> (s & 63) & 1]

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-import numpy as np
-
+from kvdesk.cache.seq_bits import seqs_in
 from kvdesk.cache.snapshot import StreamMap
 from kvdesk.translation import marked
 
@@ -24,6 +23,5 @@ def signs(cells: StreamMap, per_sign: int) -> Iterator[str]:
         if not used.any():
             yield "."
             continue
-        members = np.bitwise_or.reduce(cells.seq_bits[part][used], axis=0)
-        ids = [64 * w + b for w, word in enumerate(members.tolist()) for b in range(64) if word >> b & 1]
+        ids = seqs_in(cells.seq_bits[part][used])
         yield "?" if not ids else "M" if len(ids) > 1 else _SIGNS[ids[0]] if ids[0] < len(_SIGNS) else "#"

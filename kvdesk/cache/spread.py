@@ -11,15 +11,13 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from kvdesk.cache.blob import Blob, BlobError, Section, StateBlob, StreamBlob, parse_state
+from kvdesk.cache.blob import Blob, BlobError, Section, StateBlob, StreamBlob, parse_state, row_words
 from kvdesk.cache.cells import Index
 from kvdesk.cache.geometry import Geometry
+from kvdesk.cache.seq_bits import seq_bit
 from kvdesk.cache.snapshot import CacheMap, StreamMap
 from kvdesk.translation import tr
 from kvdesk.values import dataclass, replace
-
-_EXT_WORDS = 3  # 2D position of a cell (M-RoPE)
-_TENSORS_HEAD = 8  # v_trans, number of layers: all there is where no layer uses the cache
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,19 +60,16 @@ def spread_blob(
     writer = _Writer(np.frombuffer(blob, dtype=np.uint8), np.frombuffer(room, dtype=np.uint8))
     filled: list[CacheMap] = []
     fillers: set[int] = set()
-    at = 4 + int.from_bytes(blob[:4], "little")  # the architecture's name
     for cache, streams in zip(maps, state.caches, strict=True):
-        at += 4  # number of streams
         made = []
         for s, (cells, stored) in enumerate(zip(cache.streams, streams, strict=True)):
             _check(cells, stored)
             filler = _Filler(np.flatnonzero(cells.pos == -1), s if geometry.n_stream > 1 else 0, first)
             if len(filler.holes):
                 fillers.add(filler.seq_id)
-                writer.copy_to(at)
+                writer.copy_to(stored.table.start - 4)  # its number of cells
                 _write_stream(writer, stored, cells, filler, geometry)
             made.append(_filled(cells, filler) if len(filler.holes) else cells)
-            at = _end(at, stored, geometry)
         filled.append(replace(cache, streams=tuple(made)))
     writer.copy_to(len(blob))
     return Spread(room, tuple(filled), tuple((seq_id, first) for seq_id in sorted(fillers)))
@@ -106,12 +101,10 @@ class _Writer:
 def _write_stream(writer: _Writer, stored: StreamBlob, cells: StreamMap, filler: _Filler, geometry: Geometry) -> None:
     """One stream; the writer is at its number of cells."""
     used, n = np.flatnonzero(cells.pos != -1), len(cells.pos)
-    at = writer.at
     writer.room(4)[:] = np.frombuffer(np.uint32(n).tobytes(), dtype=np.uint8)
-    words = _words(stored, geometry)
-    table = writer.source[at + 4 : at + 4 + 4 * int(words.sum())].view("<i4")
-    _write_table(writer, table, words, used, filler, geometry)
-    writer.skip_to(at + 4 + 4 * int(words.sum()))
+    table = writer.source[stored.table].view("<i4")
+    _write_table(writer, table, stored.row_words(geometry), used, filler, geometry)
+    writer.skip_to(stored.table.stop)
     for section in stored.sections:
         writer.copy_to(section.offset)
         _write_section(writer, section, used, n)
@@ -127,7 +120,7 @@ def _write_table(
     geometry: Geometry,
 ) -> None:
     """Rows of different lengths: position, number of sequences, 2D position, sequences."""
-    width = 3 + (_EXT_WORDS if geometry.facts.cell_ext else 0)
+    width = row_words(geometry.facts.cell_ext) + 1
     all_words = np.full(len(used) + len(filler.holes), width, dtype=np.int64)
     all_words[used] = words
     start = np.cumsum(all_words) - all_words
@@ -156,7 +149,8 @@ def _filled(cells: StreamMap, filler: _Filler) -> StreamMap:
     """The map with its fillers."""
     pos, bits = cells.pos.copy(), cells.seq_bits.copy()
     pos[filler.holes] = filler.first + np.arange(len(filler.holes))
-    bits[filler.holes, filler.seq_id >> 6] = np.uint64(1 << (filler.seq_id & 63))
+    word, bit = seq_bit(filler.seq_id)
+    bits[filler.holes, word] = bit
     return replace(cells, pos=pos, seq_bits=bits, used=len(pos))
 
 
@@ -164,25 +158,9 @@ def _size(blob: Blob, maps: Sequence[CacheMap], state: StateBlob, geometry: Geom
     more = 0
     for cache, streams in zip(maps, state.caches, strict=True):
         for cells, stored in zip(cache.streams, streams, strict=True):
-            words = 3 + (_EXT_WORDS if geometry.facts.cell_ext else 0)
-            row = 4 * words + sum(section.row_bytes for section in stored.sections)
+            row = 4 * (row_words(geometry.facts.cell_ext) + 1) + sum(section.row_bytes for section in stored.sections)
             more += (len(cells.pos) - stored.n_cells) * row
     return len(blob) + more
-
-
-def _words(stored: StreamBlob, geometry: Geometry) -> NDArray[np.int64]:
-    """Words in each row of the table."""
-    ext = _EXT_WORDS if geometry.facts.cell_ext else 0
-    return np.array([2 + ext + len(ids) for ids in stored.seq_ids], dtype=np.int64)
-
-
-def _end(at: int, stored: StreamBlob, geometry: Geometry) -> int:
-    """The end of a stream that begins, with its number of cells, at `at`."""
-    if not stored.n_cells:
-        return at + 4
-    if stored.sections:
-        return stored.sections[-1].offset + stored.sections[-1].n_bytes
-    return at + 4 + 4 * int(_words(stored, geometry).sum()) + _TENSORS_HEAD
 
 
 def _check(cells: StreamMap, stored: StreamBlob) -> None:

@@ -11,11 +11,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from kvdesk.cache.blob import StateBlob, StreamBlob
-from kvdesk.cache.cells import masked_swa, rows_of, seq_members
+from kvdesk.cache.cells import masked_swa
 from kvdesk.cache.dump import SlotDump, render_position_map, render_sequence_map
 from kvdesk.cache.geometry import SwaType
 from kvdesk.cache.mirror import Mirror
 from kvdesk.cache.record import FindSlotLine, SlotState, SpanLine
+from kvdesk.cache.seq_bits import rows_of, seq_has, seq_members
 from kvdesk.cache.snapshot import CacheMap, Columns, StreamMap
 from kvdesk.values import dataclass
 
@@ -164,8 +165,7 @@ def _compare_cells(
     mask = cells.pos != -1
     if keep:
         seq_id, n_swa, swa_type, pos_max = keep
-        word, bit = divmod(seq_id, 64)
-        mask &= (cells.seq_bits[:, word] & np.uint64(1 << bit)) != 0
+        mask &= seq_has(cells.seq_bits, seq_id)
         mask &= ~masked_swa(n_swa, swa_type, cells.pos, pos_max)
     index = np.flatnonzero(mask)
     ours = cells.pos[index]

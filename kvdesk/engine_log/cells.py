@@ -11,8 +11,9 @@ from functools import cached_property
 from typing import Final
 
 from kvdesk.cache.dump import DumpReader, SlotDump, read_cells
-from kvdesk.cache.metrics import holders, stream_metrics
+from kvdesk.cache.metrics import stream_metrics
 from kvdesk.cache.record import FindSlotLine
+from kvdesk.cache.seq_bits import seq_has
 from kvdesk.cache.signs import signs
 from kvdesk.cache.snapshot import CacheName, StreamMap
 from kvdesk.engine_log.lines import LONGEST, LogLine
@@ -175,7 +176,7 @@ def number_lines(cache: ShownCache) -> Iterator[str]:
     yield f"  {numbers}"
     for span in cache.spans:
         count = ""
-        if cache.cells is not None and (n := int(holders(cache.cells, span.seq_id).sum())):
+        if cache.cells is not None and (n := int(seq_has(cache.cells.seq_bits, span.seq_id).sum())):
             count = tr(" · {n:,} cells").format(n=n)
         said = tr("sequence {seq}: positions {first:,} to {last:,}")
         yield "  " + said.format(seq=span.seq_id, first=span.pos_min, last=span.pos_max) + count

@@ -10,9 +10,9 @@ from html import escape
 from itertools import groupby
 from typing import Final
 
-from kvdesk.cache.cells import seq_members
 from kvdesk.cache.journal.packing import Operation
 from kvdesk.cache.metrics import largest_free_run, shared_cells
+from kvdesk.cache.seq_bits import seq_members
 from kvdesk.cache.snapshot import CacheMap, CacheSnapshot, StreamMap
 from kvdesk.translation import tr
 

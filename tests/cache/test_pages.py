@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from kvdesk.cache.batch import Batch
 from kvdesk.cache.geometry import ContextParams, ModelFacts, plan
-from kvdesk.cache.metrics import holders
 from kvdesk.cache.mirror import Mirror
 from kvdesk.cache.pages import PAGE_SIZES, paged_overlay
+from kvdesk.cache.seq_bits import seq_has
 from kvdesk.cache.snapshot import CacheMap
 from tests.cache.journals import FACTS, Player, maps_of
 
@@ -112,7 +112,9 @@ def _page_by_page(cache: CacheMap, page_size: int) -> list[list[int]]:
     tables, n_pages = [], 0
     for s, stream in enumerate(cache.streams):
         for seq_id in range(64):
-            cells = sorted(np.flatnonzero(holders(stream, seq_id)).tolist(), key=lambda cell: int(stream.pos[cell]))
+            cells = sorted(
+                np.flatnonzero(seq_has(stream.seq_bits, seq_id)).tolist(), key=lambda cell: int(stream.pos[cell])
+            )
             held = [
                 (int(stream.pos[cell]), int(stream.token[cell]), (s, cell) if stream.token[cell] < 0 else None)
                 for cell in cells

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from kvdesk.cache.cells import POS_MAX, seq_members
+from kvdesk.cache.cells import POS_MAX
 from kvdesk.cache.flat import Flat, Patch, Shape, join_patches, split_patch
+from kvdesk.cache.seq_bits import seq_bit, seq_members
 
 MAX_RUNS = 4096  # in one line
 _FREE, _HELD = 3, 7  # values in a run of empty cells, and of cells that hold something
@@ -92,8 +93,8 @@ def _part(run: list[Any], first: int, n: int, words: int, number: int) -> Patch:
     if type(seq_ids) is not list or len(seq_ids) > 64 * words or type(tokens) is not list or len(tokens) != n:
         raise Invalid("a run of cells without its sequences or tokens")
     for seq_id in seq_ids:
-        s = integer(seq_id, 0, 64 * words - 1)
-        bits[:, s >> 6] |= np.uint64(1 << (s & 63))
+        word, bit = seq_bit(integer(seq_id, 0, 64 * words - 1))
+        bits[:, word] |= bit
     written_at_op = integer(run[5], 0, number)
     token = np.array([integer(token, -1, 2**31 - 1) for token in tokens], dtype=np.int32)
     return Patch(index, np.arange(pos, pos + n, dtype=np.int32), bits, token, np.full(n, written_at_op, dtype=np.int64))

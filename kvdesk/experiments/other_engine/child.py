@@ -12,8 +12,8 @@ from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.llama.memory.batch_buffer import BatchBuffer
 from kvdesk.backends.local.llama.model import Model
 from kvdesk.cache.batch import Batch
-from kvdesk.cache.cells import seq_members
 from kvdesk.cache.dump import SlotDump, parse_log, read_cells, render_position_map, render_sequence_map
+from kvdesk.cache.seq_bits import seq_members
 from kvdesk.cache.snapshot import StreamMap
 from kvdesk.children.entry import Parent
 from kvdesk.errors import ContextError, ModelFileError

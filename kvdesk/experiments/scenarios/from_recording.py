@@ -9,11 +9,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from kvdesk.cache.cells import seq_members
 from kvdesk.cache.flat import Flat, Patch
 from kvdesk.cache.journal.packing import Operation
 from kvdesk.cache.journal.recording import Recording
 from kvdesk.cache.reuse.prefix import common_prefix
+from kvdesk.cache.seq_bits import seq_has, seq_members, seqs_in
 from kvdesk.errors import UserError
 from kvdesk.experiments.scenarios.history import (
     Copied,
@@ -124,8 +124,8 @@ class _Reading:
 
     def _held(self, seq_id: int) -> list[int]:
         """Its tokens by position."""
-        flat, (word, bit) = self._flat, divmod(seq_id, 64)
-        cells = np.flatnonzero((flat.bits[: self._n_cells, word] >> np.uint64(bit)) & np.uint64(1))
+        flat = self._flat
+        cells = np.flatnonzero(seq_has(flat.bits[: self._n_cells], seq_id))
         cells = cells[np.argsort(flat.pos[cells], kind="stable")]
         unknown = _UNKNOWN + flat.written_at_op[cells] * _UNKNOWN + flat.pos[cells]
         held: list[int] = np.where(flat.token[cells] < 0, unknown, flat.token[cells]).tolist()
@@ -134,7 +134,7 @@ class _Reading:
     def _written(self, number: int) -> set[int]:
         """Sequences with a cell that this operation wrote."""
         cells = np.flatnonzero(self._flat.written_at_op[: self._n_cells] == number)
-        return set(seq_members(np.bitwise_or.reduce(self._flat.bits[cells], axis=0, initial=np.uint64(0))))
+        return set(seqs_in(self._flat.bits[cells]))
 
     def _source(self, seq_id: int, now: list[int], fresh: set[int]) -> int | None:
         """Another sequence that begins with all of this, where no cell was written for it."""

@@ -7,6 +7,7 @@ import numpy as np
 from kvdesk.cache.flat import Flat
 from kvdesk.cache.journal.recording import Recording
 from kvdesk.cache.metrics import free_runs, hole_ratio, n_kv, scatter
+from kvdesk.cache.seq_bits import seqs_in
 from kvdesk.cache.snapshot import StreamMap
 from kvdesk.values import dataclass
 
@@ -52,7 +53,7 @@ def live_cells(recording: Recording) -> LiveCells:
 
 def _row(streams: list[StreamMap]) -> tuple[float, ...]:
     used, walked = sum(s.used for s in streams), sum(n_kv(s) for s in streams)
-    runs = [1 + scatter(s, seq_id) for s in streams for seq_id in _sequences(s)]
+    runs = [1 + scatter(s, seq_id) for s in streams for seq_id in seqs_in(s.seq_bits)]
     return (
         sum(hole_ratio(s) for s in streams) / len(streams),
         1 - used / walked,
@@ -60,8 +61,3 @@ def _row(streams: list[StreamMap]) -> tuple[float, ...]:
         sum(runs) / len(runs) if runs else 0.0,
         float(sum(s.high_water for s in streams)),
     )
-
-
-def _sequences(stream: StreamMap) -> list[int]:
-    bits = np.bitwise_or.reduce(stream.seq_bits, axis=0)
-    return [s for s in range(64 * len(bits)) if int(bits[s >> 6]) >> (s & 63) & 1]

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from kvdesk.cache.seq_bits import seq_count, seq_has
 from kvdesk.cache.snapshot import CacheMap, StreamMap
 
 FREE, FREE_IN_SPAN, PAD, INK, EDGE, HOLE = range(6)
@@ -54,11 +55,9 @@ class Runs(NamedTuple):
 
     def hold(self, seq: int) -> NDArray[np.bool_]:
         """Which runs the sequence holds."""
-        word, bit = divmod(seq, 64)
-        if word >= self.bits.shape[1]:
+        if seq // 64 >= self.bits.shape[1]:
             return np.zeros(self.starts.size, np.bool_)
-        held: NDArray[np.bool_] = (self.bits[:, word] >> np.uint64(bit)) & np.uint64(1) != 0
-        return held
+        return seq_has(self.bits, seq)
 
 
 class Layer(NamedTuple):
@@ -94,7 +93,7 @@ def runs_of(stream: StreamMap) -> Runs:
 
 
 def _runs(starts: NDArray[np.int64], lengths: NDArray[np.int64], held: NDArray[np.uint64]) -> Runs:
-    n_holders = np.bitwise_count(held).sum(axis=1, dtype=np.int64)
+    n_holders = seq_count(held)
     shared, free = bool(n_holders.max() > 1), bool(n_holders.min() == 0)
     return Runs(starts, lengths, held, lowest_sequence(held), n_holders, shared, free)
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvdesk.cache.attention_weights import How, chosen, combined, received, sinks, top
-from kvdesk.cache.metrics import holders
+from kvdesk.cache.seq_bits import seq_has
 from kvdesk.cache.snapshot import CacheSnapshot, StreamMap
 from kvdesk.protocol.attention import Attend, Attended, AttentionPreview, Queries
 from kvdesk.protocol.cache import MessageSpan, MessageSpans
@@ -267,7 +267,7 @@ def holds(
     if seq_id // 64 >= stream.seq_bits.shape[1]:
         return np.zeros(cells.size, np.bool_)
     known = (token < 0) | (stream.token[cells] == token)
-    held: NDArray[np.bool_] = (stream.pos[cells] == pos) & known & holders(stream, seq_id)[cells]
+    held: NDArray[np.bool_] = (stream.pos[cells] == pos) & known & seq_has(stream.seq_bits, seq_id)[cells]
     return held
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
-from kvdesk.cache.metrics import holders, snapshot_n_kv
+from kvdesk.cache.metrics import snapshot_n_kv
+from kvdesk.cache.seq_bits import seq_count, seq_has, seqs_in
 from kvdesk.cache.snapshot import CacheMap, CacheSnapshot, SeqId, SequenceSpan, StreamMap, Verification
 from kvdesk.protocol.cache import CacheView
 from kvdesk.values import replace
@@ -30,15 +29,10 @@ def spans_of(streams: Sequence[StreamMap]) -> tuple[SequenceSpan, ...]:
     """The span of each sequence in the streams of one cache, by seq_id; those without cells are omitted."""
     found = []
     for stream in streams:
-        shared = np.bitwise_count(stream.seq_bits).sum(axis=1) > 1
-        for seq_id in _present(stream):
-            mask = holders(stream, seq_id)
+        shared = seq_count(stream.seq_bits) > 1
+        for seq_id in seqs_in(stream.seq_bits):
+            mask = seq_has(stream.seq_bits, seq_id)
             pos = stream.pos[mask]
             n_shared = int(shared[mask].sum())
             found.append(SequenceSpan(SeqId(seq_id), int(pos.min()), int(pos.max()), int(mask.sum()), n_shared))
     return tuple(sorted(found, key=lambda span: span.seq_id))
-
-
-def _present(stream: StreamMap) -> list[int]:
-    words = np.bitwise_or.reduce(stream.seq_bits[: stream.high_water], axis=0)
-    return [64 * w + bit for w, word in enumerate(words.tolist()) for bit in range(64) if word >> bit & 1]

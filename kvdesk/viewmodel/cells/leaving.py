@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from kvdesk.cache.attention_weights import combined
+from kvdesk.cache.seq_bits import seq_count
 from kvdesk.chat import MessageId
 from kvdesk.policies.overflow import N_RECENT
 from kvdesk.protocol.attention import Attended, Queries
@@ -70,7 +71,7 @@ def leaving(view: CacheView, context: ContextInfo, seq_id: int, p0: int, p1: int
     n_shared = 0
     for run in runs:
         bits = view.snapshot.maps[0].streams[run.stream].seq_bits[run.cells]
-        n_shared += int((np.bitwise_count(bits).sum(axis=1) > 1).sum())
+        n_shared += int((seq_count(bits) > 1).sum())
     n_bytes = (n_cells - n_shared) * (context.k_bytes + context.v_bytes) // max(1, context.n_ctx)
     return Leaving(seq_id, p0, p1, pos_max, n_cells, n_shared, n_bytes)
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from kvdesk.cache.metrics import holders
+from kvdesk.cache.seq_bits import seq_has
 from kvdesk.cache.snapshot import CacheSnapshot
 from kvdesk.chat import MessageId
 from kvdesk.protocol.cache import MessageSpan, MessageSpans
@@ -95,7 +95,7 @@ def cells_of_positions(snapshot: CacheSnapshot, seq_id: int, p0: int, p1: int) -
         for s, stream in enumerate(cache.streams):
             if seq_id // 64 >= stream.seq_bits.shape[1]:
                 continue
-            cells = np.flatnonzero(holders(stream, seq_id) & (stream.pos >= p0) & (stream.pos < p1))
+            cells = np.flatnonzero(seq_has(stream.seq_bits, seq_id) & (stream.pos >= p0) & (stream.pos < p1))
             if cells.size:
                 found.append(CellRun(c, s, cells))
     return tuple(found)
@@ -112,11 +112,11 @@ def range_of_cells(
     cells = snapshot.maps[cache].streams[stream]
     best: tuple[int, bool, int] = (0, False, -1)
     for sequence in snapshot.sequences:
-        n = int(holders(cells, sequence.seq_id)[first:last].sum())
+        n = int(seq_has(cells.seq_bits, sequence.seq_id)[first:last].sum())
         best = max(best, (n, sequence.seq_id == own, int(sequence.seq_id)))
     if not best[0]:
         return None
-    positions = cells.pos[first:last][holders(cells, best[2])[first:last]]
+    positions = cells.pos[first:last][seq_has(cells.seq_bits, best[2])[first:last]]
     return best[2], int(np.min(positions)), int(np.max(positions)) + 1
 
 
@@ -130,7 +130,7 @@ def text_of_cells(
     found = []
     for seq, known in spans.items():
         if seq // 64 < cells.seq_bits.shape[1]:
-            positions = cells.pos[first:last][holders(cells, seq)[first:last]]
+            positions = cells.pos[first:last][seq_has(cells.seq_bits, seq)[first:last]]
             ranges = (text_of_positions(span, positions) for span in known.spans)
             found += [one for one in ranges if one is not None]
     return tuple(found)

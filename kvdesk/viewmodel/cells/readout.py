@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from kvdesk.cache.metrics import holders
+from kvdesk.cache.metrics import shared_cells
+from kvdesk.cache.seq_bits import seq_has, seq_members
 from kvdesk.cache.snapshot import CacheSnapshot, StreamMap, Verification
 from kvdesk.chat import ConversationId, TurnStats
 from kvdesk.graphemes import cut
@@ -38,7 +39,7 @@ def totals(snapshot: CacheSnapshot) -> Totals:
         used=used,
         high_water=max((stream.high_water for stream in streams), default=0),
         n_kv=snapshot.n_kv,
-        shared=sum(n_shared(stream) for stream in streams),
+        shared=sum(shared_cells(stream) for stream in streams),
         hole_ratio=(high - used) / high if high else 0.0,
     )
 
@@ -58,22 +59,16 @@ def cells_of_owners(view: CacheView) -> dict[ConversationId, int]:
     def count(seq_ids: list[int]) -> int:
         if len(seq_ids) == 1 or unified is None:
             return sum(spans[seq_id] for seq_id in seq_ids)
-        return int(np.count_nonzero(np.logical_or.reduce([holders(unified, seq_id) for seq_id in seq_ids])))
+        return int(np.count_nonzero(np.logical_or.reduce([seq_has(unified.seq_bits, seq_id) for seq_id in seq_ids])))
 
     return {name: count(seq_ids) for name, seq_ids in held.items()}
-
-
-def n_shared(stream: StreamMap) -> int:
-    """Cells that more than one sequence holds."""
-    return int(np.count_nonzero(np.bitwise_count(stream.seq_bits).sum(axis=1) > 1))
 
 
 def sequences_of(stream: StreamMap, cell: int) -> tuple[int, ...]:
     """The seq_ids that hold a cell, rising."""
     if cell >= stream.high_water:
         return ()
-    words = enumerate(stream.seq_bits[cell].tolist())
-    return tuple(64 * word + bit for word, bits in words for bit in range(64) if bits >> bit & 1)
+    return seq_members(stream.seq_bits[cell])
 
 
 def positions_of(snapshot: CacheSnapshot, seq_id: int) -> NDArray[np.int32]:
@@ -81,7 +76,7 @@ def positions_of(snapshot: CacheSnapshot, seq_id: int) -> NDArray[np.int32]:
     if not snapshot.maps:
         return np.zeros(0, np.int32)
     streams = snapshot.maps[0].streams
-    found = [s.pos[holders(s, seq_id)] for s in streams if s.seq_bits.shape[1] > seq_id // 64]
+    found = [s.pos[seq_has(s.seq_bits, seq_id)] for s in streams if s.seq_bits.shape[1] > seq_id // 64]
     return np.concatenate(found) if found else np.zeros(0, np.int32)
 
 

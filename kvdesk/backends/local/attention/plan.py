@@ -16,7 +16,7 @@ from kvdesk.cache.attention_weights import AttentionColumns
 from kvdesk.cache.cells import masked_swa
 from kvdesk.cache.excerpt import Choice
 from kvdesk.cache.geometry import Geometry
-from kvdesk.cache.metrics import holders
+from kvdesk.cache.seq_bits import seq_has
 from kvdesk.cache.snapshot import CacheMap, CacheSnapshot
 from kvdesk.errors import UserError
 from kvdesk.protocol.attention import Queries
@@ -161,7 +161,7 @@ def _of_sequence(cache: CacheMap, seq_id: int, geometry: Geometry) -> SavedCells
             )
         )
     stream = cache.streams[_stream(seq_id, geometry)]
-    index = np.flatnonzero((stream.pos >= 0) & holders(stream, seq_id))
+    index = np.flatnonzero((stream.pos >= 0) & seq_has(stream.seq_bits, seq_id))
     return SavedCells(cache, index, stream.pos[index], np.arange(len(index)))
 
 

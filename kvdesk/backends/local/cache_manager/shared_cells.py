@@ -9,8 +9,7 @@ import numpy as np
 
 from kvdesk.backends.local.cache_manager.sequences import CacheSequence, Sequences
 from kvdesk.backends.local.llama.context import Context
-from kvdesk.cache.cells import seq_members
-from kvdesk.cache.metrics import holders
+from kvdesk.cache.seq_bits import seq_has, seqs_in
 
 
 class SharedCells:
@@ -27,8 +26,8 @@ class SharedCells:
         found: set[int] = set()
         for cache in self._memory.snapshot().maps:
             cells = cache.streams[0]
-            mine = (cells.pos >= p0) & holders(cells, sequence.seq_id)
-            found.update(seq_members(np.bitwise_or.reduce(cells.seq_bits[mine], axis=0)))
+            mine = (cells.pos >= p0) & seq_has(cells.seq_bits, sequence.seq_id)
+            found.update(seqs_in(cells.seq_bits[mine]))
         return [s for s in self._pool if s.seq_id in found and s is not sequence]
 
     def can_slide(self, sequence: CacheSequence, p1: int) -> bool:
@@ -45,8 +44,8 @@ class SharedCells:
         leaves = np.zeros(int(cells.pos.max(initial=0)) + 1, bool)
         for p0, p1 in ranges:
             leaves[p0:p1] = True
-        mine = holders(cells, sequence.seq_id) & leaves[cells.pos]
+        mine = seq_has(cells.seq_bits, sequence.seq_id) & leaves[cells.pos]
         for other in self._pool:
             if other.busy and other is not sequence:
-                mine &= ~holders(cells, other.seq_id)
+                mine &= ~seq_has(cells.seq_bits, other.seq_id)
         return int(mine.sum())

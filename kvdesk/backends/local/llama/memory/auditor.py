@@ -8,7 +8,7 @@ from __future__ import annotations
 from kvdesk.backends.local.llama.memory import state
 from kvdesk.backends.local.llama.memory.mirrored_memory import MirroredMemory
 from kvdesk.backends.local.llama.memory.verifier import Verifier
-from kvdesk.cache.blob import BlobError, parse_cells, parse_state
+from kvdesk.cache.blob import BlobError, parse_cells, parse_state, row_words
 from kvdesk.cache.mirror import Mirror
 from kvdesk.cache.snapshot import Verification
 from kvdesk.cache.verify import Difference, compare_blob
@@ -120,4 +120,4 @@ def _table_bytes(mirror: Mirror) -> int:
     """Bytes of a one-stream memory's state up to the end of its table of cells (`kvdesk.cache.blob`)."""
     cells, facts = mirror.caches[0].streams[0], mirror.geometry.facts
     n_ids = sum(cells.n_cells(s) for s in cells.sequences)
-    return 12 + len(facts.architecture.encode()) + cells.used * (8 + 12 * facts.cell_ext) + 4 * n_ids
+    return 12 + len(facts.architecture.encode()) + 4 * (cells.used * row_words(facts.cell_ext) + n_ids)
