@@ -35,7 +35,7 @@ def main(argv: Sequence[str]) -> int:
     def caught_up() -> None:
         if live.is_quiet:
             said = tr("The log already had {n:,} requests (kvdesk doctor explains them). Ctrl+C ends.")
-            tell(said.format(n=live.totals.n))
+            tell(said.format(n=live.totals.score.requests))
             live.say_cells()
         live.is_quiet = False
 

@@ -41,7 +41,7 @@ def main(argv: Sequence[str]) -> int:
             print(json.dumps(report.request_json(request, finding)))
         else:
             print("\n".join(report.request_lines(request, finding)))
-    if not totals.n:
+    if not totals.score.requests:
         raise UserError(
             tr(
                 "{file} contains no request of llama-server, Ollama, LM Studio or llama-cpp-python. Ollama logs its "

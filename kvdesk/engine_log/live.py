@@ -112,7 +112,7 @@ class LiveLog:
         for request in self._requests.close():
             self._finished(request)
         self.wait_for_answers()
-        if self.totals.n == 0 and self._with_cells:
+        if not self.totals.score.requests and self._with_cells:
             self.say_cells()
         for text in summary_lines(self.totals, self._requests.server):
             self._say(text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from kvdesk.cache.reuse.score import Misses, Score, total
 from kvdesk.engine_log.causes import HITS, Cause, Finding
 from kvdesk.engine_log.cures import Cure
 from kvdesk.engine_log.record import Request, Server
@@ -14,41 +15,27 @@ from kvdesk.values import dataclass, field
 
 
 @dataclass(slots=True)
-class _Sum:
-    n: int = 0
-    lost: int = 0
-    lost_s: float = 0.0
-    cures: tuple[Cure, ...] = ()
-
-
-@dataclass(slots=True)
 class Totals:
-    """The sums over all requests so far."""
+    """The sums over all requests so far. cures: of each cause; more: how to log more."""
 
-    n: int = 0
-    prompt_tokens: int = 0
-    reused: int = 0
-    by_cause: dict[Cause, _Sum] = field(default_factory=dict)
+    score: Score = Score()
+    cures: dict[str, tuple[Cure, ...]] = field(default_factory=dict)
     more: str = ""
 
     def add(self, request: Request, finding: Finding) -> None:
         """Count one request."""
-        self.n += 1
-        if request.n_prompt >= 0 and request.reused >= 0:
-            self.prompt_tokens += request.n_prompt
-            self.reused += request.reused
-        total = self.by_cause.setdefault(finding.cause, _Sum())
-        total.n += 1
-        total.lost += finding.lost
-        total.lost_s += finding.lost_s
-        total.cures = total.cures or finding.cures
+        r, is_known = request, request.n_prompt >= 0 and request.reused >= 0
+        missed = Misses(1, finding.lost, finding.lost_s)
+        misses = {} if finding.cause in HITS else {finding.cause.value: missed}
+        one = Score(1, r.n_prompt, r.reused, misses) if is_known else Score(1, misses=misses)
+        self.score = total((self.score, one))
+        self.cures[finding.cause] = self.cures.get(finding.cause) or finding.cures
         self.more = self.more or finding.more
 
     @property
-    def misses(self) -> list[tuple[Cause, _Sum]]:
+    def misses(self) -> list[tuple[str, Misses]]:
         """What lost tokens, the most expensive first."""
-        found = [(cause, total) for cause, total in self.by_cause.items() if cause not in HITS]
-        return sorted(found, key=lambda entry: (-entry[1].lost_s, -entry[1].lost))
+        return sorted(self.score.misses.items(), key=lambda entry: (-entry[1].seconds, -entry[1].tokens))
 
 
 def request_lines(request: Request, finding: Finding) -> Iterator[str]:
@@ -83,23 +70,23 @@ def summary_lines(totals: Totals, server: Server) -> Iterator[str]:
     """The sums as lines of text."""
     yield ""
     yield _server_line(server)
-    share = totals.reused / totals.prompt_tokens if totals.prompt_tokens else 0.0
-    n_misses = sum(total.n for _, total in totals.misses)
-    lost = sum(total.lost for _, total in totals.misses)
-    seconds = sum(total.lost_s for _, total in totals.misses)
-    requests = tr("1 request") if totals.n == 1 else tr("%n requests", totals.n)
+    score, missed = totals.score, totals.score.misses.values()
+    share = score.reused_tokens / score.prompt_tokens if score.prompt_tokens else 0.0
+    n_misses, lost = sum(found.n for found in missed), sum(found.tokens for found in missed)
+    seconds = sum(found.seconds for found in missed)
+    requests = tr("1 request") if score.requests == 1 else tr("%n requests", score.requests)
     misses = tr("1 miss") if n_misses == 1 else tr("%n misses", n_misses)
-    if totals.prompt_tokens:
+    if score.prompt_tokens:
         counts = tr("{tokens:,} tokens in prompts, {share:.0%} reused")
-        requests = f"{requests}, {counts.format(tokens=totals.prompt_tokens, share=share)}"
+        requests = f"{requests}, {counts.format(tokens=score.prompt_tokens, share=share)}"
     if lost:
         misses = f"{misses}: {tr('{n:,} tokens read again').format(n=lost)}"
         misses += f", {seconds:,.1f} s" if seconds else ""
     yield f"{requests}. {misses}."
-    for cause, total in totals.misses:
-        names = "; ".join(cure.name for cure in total.cures)
-        cost = f"{total.lost_s:9,.1f} s" if total.lost_s else " " * 11
-        yield f"  {cause:26} {total.n:6,} × {total.lost:10,} " + tr("tokens") + f" {cost}  {names}"
+    for cause, found in totals.misses:
+        names = "; ".join(cure.name for cure in totals.cures[cause])
+        cost = f"{found.seconds:9,.1f} s" if found.seconds else " " * 11
+        yield f"  {cause:26} {found.n:6,} × {found.tokens:10,} " + tr("tokens") + f" {cost}  {names}"
     if server.n_dropped:
         yield tr("{n:,} prompts saved in memory were dropped ({mib:,.0f} MiB).").format(
             n=server.n_dropped, mib=server.dropped_mib
@@ -170,18 +157,18 @@ def summary_json(totals: Totals, server: Server) -> dict[str, Any]:
         "memory": server.memory,
         "log_level": server.level,
         "lines": server.n_lines,
-        "requests": totals.n,
-        "prompt_tokens": totals.prompt_tokens,
-        "reused_tokens": totals.reused,
+        "requests": totals.score.requests,
+        "prompt_tokens": totals.score.prompt_tokens,
+        "reused_tokens": totals.score.reused_tokens,
         "saved_prompts_dropped": server.n_dropped,
         "misses": {
-            cause.value: {
-                "n": total.n,
-                "lost_tokens": total.lost,
-                "lost_s": round(total.lost_s, 3),
-                "cures": [cure.name for cure in total.cures],
+            cause: {
+                "n": found.n,
+                "lost_tokens": found.tokens,
+                "lost_s": round(found.seconds, 3),
+                "cures": [cure.name for cure in totals.cures[cause]],
             }
-            for cause, total in totals.misses
+            for cause, found in totals.misses
         },
         "more": totals.more,
     }

@@ -197,4 +197,4 @@ def test_logs_cut_mixed_and_broken_raise_nothing(tmp_path: Path, capsys: pytest.
         for line in read_lines([log.read_bytes()]):
             live.feed(line)
         live.close()
-        assert live.totals.n == len(requests)
+        assert live.totals.score.requests == len(requests)
