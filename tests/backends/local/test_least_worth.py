@@ -25,7 +25,7 @@ from kvdesk.policies.tuned import RESERVE
 from kvdesk.protocol.attention import Attend, Attended, AttentionPreview, PreviewAttention, Queries
 from kvdesk.protocol.cache import OperationDone, RebuildContext
 from kvdesk.protocol.chat import Client, MessageRetention
-from kvdesk.protocol.operations import Operate, ShiftPositions
+from kvdesk.protocol.operations import Operate, ShiftPositions, SwapOut
 from kvdesk.settings import CacheType, Overflow, Sampling
 from tests.backends.local.conftest import NARROW, SMALL, opened_with
 from tests.backends.local.test_overflow import (
@@ -118,6 +118,32 @@ def test_a_preview_counts_what_measuring_takes(narrow: HeadlessEngine) -> None:
     assert "to find what matters least" in found.sentence
     chat.overflow = Overflow.SLIDE
     assert "to find" not in foretold(narrow, chat, TOLD).sentence
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_preview_of_a_saved_chat_counts_what_is_restored(narrow: HeadlessEngine, policy: Overflow) -> None:
+    """Its state is restored to be measured, and what stays is not read again."""
+    chat = filled(narrow, policy)
+    while not (there := foretold(narrow, chat, TOLD)).n_evicted_tokens:
+        chat.answer("And then?", SHORT)
+    runtime = narrow.engine.session.runtime
+    narrow.do(Operate(SwapOut(chat.id), measured=False))
+    found = foretold(narrow, chat, TOLD)
+    assert (found.n_reused, found.n_prefill) == (there.n_reused, there.n_prefill)
+    assert found.sentence.startswith("restored in ")
+    assert "to find what matters least" in found.sentence
+    costs, (_, n_bytes) = runtime.cache_manager.costs, runtime.cache_manager.held_if_restored(chat.id)
+    reading_ms = costs.reading_ms(found.n_prefill, found.n_reused, runtime.context.n_batch)
+    assert n_bytes > 0
+    assert found.first_token_ms is not None
+    assert reading_ms is not None
+    restored_and_copied_ms = 2 * costs.state_ms(n_bytes)
+    if policy is Overflow.LOW_NORM_KEYS:
+        assert found.first_token_ms == pytest.approx(restored_and_copied_ms + reading_ms)
+    assert found.first_token_ms >= 0.999 * (restored_and_copied_ms + reading_ms)
+    stats = chat.answer(TOLD, SHORT).stats
+    assert (stats.reused_tokens, stats.prefilled_tokens) == (found.n_reused, found.n_prefill)
+    audited(narrow, chat)
 
 
 @pytest.fixture

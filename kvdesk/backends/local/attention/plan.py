@@ -149,6 +149,18 @@ def plan_attention(snapshot: CacheSnapshot, geometry: Geometry, queries: Queries
     return AttentionPlan(queries, runs, columns, saved, whole, before, int(pos[0]))
 
 
+def plan_text(tokens: Sequence[int], n_last: int) -> AttentionPlan:
+    """Plan it for the last `n_last` tokens of a text that is in no cache: the others are read. Raises UserError."""
+    n = len(tokens)
+    if not n:
+        raise UserError(tr("The text has no token."))
+    cells = np.arange(n, dtype=np.int32)
+    columns = AttentionColumns(cells, np.array(tokens, np.int32), (cells, cells), 0, np.ones((n, 1), np.uint64))
+    p0 = max(0, n - n_last)
+    queries = Queries(0, p0=p0, each=True)
+    return AttentionPlan(queries, (Run(p0, list(tokens[p0:])),), columns, (), False, list(tokens[:p0]), 0)
+
+
 def _stream(seq_id: int, geometry: Geometry) -> int:
     return seq_id if geometry.n_stream > 1 else 0
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from kvdesk.backends.local.attention.plan import AttentionPlan, plan_attention
+from kvdesk.backends.local.attention.plan import AttentionPlan, plan_attention, plan_text
 from kvdesk.backends.local.cache_manager.cache import Cache
 from kvdesk.backends.local.llama.attention.second_context import second_settings
 from kvdesk.backends.local.llama.context import Context
@@ -82,7 +83,8 @@ def price(context: Context, cache: Cache, header: GgufHeader, command: PreviewAt
     except UserError as error:
         return AttentionPreview(queries, refused=str(error))
     n_bytes = how.context_bytes + how.answer_bytes + 2 * state_bytes
-    n, n_read, ms = plan.n_queries, len(plan.before), _ms(cache, plan, how, state_bytes)
+    n, n_read = plan.n_queries, len(plan.before)
+    ms = _ms(cache, plan, how, state_bytes, n_read)
     if n_read:
         sentence = tr("%n tokens are read again in a second context, to watch {n:,} of them: {mb:,.0f} MB", n_read + n)
     elif n == 1:
@@ -94,11 +96,28 @@ def price(context: Context, cache: Cache, header: GgufHeader, command: PreviewAt
     return AttentionPreview(queries, "", sentence, n, n_read, state_bytes, n_bytes, None if ms is None else ms / 1e3)
 
 
-def _ms(cache: Cache, plan: AttentionPlan, how: Setup, state_bytes: int) -> float | None:
-    """The expected time; None until something was measured."""
+def restored_ms(
+    context: Context, cache: Cache, header: GgufHeader, tokens: Sequence[int], n_last: int, n_bytes: int
+) -> float | None:
+    """What it is expected to take to see what the last `n_last` of these tokens look at, once their saved state of
+    `n_bytes` is in the cache; None until something was measured, 0 if it cannot be done.
+    """
+    if not context.capabilities["attention"].allowed:
+        return 0.0
+    facts, plan = context.traits.geometry.facts, plan_text(tokens, n_last)
+    try:
+        how = setup_for(context.settings, header, plan)
+    except UserError:
+        return 0.0
+    again = facts.has_state or 0 < facts.n_swa < len(tokens)  # a saved state lacks what the window has left
+    return _ms(cache, plan, how, 0, len(plan.before)) if again else _ms(cache, plan, how, n_bytes, 0)
+
+
+def _ms(cache: Cache, plan: AttentionPlan, how: Setup, state_bytes: int, n_read: int) -> float | None:
+    """The expected time; None until something was measured. n_read: tokens in front that are read again."""
     costs, n_cells = cache.costs, plan.n_cells
     total = _MAKING_MS + len(plan.runs) * costs.state_ms(state_bytes)
-    read = costs.reading_ms(len(plan.before), 0, how.settings.n_batch)
+    read = costs.reading_ms(n_read, 0, how.settings.n_batch)
     if read is None:
         return None
     total += read

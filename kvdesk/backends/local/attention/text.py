@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from kvdesk.backends.local.attention.collected import Collected, columns_of
-from kvdesk.backends.local.attention.plan import AttentionPlan, Run
+from kvdesk.backends.local.attention.plan import Run, plan_text
 from kvdesk.backends.local.attention.price import setup_for
 from kvdesk.backends.local.llama.attention.second_context import SecondContext
 from kvdesk.backends.local.llama.capabilities import capabilities
@@ -16,9 +14,7 @@ from kvdesk.cache.attention_weights import AttentionColumns, LayerAttention
 from kvdesk.errors import UserError
 from kvdesk.library.gguf_header import GgufHeader
 from kvdesk.library.hyper import read_hyper
-from kvdesk.protocol.attention import Queries
 from kvdesk.settings import ContextSettings
-from kvdesk.translation import tr
 
 
 def read_text(
@@ -28,7 +24,7 @@ def read_text(
 
     Raises UserError if the model has no attention that can be read, or the answer would be too large; ContextError.
     """
-    plan = _plan(tokens, n_last)
+    plan = plan_text(tokens, n_last)
     how = setup_for(settings, header, plan)
     second, weights = SecondContext(model, how.settings), Collected(plan, read_hyper(header))
     try:
@@ -44,14 +40,3 @@ def read_text(
         return plan.columns, weights.layers()
     finally:
         second.close()
-
-
-def _plan(tokens: Sequence[int], n_last: int) -> AttentionPlan:
-    n = len(tokens)
-    if not n:
-        raise UserError(tr("The text has no token."))
-    cells = np.arange(n, dtype=np.int32)
-    columns = AttentionColumns(cells, np.array(tokens, np.int32), (cells, cells), 0, np.ones((n, 1), np.uint64))
-    p0 = max(0, n - n_last)
-    queries = Queries(0, p0=p0, each=True)
-    return AttentionPlan(queries, (Run(p0, list(tokens[p0:])),), columns, (), False, list(tokens[:p0]), 0)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvdesk.backends.local.attention.job import attend
-from kvdesk.backends.local.attention.price import price
+from kvdesk.backends.local.attention.price import price, restored_ms
 from kvdesk.backends.local.cache_manager.cache import Cache
 from kvdesk.backends.local.cache_manager.sequences import CacheSequence
 from kvdesk.backends.local.llama.binding import StopFlag
@@ -87,12 +87,17 @@ class TokenWorth:
 
     def price_ms(self, measure: Measure, conversation: ConversationId, tokens: Sequence[int]) -> float | None:
         """What `of` is expected to take for these tokens of a request that has not begun; None until something was
-        measured. 0 where it would measure nothing, or knows the answer.
+        measured. 0 where it would measure nothing, or knows the answer. Restoring a saved state first is not in it.
         """
         sequence = self._cache.pool.get(conversation)
-        n = common_prefix(sequence.tokens, tokens) if sequence is not None else 0
-        if sequence is None or not n or self._cache.block > 1:
+        held, n_bytes = self._cache.held_if_restored(conversation)
+        n = common_prefix(held, tokens)
+        if not n or self._cache.block > 1:
             return 0.0
+        if n_bytes and measure == "attention":
+            return restored_ms(self._context, self._cache, self._header, held[:n], N_RECENT, n_bytes)
+        if n_bytes or sequence is None:
+            return self._cache.costs.state_ms(n_bytes)
         if (measure, sequence.seq_id, n, self._cache.operation) == self._last:
             return 0.0
         if measure != "attention":

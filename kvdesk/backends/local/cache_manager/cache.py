@@ -289,13 +289,27 @@ class Cache(Leases):
         self.pop_eviction_reason(sequence.conversation)
         return n_bytes
 
+    def held_if_restored(self, conversation: ConversationId) -> tuple[list[int], int]:
+        """(tokens of the chat's sequence, with what `swap_in` would put back; bytes of that state, 0 for none).
+        Read-only.
+        """
+        if saved := self._swapped_out(conversation):
+            return list(saved.tokens), saved.n_bytes
+        sequence = self._pool.get(conversation)
+        return ([], 0) if sequence is None else (sequence.tokens, 0)
+
+    def _swapped_out(self, conversation: ConversationId) -> SavedState | None:
+        """The state of a chat that is only saved."""
+        saved, sequence = self.swapper.saved_states.of(conversation), self._pool.get(conversation)
+        return None if saved is None or saved.client or (sequence is not None and sequence.tokens) else saved
+
     def swap_in(self, conversation: ConversationId) -> int:
         """Put a saved chat back, with no token computed. Returns its bytes.
 
         Raises UserError: nothing is saved; there is no room, then it stays saved; it is damaged, then it is forgotten.
         """
-        saved, sequence = self.swapper.saved_states.of(conversation), self._pool.get(conversation)
-        if saved is None or saved.client or (sequence is not None and sequence.tokens):
+        saved = self._swapped_out(conversation)
+        if saved is None:
             raise UserError(tr("This conversation is not swapped out."))
         blob = self.swapper.saved_states.take(saved)
         why = tr(_DAMAGED) if blob is None else self._restore(own(self.lease(conversation)), saved, blob)

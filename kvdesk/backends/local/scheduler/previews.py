@@ -199,12 +199,14 @@ class Previews:
         reused, restore_ms = self._cache.estimate_reuse(
             asked.conversation, prompt, moved=not policy_of(asked.overflow).exact
         )
-        sequence = self._cache.pool.get(asked.conversation)
-        move = move_for(sequence.tokens, step) if sequence is not None and step else None
+        costs = self._speed_model.costs
+        held, n_bytes = self._cache.held_if_restored(asked.conversation)
+        restored = not n_bytes or policy_of(asked.overflow).measures is not None  # first, to be measured
+        move = move_for(held, step) if step and restored else None
         if move is not None and move.n_kept > reused:
-            reused, restore_ms = move.n_kept, 0.0
+            reused, restore_ms = move.n_kept, costs.state_ms(n_bytes)
         return forecast(
-            len(prompt), reused, self._speed_model.costs, self._context.n_batch, restore_ms=restore_ms,
+            len(prompt), reused, costs, self._context.n_batch, restore_ms=restore_ms,
             measuring_ms=self._chats().measuring_ms(asked, step),
         )  # fmt: skip
 
