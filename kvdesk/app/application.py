@@ -17,7 +17,7 @@ from itertools import cycle
 from pathlib import Path
 from types import TracebackType
 
-from PySide6.QtCore import QEvent, QObject, Qt, QTimer, QtMsgType, Signal, Slot, qInstallMessageHandler
+from PySide6.QtCore import QEvent, QObject, Qt, QTimer, QtMsgType, Signal, qInstallMessageHandler
 from PySide6.QtGui import QFileOpenEvent
 from PySide6.QtWidgets import QApplication, QMessageBox
 
@@ -134,7 +134,6 @@ class _Closer(QObject):
         self._window = window
         self.asked.connect(self._close, Qt.ConnectionType.QueuedConnection)
 
-    @Slot()
     def _close(self) -> None:
         self._window.asks_before_closing = False
         self._window.close()

@@ -14,7 +14,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Final, TypeVar
 
-from PySide6.QtCore import QObject, Qt, Signal, Slot
+from PySide6.QtCore import QObject, Qt, Signal
 
 from kvdesk.errors import KvdeskError, unexpected
 
@@ -139,7 +139,6 @@ class Background(QObject):
             with suppress(RuntimeError):  # the window is gone
                 self._ready.emit()
 
-    @Slot()
     def _deliver(self) -> None:
         """One call: what it raises keeps nothing from the others."""
         if self._told and not self.is_closing:

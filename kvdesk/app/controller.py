@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, QTimer, Signal, Slot
+from PySide6.QtCore import QObject, QTimer, Signal
 
 from kvdesk import paths
 from kvdesk.app.chat.attaching import Attaching
@@ -188,7 +188,6 @@ class Controller(QObject):
         self.conversations.queued.wait_for_model()
         self.host.submit(LoadModel(LocalFile(path), self.settings.context))
 
-    @Slot()
     def shut_down(self) -> None:
         """Stop what runs, close engine and store. Safe to call twice."""
         if self._closed:
@@ -223,7 +222,6 @@ class Controller(QObject):
         if self.engine_ended:
             self._marker.clear()
 
-    @Slot(Unsaved)
     def show_unsaved(self, unsaved: Unsaved) -> None:
         """The rows that could not be written have changed."""
         self._unsaved = unsaved
@@ -286,12 +284,10 @@ class Controller(QObject):
 
     # --- events of the worker -----------------------------------------------------------------------------------------
 
-    @Slot()
     def _on_events_ready(self) -> None:
         if not self._frame.isActive():
             self._frame.start()
 
-    @Slot()
     def _on_frame(self) -> None:
         """Once a frame: take over what has come into conversations and store, then show it, event by event.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from PySide6.QtCore import QObject, QTimer, Slot
+from PySide6.QtCore import QObject, QTimer
 
 from kvdesk.app.chat.chats import Chats
 from kvdesk.app.models.model_downloads import ModelDownloads
@@ -68,18 +68,15 @@ class FirstStart(QObject):
         for text in starter.messages(in_english=self._is_toy):
             self._chats.service.send(conversation, text)
 
-    @Slot()
     def _ask_machine(self) -> None:
         """Only where something is offered: memory is measured for a tenth of a second."""
         if self._is_toy:
             self._models.ask_machine()
 
-    @Slot(object, object)
     def _on_machine_known(self, machine: Machine, here: dict[str, Path]) -> None:
         self._known = machine, here
         self._show_offer()
 
-    @Slot()
     def _show_offer(self) -> None:
         if self._known is None:
             return

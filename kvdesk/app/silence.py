@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from PySide6.QtCore import QObject, QTimer, Slot
+from PySide6.QtCore import QObject, QTimer
 
 from kvdesk.host.host import Host
 from kvdesk.session import Store
@@ -33,7 +33,6 @@ class Silence(QObject):
         """Look no longer."""
         self._clock.stop()
 
-    @Slot()
     def look(self) -> None:
         """Say what has changed since the last look."""
         silent = self._host.silent_s >= SILENT_S

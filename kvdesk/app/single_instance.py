@@ -14,7 +14,7 @@ from multiprocessing.connection import Client, Listener
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from PySide6.QtCore import QObject, Qt, Signal, Slot
+from PySide6.QtCore import QObject, Qt, Signal
 
 from kvdesk.errors import UserError
 from kvdesk.translation import tr
@@ -118,7 +118,6 @@ class SecondStarts(QObject):
         if self._shown.wait(2 * ANSWER_S) and not self._closing.is_set():
             connection.send_bytes(_DONE)
 
-    @Slot(str)
     def _on_told(self, file: str) -> None:
         self.happened.emit(file)
         self._shown.set()

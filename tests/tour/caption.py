@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QObject, QPoint, Qt, Slot
+from PySide6.QtCore import QEvent, QObject, QPoint, Qt
 from PySide6.QtWidgets import QLabel
 
 from kvdesk.ui.shell.main_window import MainWindow
@@ -23,7 +23,6 @@ class Caption(QLabel):
             widget.installEventFilter(self)
         self._theme.follow(self._on_look_changed)
 
-    @Slot()
     def _on_look_changed(self) -> None:
         colours = self._theme.colours
         ground = f"background: {colours.text}; color: {colours.window}"

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QObject, QTimer, Signal, Slot
+from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtWidgets import QWidget
 
 from kvdesk import paths, values
@@ -446,7 +446,6 @@ class Tour(QObject):
 
     # --- the clock ----------------------------------------------------------------------------------------------------
 
-    @Slot()
     def _on_tick(self) -> None:
         self._ticks_left -= 1
         try:
@@ -460,7 +459,6 @@ class Tour(QObject):
                 self._problems.append(f"the step {self._report['steps'][-1]!r} did not come to an end")
                 self._finish()
 
-    @Slot(object)
     def _on_event(self, event: Event) -> None:
         match event:
             case ModelLoaded():

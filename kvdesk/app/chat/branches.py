@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import QObject
 
 from kvdesk.app.chat.chats import Chats
 from kvdesk.chat import ConversationId, MessageId
@@ -39,7 +39,6 @@ class Branches(QObject):
             case _ if self._tree.isVisible():
                 self._show_tree()
 
-    @Slot()
     def _show_tree(self) -> None:
         selected = self._window.store.selected
         known = self._service.get(selected) if selected is not None else None

@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import partial
 from typing import assert_never
 
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import QObject, Signal
 
 from kvdesk.chat import ConversationId, MessageId
 from kvdesk.conversations.changes import (
@@ -172,7 +172,6 @@ class Chats(QObject):
         reading = self._store.ask(lambda store: read_tree(store, conversation, leaf))
         reading.add_done_callback(lambda done: self._tree_read.emit(conversation, done))
 
-    @Slot(str, object)
     def _on_tree_read(self, conversation: str, done: object) -> None:
         name = ConversationId(conversation)
         try:

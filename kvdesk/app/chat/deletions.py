@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from PySide6.QtCore import QObject, QTimer, Slot
+from PySide6.QtCore import QObject, QTimer
 
 from kvdesk.app.chat.chats import Chats
 from kvdesk.chat import ConversationId
@@ -36,7 +36,6 @@ class Deletions(QObject):
             self._chats.select(back)
             self._show()
 
-    @Slot()
     def finish(self) -> None:
         """Delete for good what was deleted."""
         self._ending.stop()

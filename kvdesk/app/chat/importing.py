@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import QObject
 
 from kvdesk.app.background import Background
 from kvdesk.app.chat.chats import Chats
@@ -85,7 +85,6 @@ class ChatImport(QObject):
         dialog.bring_up()
         return dialog
 
-    @Slot()
     def cancel(self) -> None:
         """Nothing is imported."""
         run, self._run = self._run, None
@@ -166,7 +165,6 @@ class ChatImport(QObject):
         if run is self._run and run.summary is not None and self.dialog is not None:
             self.dialog.show_summary(run.summary)
 
-    @Slot(bool)
     def _on_confirmed(self, copies: bool) -> None:
         run = self._run
         if run is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import QObject, Signal
 
 from kvdesk import folding
 from kvdesk.app.chat.chats import Chats
@@ -37,7 +37,6 @@ class Search(QObject):
         searching = self._store.ask(lambda store: store.search(text))
         searching.add_done_callback(lambda done: self._done.emit(text, done))
 
-    @Slot(str, object)
     def _on_done(self, text: str, done: object) -> None:
         try:
             hits = done.result()  # type: ignore[attr-defined]

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from PySide6.QtCore import QFile, QObject, Signal, Slot
+from PySide6.QtCore import QFile, QObject, Signal
 
 from kvdesk.app.background import Background
 from kvdesk.errors import KvdeskError
@@ -81,7 +81,6 @@ class ModelLibrary(QObject, ModelCommands):
         """What is remembered of a model."""
         return next((model for model in self._settings.current.models if model.path == str(path)), None)
 
-    @Slot()
     def refresh(self) -> None:
         """Look again, if the page was ever shown."""
         if self._page is None:

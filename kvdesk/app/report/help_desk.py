@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from PySide6.QtCore import QObject, QTimer, Signal, Slot
+from PySide6.QtCore import QObject, QTimer, Signal
 
 from kvdesk import paths
 from kvdesk.app.background import Background
@@ -58,7 +58,6 @@ class HelpDesk(QObject):
         self._relay = _Relay(self.logged.emit)
         logging.getLogger("kvdesk").addHandler(self._relay)
 
-    @Slot(LogLine)
     def _on_logged(self, line: LogLine) -> None:
         self._session.apply(line)
 

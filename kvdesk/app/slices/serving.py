@@ -6,7 +6,7 @@ import contextlib
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from PySide6.QtCore import QObject, QTimer, Slot
+from PySide6.QtCore import QObject, QTimer
 
 from kvdesk.app.background import Background
 from kvdesk.errors import KvdeskError
@@ -149,7 +149,6 @@ class Serving(QObject, ServeCommands):
 
             return new_key()
 
-    @Slot()
     def _show_requests(self) -> None:
         """On the page, and in the window how many are answered now."""
         url = self._server.url if self._server is not None else ""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
-from PySide6.QtCore import Qt, QTimer, Slot
+from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QCloseEvent
 from PySide6.QtWidgets import QApplication, QPlainTextEdit, QSplitter
 
@@ -84,7 +84,6 @@ class AttachWindow(SideWindow):
         self._timer.timeout.connect(self._look)
         self._timer.start()
 
-    @Slot()
     def _look(self) -> None:
         texts, has_cells = self.reading.news()
         if texts:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import Slot
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
 
 from kvdesk.app.background import Background
@@ -59,13 +58,11 @@ class StateWindow(SideWindow):
         """Show the answer to another question, or the reason if there is no answer."""
         self._background.run(question.answer, partial(self._on_answer, question), self._on_error)
 
-    @Slot()
     def _choose_model(self) -> None:
         kinds = tr("GGUF models (*.gguf);;All files (*)")
         if file := ask_for_file(self, tr("Restore into a model"), kinds):
             self.ask(replace(self.question, model=file))
 
-    @Slot()
     def _choose_other(self) -> None:
         if file := ask_for_file(self, tr("Compare with another file"), tr("All files (*)")):
             self.ask(replace(self.question, other=file))

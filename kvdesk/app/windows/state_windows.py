@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import QObject
 
 from kvdesk import paths
 from kvdesk.app.background import Background
@@ -50,7 +50,6 @@ class StateWindows(QObject):
     def _on_error(self, error: KvdeskError) -> None:
         self._window.store.complain(str(error), error.detail)
 
-    @Slot()
     def _close(self) -> None:
         self._background.close()
         for window in self.opened:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from PySide6.QtCore import Qt, Slot
+from PySide6.QtCore import Qt
 
 from kvdesk.cache.attention_weights import How
 from kvdesk.session import Store
@@ -57,7 +57,6 @@ class LookChoices(Flow):
             box.setCurrentIndex(max(box.findData(value), 0))
             box.setToolTip(box.currentData(Qt.ItemDataRole.ToolTipRole) or "")
 
-    @Slot()
     def _on_chosen(self) -> None:
         looking = self._store.attention.of_scope(Scope(self.scope.currentData()))
         choice = attention.Choice(self.layer.currentData(), self.head.currentData(), self.how.currentData())

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QEvent, QPoint, QRect, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QEvent, QPoint, QRect, QSize, Qt, Signal
 from PySide6.QtGui import (
     QColor,
     QFocusEvent,
@@ -204,7 +204,6 @@ class HeadGrid(QWidget):
         if (named := self.at) is not None:
             self.chosen.emit(*named)
 
-    @Slot()
     def _fit(self) -> None:
         """Pictures as wide as there is room, and as high as all of them are wide together, within bounds."""
         heads = self._heads

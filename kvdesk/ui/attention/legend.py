@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from PySide6.QtCore import Slot
-
 from kvdesk.session import Changed
 from kvdesk.session.changed import Update
 from kvdesk.translation import tr
@@ -32,7 +30,6 @@ class AttentionLegend(ColourBar):
         if changed & Changed.ATTENTION:
             self._show()
 
-    @Slot()
     def _show(self) -> None:
         looking, colours = self._store.attention, self._theme.colours
         shown = looking.shown

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from PySide6.QtCore import Qt, Slot
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QHideEvent, QKeyEvent, QShowEvent
 from PySide6.QtWidgets import QCheckBox, QWidget
 
@@ -290,7 +290,6 @@ class AttentionPage(QWidget):
             self._asked = wanted
             self._kit.commands.submit(PreviewAttention(wanted))
 
-    @Slot()
     def _compute(self) -> None:
         wanted, store = self._wanted(), self._store
         if store.attention.running:
@@ -310,7 +309,6 @@ class AttentionPage(QWidget):
         if not is_known and price.seconds is not None and price.seconds < _AT_ONCE_S:
             self._compute()
 
-    @Slot(str)
     def _on_head_described(self, words: str) -> None:
         """What the keyboard is at is in sight."""
         self._about.setText(words)
@@ -319,7 +317,6 @@ class AttentionPage(QWidget):
             at = self.heads.mapTo(inside, box.center())
             self._scroll.ensureVisible(at.x(), at.y(), 0, 2 * box.height())
 
-    @Slot(int, int)
     def _on_head_chosen(self, layer: int, head: int) -> None:
         """That head alone; all of them again where it was chosen already."""
         looking = self._store.attention
@@ -328,12 +325,10 @@ class AttentionPage(QWidget):
             choice = replace(choice, layer=None, head=None)
         self._store.look(looking.of_choice(choice))
 
-    @Slot(MapLegend)
     def _on_key_changed(self, key: MapLegend) -> None:
         """The page of the cache explains what is the same in all maps."""
         self._legend.show_key(replace(key, entries=key.entries[: key.n_own]))
 
-    @Slot(int, int, int)
     def _on_pointed_at(self, cache: int, stream: int, cell: int) -> None:
         self._cell = cache, stream, cell
 
@@ -346,7 +341,6 @@ class AttentionPage(QWidget):
         else:
             self.spot_row.look_from(Spot(found[0], found[1]))
 
-    @Slot(int)
     def _on_row_chosen(self, pos: int) -> None:
         """The rows that are selected stay so."""
         if (shown := self._store.attention.shown) is not None:
@@ -354,7 +348,6 @@ class AttentionPage(QWidget):
             self._store.choose_range(shown.seq_id, pos, pos + 1)
             self._chooses = False
 
-    @Slot(int, int, int, int)
     def _on_cells_selected(self, cache: int, stream: int, first: int, last: int) -> None:
         if (found := self._range_of(cache, stream, first, last)) is not None:
             self._store.choose_range(*found)

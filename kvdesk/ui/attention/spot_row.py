@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QWidget
 
 from kvdesk.session import Store
@@ -76,7 +75,6 @@ class SpotRow(QWidget):
         spot = Spot(chosen.seq_id, chosen.p1 - 1)
         return spot if cells_of_positions(view.snapshot, spot.seq_id, spot.pos, spot.pos + 1) else None
 
-    @Slot()
     def _look_from_selected(self) -> None:
         if (spot := self._selected_spot()) is not None:
             self.look_from(spot)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from PySide6.QtCore import QItemSelectionModel, QSignalBlocker, Qt, Signal, Slot
+from PySide6.QtCore import QItemSelectionModel, QSignalBlocker, Qt, Signal
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidgetItem
 
@@ -104,7 +104,6 @@ class AttendedTable(Grid):
         for i, value in enumerate(values):
             self.put(row, i, value, tip).setTextAlignment(_RIGHT if i else _LEFT)
 
-    @Slot()
     def _dress(self) -> None:
         """Digits in the mono font; sinks in a lighter tone."""
         colours, shown = self._theme.colours, self._shown
@@ -115,7 +114,6 @@ class AttendedTable(Grid):
                     item.setFont(self._theme.mono_small)
                     item.setForeground(QColor(colours.secondary if is_sink else colours.text))
 
-    @Slot()
     def _on_selected(self) -> None:
         rows = [index.row() for index in self.selectionModel().selectedRows()]
         if rows and self._shown is not None:

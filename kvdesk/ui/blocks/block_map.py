@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QEvent, QPoint, QRect, QSize, Qt, Slot
+from PySide6.QtCore import QEvent, QPoint, QRect, QSize, Qt
 from PySide6.QtGui import QColor, QFocusEvent, QHelpEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QToolTip, QWidget
 
@@ -163,7 +163,6 @@ class BlockMapWidget(QWidget):
         if words != self.accessibleDescription():
             self.setAccessibleDescription(words)
 
-    @Slot()
     def _fit(self) -> None:
         self.setMinimumSize(self.sizeHint())
         self.resize(self.sizeHint())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from PySide6.QtCore import Qt, Slot
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QGridLayout, QLabel, QScrollArea, QWidget
 
 from kvdesk.protocol.blocks import BlockMapView
@@ -88,7 +88,6 @@ class BlocksPage(QWidget):
                 cell.setText(text)
                 cell.setToolTip(rows[i][2] if i < len(rows) else "")
 
-    @Slot()
     def _on_colour(self) -> None:
         by = BlockColour(self.colour.currentData())
         self._legend.setText(by.meaning.format(tiers=", ".join(tiers(self._view.blocks)) or "–"))

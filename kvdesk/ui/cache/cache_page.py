@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from PySide6.QtCore import Qt, QTimer, Slot
+from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QStackedWidget, QWidget
 
@@ -161,7 +161,6 @@ class CachePage(QWidget):
             self.map.show_tools(store.tool_spans())
             self.map.show_view(store.view, *store.looks(store.leases))
 
-    @Slot()
     def _place_undo(self) -> None:
         """One button: where the effect is shown, else beside the call."""
         self.instruments.operations.offer_undo(not self.instruments.effect.offers_undo)
@@ -220,19 +219,16 @@ class CachePage(QWidget):
 
         QTimer.singleShot(0, self, scroll)
 
-    @Slot(bool)
     def _on_trends_toggled(self, is_open: bool) -> None:
         self._column.setStretchFactor(self.instruments.trends, int(is_open))
         if is_open:
             self.reveal(self.instruments.trends)
 
-    @Slot(str, str)
     def _on_described(self, first: str, second: str) -> None:
         self._first.setText(first)
         self._second.setText(second)
         self._readout.setCurrentIndex(1 if first else 0)
 
-    @Slot(MapLegend)
     def _on_key_changed(self, key: MapLegend) -> None:
         self._legend.show_key(key)
         self._reserve_readout()
@@ -241,7 +237,6 @@ class CachePage(QWidget):
         super().resizeEvent(event)
         self._reserve_readout()
 
-    @Slot()
     def _reserve_readout(self) -> None:
         """Height for the key of the map, and for the two lines about a cell."""
         width, row = self.map.width() - _MARGIN_PX, self._theme.px(_ROW_PX)
@@ -250,7 +245,6 @@ class CachePage(QWidget):
         if height != self._readout.minimumHeight():
             self._readout.setFixedHeight(height)
 
-    @Slot(int, int)
     def _keep_width(self, _first: int, last: int) -> None:
         """The same width with a scroll bar, which is in the margin: what is below the map lines up with it."""
         bar = self._scroll.verticalScrollBar().sizeHint().width() if last else 0

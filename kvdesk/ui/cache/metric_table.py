@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from PySide6.QtCore import QPoint, Qt, Slot
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QColor, QFocusEvent, QFont
 from PySide6.QtWidgets import QHeaderView, QTableWidgetItem, QToolTip
 
@@ -40,7 +40,6 @@ class MetricTable(Grid):
             self.setAccessibleDescription("; ".join(spoken(row, group) for row in group.rows) or group.empty)
             self._fill()
 
-    @Slot()
     def _fill(self) -> None:
         group, rows = self.group, self.group.rows
         n = max((len(row.values) for row in rows), default=0)
@@ -89,7 +88,6 @@ class MetricTable(Grid):
         if event.reason() in (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason):
             self._show_tip()
 
-    @Slot()
     def _show_tip(self) -> None:
         """The definition of the row that one is at by key."""
         if self.currentRow() >= 0 and self.hasFocus():

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from PySide6.QtCore import Slot
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QGridLayout, QWidget
 
@@ -91,7 +90,6 @@ class NumbersPanel(QWidget):
     def text_of(self, name: str) -> str:
         return self._figures[name].value
 
-    @Slot()
     def refresh(self) -> None:
         """Fill the tables that can be seen from what is measured now."""
         if not (self.all_section.is_open and self.isVisible()):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, QSize, Qt, Slot
+from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFocusEvent, QFontMetrics, QHelpEvent, QPainter, QPaintEvent, QPolygonF
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
@@ -95,7 +95,6 @@ class Rulers(QWidget):
             for place, widget in enumerate(wanted):
                 self._column.insertWidget(place, widget)
 
-    @Slot(int)
     def _dismiss(self, seq_id: int) -> None:
         note = self._notes.pop(seq_id, None)
         if note is not None:

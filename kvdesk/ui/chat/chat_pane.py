@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from PySide6.QtCore import Slot
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QResizeEvent
 from PySide6.QtWidgets import QStackedWidget, QWidget
 
@@ -139,7 +138,6 @@ class ChatPane(QWidget):
         super().resizeEvent(event)
         self._fit_column()
 
-    @Slot()
     def _fit_column(self) -> None:
         self._below.setMaximumWidth(self._theme.column_in(self.width()))
 
@@ -175,7 +173,6 @@ class ChatPane(QWidget):
         if "tour_seen" in changed:
             self.empty.offer_tour(not self._store.settings.current.tour_seen)
 
-    @Slot()
     def _show_surprise(self) -> None:
         """The legend of colours that there are."""
         is_on = self._store.settings.current.token_probabilities and not self._store.attention.is_open
@@ -419,7 +416,6 @@ class ChatPane(QWidget):
         """Whether several answers are shown side by side."""
         return self.messages.currentWidget() is self.alternatives
 
-    @Slot()
     def leave_comparison(self) -> None:
         """Back to the messages."""
         if self.is_comparing:
@@ -463,23 +459,19 @@ class ChatPane(QWidget):
             self._store.undelete(idle)
             self._commands.undelete_messages(idle)
 
-    @Slot()
     def focus_composer(self) -> None:
         """The keyboard goes where one writes."""
         self.composer.focus_edit()
 
-    @Slot(str)
     def _on_sent(self, text: str) -> None:
         self.banner.hide()
         self._commands.send(self._store.selected or ConversationId(""), text)
 
-    @Slot(Overflow)
     def _on_overflow_chosen(self, overflow: Overflow) -> None:
         if self._store.selected is not None:
             self._commands.set_overflow(self._store.selected, overflow)
             self.composer.ask_again()
 
-    @Slot(int, str)
     def _on_queued_edit(self, index: int, text: str) -> None:
         """Put a queued message into the composer, before what is typed there; only then remove it from the queue."""
         typed = self.composer.text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from PySide6.QtCore import QSize, Qt, Slot
+from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QGridLayout, QLabel, QPushButton, QSizePolicy, QWidget
 
@@ -88,7 +88,6 @@ class EmptyPane(ScrollColumn):
         super().resizeEvent(event)
         self._fit()
 
-    @Slot()
     def _fit(self) -> None:
         """In a low window the icon is smaller, and few words are left: the offer below stays in sight."""
         self._inside.setMaximumWidth(min(self._theme.px(_WIDTH_PX), self._theme.column_in(self.width())))

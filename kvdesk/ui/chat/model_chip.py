@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QPoint, QSize, Qt, Slot
+from PySide6.QtCore import QPoint, QSize, Qt
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QMenu
 
@@ -70,7 +70,6 @@ class ModelChip(ElidedButton):
         left = gap if is_mirrored else self.width() - side - gap
         icon.paint(QPainter(self), left, (self.height() - side) // 2, side, side)
 
-    @Slot()
     def _on_clicked(self) -> None:
         self.menu_of_models.popup(self.mapToGlobal(QPoint(0, self.height())))
 

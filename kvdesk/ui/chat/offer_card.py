@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QFrame
 
 from kvdesk.translation import tr
@@ -60,7 +59,6 @@ class OfferCard(QFrame):
     def _show(self) -> None:
         self.setVisible(self._wanted and self._offer is not None)
 
-    @Slot()
     def _on_clicked(self) -> None:
         if self._path is not None:
             self._commands.open_model(self._path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from PySide6.QtCore import Signal, Slot
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QRadioButton, QWidget
 
 from kvdesk.policies.overflow import POLICIES, policy_of
@@ -69,7 +69,6 @@ class OverflowChoice(Popup):
             self._reasons[policy.name].setText(why)
             button.setAccessibleDescription(why)
 
-    @Slot()
     def choose(self) -> None:
         """Show the choice; the policy that counts has the focus."""
         self.open_at(next((button for button in self._buttons.values() if button.isChecked()), None))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from PySide6.QtCore import QPoint, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QPoint, QSize, Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QAbstractButton, QGridLayout, QWidget
 
@@ -108,11 +108,9 @@ class PaneHeader(QWidget):
             self._choice = ToolsChoice(self._kit, self.tools)
         return self._choice
 
-    @Slot()
     def choose_tools(self) -> None:
         """Show the choice of the chat's tools."""
         self.tools_choice.choose()
 
-    @Slot()
     def _on_more_clicked(self) -> None:
         self.menu_clicked.emit(self._more.mapToGlobal(QPoint(0, self._more.height())))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from PySide6.QtCore import QItemSelectionModel, QModelIndex, QPersistentModelIndex, QPoint, Qt, Slot
+from PySide6.QtCore import QItemSelectionModel, QModelIndex, QPersistentModelIndex, QPoint, Qt
 from PySide6.QtGui import QAction, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QMenu, QStackedWidget, QWidget
 
@@ -223,7 +223,6 @@ class ConversationList(QWidget):
         self._place_folder_field()
         self.folder_field.raise_()
 
-    @Slot()
     def _place_folder_field(self) -> None:
         """Below its row, or above it if there is no room; at the top if the chat has no row."""
         field, view = self.folder_field, self.view
@@ -295,7 +294,6 @@ class ConversationList(QWidget):
             self._none.setText(tr("Your chats are listed here. Send a message to start one."))
             self._stack.setCurrentWidget(self.view if self._model.rowCount() else self._none)
 
-    @Slot(str)
     def _on_search_changed(self, text: str) -> None:
         """What was found before stays until something else is found."""
         if not text.strip():
@@ -303,38 +301,31 @@ class ConversationList(QWidget):
         self._show_parts()
         self._commands.search(text)
 
-    @Slot()
     def _on_search_left(self) -> None:
         """Down: from the field into what is below it."""
         (self.results if self.results.isVisible() else self.view).setFocus()
 
-    @Slot()
     def _on_current_changed(self) -> None:
         name = self.view.conversation
         if name and not self._silent:
             self._commands.select(name)
 
-    @Slot(str, bool)
     def _on_collapsed(self, folder: str, collapsed: bool) -> None:
         self._change_rows(partial(self._model.collapse, folder, collapsed))
         self._store.settings.change(collapsed_folders=tuple(sorted(self._model.collapsed)))
 
-    @Slot()
     def _on_archive_clicked(self) -> None:
         self._change_rows(partial(self._model.show_archived, not self._model.shows_archived))
 
-    @Slot(QModelIndex, QPoint)
     def _on_menu_requested(self, index: QModelIndex, at: QPoint) -> None:
         if (menu := self.menu(index)) is not None:
             menu.aboutToHide.connect(self.view.forget_pointer)
         pop_up(menu, at)
 
-    @Slot()
     def _on_rename(self) -> None:
         if self.view.currentIndex().isValid():
             self.view.edit(self.view.currentIndex())
 
-    @Slot()
     def _on_delete(self) -> None:
         if name := self.view.conversation:
             self._commands.delete(name)

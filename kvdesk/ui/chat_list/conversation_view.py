@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QModelIndex, QPersistentModelIndex, QPoint, QRect, Qt, Signal, Slot
+from PySide6.QtCore import QEvent, QModelIndex, QPersistentModelIndex, QPoint, QRect, Qt, Signal
 from PySide6.QtGui import QContextMenuEvent, QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QAbstractItemView, QListView, QWidget
 
@@ -100,7 +100,6 @@ class ConversationView(QListView):
         super().leaveEvent(event)
         self.forget_pointer()
 
-    @Slot()
     def forget_pointer(self) -> None:
         """The pointer is over no "…", or nobody knows: a menu was open."""
         self._show_more(QPoint(-1, -1))

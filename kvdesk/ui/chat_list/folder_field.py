@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QLineEdit, QWidget
 
 from kvdesk.chat import ConversationId
@@ -48,13 +48,11 @@ class FolderField(QFrame):
         self.show()
         self.edit.setFocus()
 
-    @Slot()
     def leave(self) -> None:
         """No folder."""
         self.hide()
         self.left.emit()
 
-    @Slot()
     def _on_named(self) -> None:
         if name := self.edit.text().strip():
             self.hide()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QTimer, Signal, Slot
+from PySide6.QtCore import QTimer, Signal
 from PySide6.QtWidgets import QCheckBox, QDialogButtonBox, QWidget
 
 from kvdesk.conversations.porting.summary import Summary, rows
@@ -97,13 +97,11 @@ class ImportDialog(Dialog):
             self._ended = True
             self.cancelled.emit()
 
-    @Slot()
     def _on_import_clicked(self) -> None:
         if self._summary is not None:
             self.show_writing(0, self._summary.n_messages)
             self.confirmed.emit(self.copies.isChecked())
 
-    @Slot()
     def _show_button(self) -> None:
         if self._summary is None:
             return

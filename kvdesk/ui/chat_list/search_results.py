@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from PySide6.QtCore import QAbstractListModel, QItemSelectionModel, QModelIndex, QPointF, QRect, QSize, Qt, Slot
+from PySide6.QtCore import QAbstractListModel, QItemSelectionModel, QModelIndex, QPointF, QRect, QSize, Qt
 from PySide6.QtGui import QColor, QFont, QKeyEvent, QPainter, QPen, QTextCharFormat, QTextLayout
 from PySide6.QtWidgets import QAbstractItemView, QListView, QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
@@ -89,12 +89,10 @@ class SearchResults(QListView):
         else:
             super().keyPressEvent(event)
 
-    @Slot(QModelIndex)
     def _on_current_changed(self, current: QModelIndex) -> None:
         if current.isValid() and not self._silent:
             self._on_clicked(current)
 
-    @Slot(QModelIndex)
     def _on_clicked(self, index: QModelIndex) -> None:
         row: FoundRow = index.data(_ROW_ROLE)
         self._commands.open_found(row.conversation, row.message)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from PySide6.QtCore import Qt, QTimer, Signal, Slot
+from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import QFrame, QWidget
 
 from kvdesk.chat import Attachment, attachment_as_read
@@ -169,7 +169,6 @@ class Composer(QFrame):
         else:
             self.select_excess()
 
-    @Slot()
     def select_excess(self) -> None:
         """Select what is too much of the text, so that it can be seen, and deleted."""
         if self._preview is None:
@@ -205,18 +204,15 @@ class Composer(QFrame):
             return self.blocked
         return room_words(self._preview)[0] if self._preview is not None and self.is_too_long else ""
 
-    @Slot(bool)
     def set_focused(self, focused: bool) -> None:
         restyle(self, "focused", focused)
 
-    @Slot()
     def _on_send_clicked(self) -> None:
         if self.is_running:
             self._kit.actions.run("chat.stop")
         else:
             self.submit()
 
-    @Slot()
     def _on_text_changed(self) -> None:
         self.edit.fit()
         if (text := self.text) != self._last_text:  # Qt also tells of what an input method composes
@@ -234,7 +230,6 @@ class Composer(QFrame):
             self._pause.stop()
         self._show_state()
 
-    @Slot()
     def _on_pause(self) -> None:
         selected = self._kit.store.selected
         if self._has_draft and not self.is_running and selected is not None:

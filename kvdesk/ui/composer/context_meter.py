@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from PySide6.QtCore import QRectF, QSize, Qt, Slot
+from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QBrush, QColor, QPainter, QPainterPath, QPaintEvent
 from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QWidget
 
@@ -83,7 +83,6 @@ class ContextMeter(QWidget):
         self.bar.show_parts(parts)
         self._show_legend()
 
-    @Slot()
     def _show_legend(self) -> None:
         parts = self.parts
         if parts is None or not self.bar.isChecked():

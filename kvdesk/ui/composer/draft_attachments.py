@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import QObject
 
 from kvdesk.chat import Attachment, ConversationId
 from kvdesk.translation import tr
@@ -48,14 +48,12 @@ class DraftAttachments(QObject):
         shown = self._store.shown
         return shown.draft_attachments if shown is not None else ()
 
-    @Slot()
     def choose(self) -> None:
         """Ask for files to attach."""
         if self.can_attach:
             kinds = tr("Text, code, PDF, DOCX, RTF (*)")
             self.give(ask_for_files(self._composer, tr("Attach files"), kinds))
 
-    @Slot(list)
     def give(self, files: Sequence[str]) -> None:
         """Attach files."""
         if files and self.can_attach:
@@ -81,7 +79,6 @@ class DraftAttachments(QObject):
         if self._store.selected is not None:
             self._commands.attach(self._store.selected, tuple(attachments))
 
-    @Slot(str)
     def _on_long_pasted(self, text: str) -> None:
         names = {attachment.name for attachment in self._attachments}
         name, n = tr("Pasted text"), 1
@@ -90,29 +87,24 @@ class DraftAttachments(QObject):
             name = tr("Pasted text {n}").format(n=n)
         self._change((*self._attachments, Attachment(name, "pasted", text)))
 
-    @Slot(int)
     def _on_removed(self, index: int) -> None:
         self._change((*self._attachments[:index], *self._attachments[index + 1 :]))
         self._composer.focus_edit()
 
-    @Slot(int)
     def _on_as_text_clicked(self, index: int) -> None:
         text = self._attachments[index].text
         self._composer.insert_text(text)
         self._on_removed(index)
 
-    @Slot(int)
     def _on_whole_clicked(self, index: int) -> None:
         attachments = list(self._attachments)
         attachments[index] = self._whole[attachments[index]]
         self._change(attachments)
 
-    @Slot(int, str)
     def _on_encoding_chosen(self, index: int, encoding: str) -> None:
         if self._store.selected is not None:
             self._commands.read_again(self._store.selected, self._attachments[index], encoding)
 
-    @Slot(int)
     def _on_shorten_clicked(self, n_characters: int) -> None:
         kept = shortened(self._attachments, n_characters)
         if kept and len(kept) <= len(self._attachments):
@@ -120,7 +112,6 @@ class DraftAttachments(QObject):
             self._whole[kept[-1]] = self._whole.get(whole, whole)
             self._change(kept)
 
-    @Slot(tuple)
     def _on_counted(self, n_tokens: tuple[int, ...]) -> None:
         if len(n_tokens) == len(self._attachments):
             self._change([replace(a, n_tokens=n) for a, n in zip(self._attachments, n_tokens, strict=True)])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from PySide6.QtCore import QObject, QTimer, Slot
+from PySide6.QtCore import QObject, QTimer
 
 from kvdesk.chat import ConversationId
 from kvdesk.ui.composer.composer import Composer
@@ -39,7 +39,6 @@ class Drafts(QObject):
         self._untold = False
         return True
 
-    @Slot()
     def keep(self) -> None:
         """Keep now what is typed, if it is not kept."""
         if self._untold and self._of is not None:
@@ -47,7 +46,6 @@ class Drafts(QObject):
             self._keeping.stop()
             self._commands.keep_draft(self._of, self._composer.text)
 
-    @Slot()
     def _on_typed(self) -> None:
         if self._of is not None and not self._untold:
             self._untold = True

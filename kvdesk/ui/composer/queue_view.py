@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QScrollArea, QToolButton, QWidget
 
 from kvdesk.chat import ConversationId, QueuedMessage
@@ -128,6 +128,5 @@ class QueueView(QFrame):
         self._moved = index + by, by
         self._kit.commands.move_queued(self._conversation, index, text, index + by)
 
-    @Slot(int, str)
     def _on_cancelled(self, index: int, text: str) -> None:
         self._kit.commands.cancel_queued(self._conversation, index, text)

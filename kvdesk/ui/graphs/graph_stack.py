@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from PySide6.QtCore import Qt, QTimer, Signal, Slot
+from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QFocusEvent, QKeyEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QWidget
 
@@ -129,12 +129,10 @@ class GraphStack(QWidget):
         while self._left:
             self._draw_next()
 
-    @Slot(float, float)
     def zoom(self, factor: float, at_s: float | None = None) -> None:
         self.axis.zoom(factor, at_s)
         self._on_moved()
 
-    @Slot(float)
     def pan(self, share: float) -> None:
         self.axis.pan(share)
         self._on_moved()
@@ -157,7 +155,6 @@ class GraphStack(QWidget):
 
     # --- private ------------------------------------------------------------------------------------------------------
 
-    @Slot()
     def draw_due(self) -> None:
         """Draw what is due. Whoever writes other numbers once a second calls this, so that all are painted together;
         nobody has to: a timer does it, a little later.
@@ -190,7 +187,6 @@ class GraphStack(QWidget):
         self._left = list(self.graphs)
         self._read_out()
 
-    @Slot()
     def _draw_next(self) -> None:
         if not self._left:
             self._next.stop()
@@ -202,7 +198,6 @@ class GraphStack(QWidget):
         self._left.pop(0).draw(start, marks)
         self._draw_ms += (time.perf_counter() - begun) * 1e3
 
-    @Slot()
     def _on_look_changed(self) -> None:
         for graph in self.graphs:
             graph.set_colours()
@@ -213,11 +208,9 @@ class GraphStack(QWidget):
         self.draw()
         self.moved.emit()
 
-    @Slot(float)
     def _on_painted(self, ms: float) -> None:
         self._draw_ms += ms
 
-    @Slot(object)
     def _on_hovered(self, second: float | None) -> None:
         self.read_at(second)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from PySide6.QtCore import Qt, Slot
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
     QButtonGroup,
     QHBoxLayout,
@@ -129,7 +129,6 @@ class GraphsPage(QWidget):
             spacing=4,
         )
 
-    @Slot()
     def _on_moved(self) -> None:
         """The buttons say how it is; no window is chosen while the axis stands."""
         axis = self.stack.axis
@@ -154,7 +153,6 @@ class GraphsPage(QWidget):
         else:
             self._show_note(tr("Written: {file}").format(file=file))
 
-    @Slot(str)
     def _show_note(self, text: str, tone: str = "secondary") -> None:
         set_tone(self._note, tone)
         self._note.setText(text)

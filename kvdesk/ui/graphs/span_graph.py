@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 import pyqtgraph as pg
-from PySide6.QtCore import QTimer, Slot
+from PySide6.QtCore import QTimer
 from PySide6.QtGui import QColor, QShowEvent
 from PySide6.QtWidgets import QWidget
 
@@ -77,17 +77,14 @@ class SpanGraph(QWidget):
         self.captions.show_values([float(ms[i])])
         self.setAccessibleDescription("; ".join(f"n_kv {s:.0f}: {t:.1f} ms" for s, t in zip(spans, ms, strict=True)))
 
-    @Slot(object)
     def _on_hovered(self, n_kv: float | None) -> None:
         self._at = n_kv
         self._read_out()
 
-    @Slot()
     def _on_timer(self) -> None:
         if self._drawn != self._measured.revision and self.isVisible():
             self.draw()
 
-    @Slot()
     def _on_look_changed(self) -> None:
         ink = QColor(ink_of(self._theme, palette.BLUE))
         self.plot.set_colours()

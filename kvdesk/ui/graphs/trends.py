@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Slot
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QWidget
 
 from kvdesk.translation import tr
@@ -37,7 +37,6 @@ class Trends(QWidget):
         if self.stack is not None:
             self.stack.draw_due()
 
-    @Slot()
     def _make_stack(self) -> None:
         if self.stack is not None:
             return

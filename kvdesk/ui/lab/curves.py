@@ -9,7 +9,7 @@ from textwrap import wrap
 from typing import Final
 
 import pyqtgraph as pg
-from PySide6.QtCore import Qt, Slot
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import QWidget
 
@@ -69,7 +69,6 @@ class CurvePlot(QWidget):
         )
         self._draw()
 
-    @Slot()
     def _draw(self) -> None:
         plot, item = self.shown, self.plot.getPlotItem()
         item.clear()

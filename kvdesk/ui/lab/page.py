@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from PySide6.QtCore import QSize, Qt, Slot
+from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QLabel,
@@ -110,7 +110,6 @@ class LabPage(QWidget):
             self.banner.show_error(sentence, detail)
         self._show_running()
 
-    @Slot()
     def _on_question(self) -> None:
         question = self.question
         if question is None:
@@ -123,7 +122,6 @@ class LabPage(QWidget):
         self.result.show_words("")
         self._commands.lab.ask_results(question.id)
 
-    @Slot(tuple)
     def _on_chosen(self, picked: tuple[PastResult, ...]) -> None:
         parameters = self.question.parameters if self.question is not None else ()
         if len(picked) == 2:
@@ -215,7 +213,6 @@ class _QuestionList(QListWidget):
         super().resizeEvent(event)
         self._fit()
 
-    @Slot()
     def _fit(self) -> None:
         width = self.viewport().width()
         for row in range(self.count()):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from PySide6.QtCore import QSignalBlocker, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QSignalBlocker, QSize, Qt, Signal
 from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QAbstractItemView, QListWidget, QListWidgetItem, QWidget
 
@@ -50,7 +50,6 @@ class PastList(QWidget):
         self._theme = theme
         theme.changed.connect(self._fit)
 
-    @Slot()
     def _fit(self) -> None:
         """As high as its rows."""
         row = self._theme.px(_ROW_PX)
@@ -58,7 +57,6 @@ class PastList(QWidget):
             self.view.item(i).setSizeHint(QSize(0, row))
         self.view.setFixedHeight(row * self.view.count() + 4)
 
-    @Slot()
     def _on_delete(self) -> None:
         if rows := [index.row() for index in self.view.selectedIndexes()]:
             self._commands.lab.delete_results(tuple(self._results[row] for row in rows))
@@ -94,7 +92,6 @@ class PastList(QWidget):
         else:
             self.chosen.emit(())
 
-    @Slot()
     def _on_selected(self) -> None:
         rows = sorted((index.row() for index in self.view.selectedIndexes()), reverse=True)
         picked = tuple(self._results[row] for row in rows[-2:])

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from PySide6.QtCore import QSignalBlocker, QTimer, Slot
+from PySide6.QtCore import QSignalBlocker, QTimer
 from PySide6.QtWidgets import QWidget
 
 from kvdesk.protocol.experiment import ExperimentEvent, Plot, Progress, Sample, Started
@@ -158,7 +158,6 @@ class RunView(QWidget):
         self._map.show()
         self._map.show_maps(maps, seen.operation, {int(n): n % N_COLOURS for n in ids}, titles)
 
-    @Slot()
     def _on_chosen(self) -> None:
         self._is_chosen = True
 
@@ -175,13 +174,11 @@ class RunView(QWidget):
             self._series.setCurrentIndex(max(0, self._series.findText(was)))
         self._series.setVisible(len(self._curves.names) > 1)
 
-    @Slot()
     def _tell_time(self) -> None:
         passed = duration(time.monotonic() - self._begun_s)
         about = tr(" of about {duration}").format(duration=duration(self._started.seconds)) if self._started else ""
         self._time.setText(f"{passed}{about}")
 
-    @Slot()
     def _draw(self) -> None:
         curves, unit = self._curves, self._series.currentData()
         names = [name for name in curves.names if unit is None or curves.unit_of(name) == unit]

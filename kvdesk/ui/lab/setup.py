@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from PySide6.QtCore import Qt, QTimer, Slot
+from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import (
     QButtonGroup,
     QGridLayout,
@@ -180,7 +180,6 @@ class Setup(QWidget):
         self._model.addItem(tr(OTHER))
         self._model.setCurrentIndex(0)
 
-    @Slot(int)
     def _on_model(self, index: int) -> None:
         if index == len(self._all_models):
             if file := ask_for_file(self, tr("Choose a model"), tr("GGUF models (*.gguf);;All files (*)")):
@@ -188,11 +187,9 @@ class Setup(QWidget):
             self._fill_models()
         self._ask()
 
-    @Slot()
     def _on_cancel_clicked(self) -> None:
         self._commands.lab.cancel()
 
-    @Slot()
     def _on_form(self) -> None:
         short = self._forms.checkedId() == 0
         for parameter in self._question.parameters if self._question else ():
@@ -203,13 +200,11 @@ class Setup(QWidget):
                 field.setValue(value)
         self._ask()
 
-    @Slot()
     def _ask_soon(self) -> None:
         self._can, self._wants = None, False
         self._show_state()
         self._asking.start()
 
-    @Slot()
     def _ask(self, *, wants: bool = False) -> None:
         """What it takes. `wants`: it runs as soon as that is known."""
         self._asking.stop()
@@ -223,7 +218,6 @@ class Setup(QWidget):
         self._needs.setText(problem or tr("Open a model, or choose a file, to run an experiment on."))
         set_tone(self._needs, "danger" if problem else "secondary")
 
-    @Slot()
     def _on_run(self) -> None:
         """Run it as soon as it is known that it can: a number may have been changed just now."""
         if (request := self.request) is None:

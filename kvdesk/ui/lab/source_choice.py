@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QSizePolicy
 
 from kvdesk.translation import marked, tr
@@ -42,7 +42,6 @@ class SourceChoice(Choice):
         self.addItems([self._own, tr(OTHER)])
         self.setCurrentIndex(0)
 
-    @Slot(int)
     def _on_activated(self, index: int) -> None:
         if index == self.count() - 1:
             self._file = ask_for_file(self, self._ask, self._what) or self._file

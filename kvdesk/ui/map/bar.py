@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from PySide6.QtCore import Qt, Slot
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QToolButton, QWidget
 
 from kvdesk.cache.pages import PAGE_SIZES
@@ -52,7 +52,6 @@ class MapBar(QWidget):
         """The text about pages, empty unless the map is coloured by page."""
         return self._pages.text() if not self._pages.isHidden() else ""
 
-    @Slot()
     def _on_mode(self) -> None:
         mode = ColourBy(self.mode.currentData())
         self.mode.setToolTip(tr("Colour: {meaning}").format(meaning=mode.meaning))
@@ -61,7 +60,6 @@ class MapBar(QWidget):
             self._pages.hide()
         self._cells.set_colour_by(mode)
 
-    @Slot(str)
     def _on_pages_told(self, words: str) -> None:
         show_text(self._pages, words)
         self._pages.setToolTip(tr("A simulation: llama.cpp has no pages."))

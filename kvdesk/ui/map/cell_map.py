@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
-from PySide6.QtCore import QMarginsF, QPointF, QRectF, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QMarginsF, QPointF, QRectF, Qt, QTimer, Signal
 from PySide6.QtGui import (
     QColor,
     QFocusEvent,
@@ -187,7 +187,6 @@ class CellMapView(ScrolledMap):
         self._overlay = shown
         self.update()
 
-    @Slot()
     def toggle_overlay(self) -> None:
         self.set_overlay(not self._overlay)
 
@@ -197,11 +196,9 @@ class CellMapView(ScrolledMap):
             self._room = height
             self._come_back(0)
 
-    @Slot()
     def zoom_in(self) -> None:
         self._zoom_to_target(1.25)
 
-    @Slot()
     def zoom_out(self) -> None:
         self._zoom_to_target(0.8)
 
@@ -233,7 +230,6 @@ class CellMapView(ScrolledMap):
         self._scene = replace(self._scene, **fields)  # type: ignore[arg-type]
         self._invalidate()
 
-    @Slot()
     def _invalidate(self) -> None:
         """A new frame is due, as soon as the clock's rule allows."""
         if self.isVisible():
@@ -251,12 +247,10 @@ class CellMapView(ScrolledMap):
         elif ms > 0 and (not self._timer.isActive() or self._timer.remainingTime() > ms):
             self._timer.start(ms)
 
-    @Slot()
     def _on_due(self) -> None:
         if self._is_due:
             self.refresh()
 
-    @Slot()
     def refresh(self) -> None:
         """Make a new frame now, whatever the clock says."""
         self._is_due = False
@@ -399,7 +393,6 @@ class CellMapView(ScrolledMap):
             self._selection.begin(at[0], strip, at[1])
         self._tell_selection()
 
-    @Slot()
     def clear_selection(self) -> None:
         """Select no cell, and emit that."""
         if self._selection.runs:

@@ -7,7 +7,7 @@ from html import escape
 from typing import Final
 
 import numpy as np
-from PySide6.QtCore import QRectF, Qt, Slot
+from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QColor, QImage, QPainter, QPen
 
 from kvdesk.translation import tr
@@ -34,7 +34,6 @@ class CellLegend(Legend):
         self.setAccessibleName(tr("Legend of the cell map"))
         theme.changed.connect(self._show)
 
-    @Slot(MapLegend)
     def show_key(self, key: MapLegend) -> None:
         self._key = key
         words = [" ".join((entry.words, *entry.ends)).strip() for entry in key.entries]
@@ -46,7 +45,6 @@ class CellLegend(Legend):
         self.setToolTip(key.mode.meaning)
         self._show()
 
-    @Slot()
     def _show(self) -> None:
         if self._key is not None:
             self.show_entries(self._entry(entry, self._key.mode) for entry in self._key.entries)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from PySide6.QtCore import QPointF, QRect, QRectF, QSignalBlocker, Qt, Slot
+from PySide6.QtCore import QPointF, QRect, QRectF, QSignalBlocker, Qt
 from PySide6.QtGui import QResizeEvent, QWheelEvent
 from PySide6.QtWidgets import QScrollBar, QWidget
 
@@ -48,7 +48,6 @@ class ScrolledMap(QWidget):
         """Move what is seen by `by` pixels."""
         self._look(self._viewport.moved(by))
 
-    @Slot()
     def reset_zoom(self) -> None:
         self._look(self._fitted(Viewport(self.width(), self.height())))
 
@@ -67,7 +66,6 @@ class ScrolledMap(QWidget):
         self._bar.setVisible(hidden > 0)
         self.update()
 
-    @Slot(int)
     def _on_scrolled(self, value: int) -> None:
         self.move_by(QPointF(0, -value - self._viewport.offset.y()))
 

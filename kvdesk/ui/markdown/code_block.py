@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from PySide6.QtCore import QPoint, Qt, QTimer, Slot
+from PySide6.QtCore import QPoint, Qt, QTimer
 from PySide6.QtGui import QColor, QGuiApplication, QResizeEvent, QSyntaxHighlighter, QTextCharFormat, QWheelEvent
 from PySide6.QtWidgets import QFrame, QPlainTextEdit, QTextEdit
 
@@ -89,13 +89,11 @@ class CodeBlock(QFrame):
         start = self._source.find("\n") + 1 if self._source.lstrip()[:3] in ("```", "~~~") else 0
         return [start + at for at in source_offsets(self._source[start:], self._view.toPlainText())]
 
-    @Slot()
     def _on_copy_clicked(self) -> None:
         QGuiApplication.clipboard().setText(self._segment.whole or self._segment.text)
         self._copy.set_icon_name("check")
         QTimer.singleShot(1200, self._copy, lambda: self._copy.set_icon_name("copy"))
 
-    @Slot()
     def _on_save_clicked(self) -> None:
         from kvdesk.ui.markdown.highlight import file_suffix
 
@@ -115,7 +113,6 @@ class CodeBlock(QFrame):
         self._save.set_icon_name("check")
         QTimer.singleShot(1200, self._save, lambda: self._save.set_icon_name("save"))
 
-    @Slot()
     def _on_look_changed(self) -> None:
         self._view.setFont(self._theme.mono)
         self._highlight()
@@ -153,7 +150,6 @@ class _CodeView(QPlainTextEdit):
         cursor.movePosition(cursor.MoveOperation.End)
         cursor.insertText(text)
 
-    @Slot()
     def fit(self) -> None:
         bar = self.horizontalScrollBar().sizeHint().height() if self.horizontalScrollBar().maximum() > 0 else 4
         self.setFixedHeight(text_height(self) + 8 + bar)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import Final
 
-from PySide6.QtCore import QByteArray, QObject, QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QByteArray, QObject, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QColor, QImage, QPainter
 from PySide6.QtSvg import QSvgRenderer
 
@@ -72,7 +72,6 @@ class FormulaDrawer(QObject):
     def is_waiting(self, latex: str, *, display: bool) -> bool:
         return (latex, display) in self._waiting
 
-    @Slot()
     def stop(self) -> None:
         """End the process. It is started again when it is needed."""
         process, self._process = self._process, None
@@ -105,7 +104,6 @@ class FormulaDrawer(QObject):
             for key in list(self._waiting):
                 self._keep(key, None)
 
-    @Slot()
     def _on_heard(self) -> None:
         process, n_before = self._process, self._answers
         if process is None:
@@ -123,7 +121,6 @@ class FormulaDrawer(QObject):
             self._limit.stop()
             self._go_on()
 
-    @Slot()
     def _on_limit(self) -> None:
         """What takes so long is not shown as a formula."""
         self._give_up()

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from math import ceil
 from typing import TYPE_CHECKING, Final
 
-from PySide6.QtCore import QMimeData, QPoint, QRect, QRectF, Qt, QUrl, Slot
+from PySide6.QtCore import QMimeData, QPoint, QRect, QRectF, Qt, QUrl
 from PySide6.QtGui import (
     QColor,
     QDesktopServices,
@@ -199,12 +199,10 @@ class ProseView(QTextBrowser):
         self._show_marks()
         return [self.cursorRect(found.cursor).topLeft() for found in self._found]
 
-    @Slot(QUrl)
     def _on_anchor_clicked(self, url: QUrl) -> None:
         if url.scheme().lower() in SAFE_SCHEMES:
             QDesktopServices.openUrl(url)
 
-    @Slot()
     def _on_look_changed(self) -> None:
         self._style()
         source, self._source = self._source, ""
@@ -228,7 +226,6 @@ class ProseView(QTextBrowser):
             formula_drawer().drawn.disconnect(self._on_drawn)
         self.waits = waits
 
-    @Slot()
     def _on_drawn(self) -> None:
         before = self.document().characterCount()
         settled = QTextCursor(self.document())

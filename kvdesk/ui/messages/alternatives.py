@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import (
     QFrame,
@@ -170,7 +170,6 @@ class _Column(QFrame):
         boxes.column(head, (scroll, 1), foot, on=self, margins=0, spacing=0)
         self.show_message(message)
 
-    @Slot(object)
     def show_message(self, message: Message) -> None:
         """The answer as it is now."""
         self.message = message

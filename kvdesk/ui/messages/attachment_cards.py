@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QPoint, Slot
+from PySide6.QtCore import QPoint
 from PySide6.QtWidgets import QFrame, QWidget
 
 from kvdesk import folding
@@ -66,7 +66,6 @@ class AttachmentCard(QWidget):
             return [QPoint(0, 0)] * len(found)
         return [self._text.mapTo(self, place) for place in self._text.mark(words, at, unfold=unfold)]
 
-    @Slot()
     def _on_clicked(self) -> None:
         if self._text is None:
             self._text = MessageBody(self._theme, plain=True, quiet=True)

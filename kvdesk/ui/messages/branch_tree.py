@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from PySide6.QtCore import QRectF, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QRectF, Qt, QTimer, Signal
 from PySide6.QtGui import QColor, QIcon, QPainter, QPen, QPixmap
 from PySide6.QtWidgets import QFrame, QHeaderView, QTreeWidget, QTreeWidgetItem
 
@@ -65,14 +65,12 @@ class BranchTree(QFrame):
         theme.changed.connect(self._draw)
         self.hide()
 
-    @Slot()
     def open_tree(self) -> None:
         """Show it, with the keyboard in it."""
         self.show()
         self.opened.emit()
         self.tree.setFocus()
 
-    @Slot()
     def close_tree(self) -> None:
         if self.isVisible():
             self.hide()
@@ -115,7 +113,6 @@ class BranchTree(QFrame):
                 self.tree.addTopLevelItem(item)
         self.tree.expandAll()
 
-    @Slot()
     def _draw(self) -> None:
         held = self._held()
         self._note.setText("" if self._ends is not None else tr("Open the inspector to see which are in the cache."))
@@ -172,12 +169,10 @@ class BranchTree(QFrame):
         icon.addPixmap(picture, QIcon.Mode.Selected)  # the same colour there
         return icon
 
-    @Slot()
     def _on_current_changed(self) -> None:
         if not self._silent:
             self._walking.start()
 
-    @Slot()
     def _on_walked(self) -> None:
         """Show the branch on which one stands; nothing where it is shown already."""
         self._walking.stop()

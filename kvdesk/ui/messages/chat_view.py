@@ -7,7 +7,7 @@ from itertools import takewhile
 from math import ceil
 from typing import Final, cast
 
-from PySide6.QtCore import QPoint, Signal, Slot
+from PySide6.QtCore import QPoint, Signal
 from PySide6.QtWidgets import QApplication, QMenu, QWidget
 
 from kvdesk.chat import Message, MessageId, finish_of
@@ -155,7 +155,6 @@ class ChatView(MessageList):
             widget.set_coloured(self._is_coloured)
         self.arrange()
 
-    @Slot()
     def show_words(self) -> None:
         """What the words of messages are coloured by may have changed."""
         for widget in self.widgets:
@@ -297,7 +296,6 @@ class ChatView(MessageList):
         elif self._looked_at == (message, False):
             self._look_at(None, by_keyboard=False)
 
-    @Slot("QWidget*", "QWidget*")
     def _on_focus_changed(self, _before: QWidget | None, now: QWidget | None) -> None:
         """The keyboard looks at a message as the pointer does; a click into the one that is hovered changes nothing."""
         message = next((name for name, one in self._shown().items() if now and one.isAncestorOf(now)), None)
@@ -346,7 +344,6 @@ class ChatView(MessageList):
         seen = self._seen()
         return seen[0].id if seen else None
 
-    @Slot(str)
     def jump_to(self, message: str) -> None:
         """Bring a message into sight and give it the keyboard; nothing where it is not shown."""
         if isinstance(widget := self.scroll_to(MessageId(message)), MessageWidget | ToolMessage):
@@ -411,7 +408,6 @@ class ChatView(MessageList):
             widget.end(event)
             self.update_message(widget.message)
 
-    @Slot(int)
     def scroll_page(self, direction: int) -> None:
         bar = self.verticalScrollBar()
         bar.setValue(bar.value() + direction * (bar.pageStep() - 48))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from PySide6.QtCore import QEvent, QSignalBlocker, Qt, Signal, Slot
+from PySide6.QtCore import QEvent, QSignalBlocker, Qt, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QFrame, QLineEdit
 
@@ -67,7 +67,6 @@ class FindBar(QFrame):
         """The hit before, and the next one."""
         return self._before, self._after
 
-    @Slot()
     def ask(self) -> None:
         """Look for what is selected in a message, else for what was looked for before, and ask for another text."""
         self.show()
@@ -86,7 +85,6 @@ class FindBar(QFrame):
             self._at = (self._at + by) % len(self._hits)
             self._show()
 
-    @Slot()
     def leave(self) -> None:
         """Nothing is marked any more."""
         if not self.isHidden():
@@ -96,7 +94,6 @@ class FindBar(QFrame):
             self._view.mark_found(())
             self._kit.actions.run("chat.write")
 
-    @Slot()
     def _on_text_changed(self) -> None:
         self._find(self._hits[self._at].message if self._at >= 0 else None)
 
@@ -106,7 +103,6 @@ class FindBar(QFrame):
         self._at = nearest(self._hits, self._view.messages, where or self._view.first_seen)
         self._show()
 
-    @Slot()
     def _on_texts_changed(self) -> None:
         """What one reads stays where it is."""
         if self.isHidden() or not self.field.text():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from PySide6.QtCore import QEvent, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QEvent, Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent, QResizeEvent, QTextCursor
 from PySide6.QtWidgets import QAbstractScrollArea, QHBoxLayout, QPlainTextEdit, QPushButton, QWidget
 
@@ -84,7 +84,6 @@ class MessageEditor(QWidget):
         self.edit.setFocus(Qt.FocusReason.OtherFocusReason)
         self.ask()
 
-    @Slot()
     def ask(self) -> None:
         """Ask what it costs as it is."""
         if self._has_text:
@@ -140,7 +139,6 @@ class MessageEditor(QWidget):
             select_excess(self.edit, self._preview.n_fitting)
             self.edit.setFocus(Qt.FocusReason.OtherFocusReason)
 
-    @Slot()
     def _on_text_changed(self) -> None:
         if self._preview is not None and self._preview.text != self.text:
             self._preview = None
@@ -189,7 +187,6 @@ class _Edit(QPlainTextEdit):
             around = around.parentWidget()
         return around.viewport().height() if around is not None else self.screen().size().height()
 
-    @Slot()
     def _fit(self) -> None:
         lines = round(self.document().documentLayout().documentSize().height())  # this layout counts in lines
         line = text_height(self, 1)

@@ -8,7 +8,7 @@ from math import ceil
 from typing import Final
 
 import shiboken6
-from PySide6.QtCore import QEvent, QPoint, Qt, QTimer, Slot
+from PySide6.QtCore import QEvent, QPoint, Qt, QTimer
 from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QScrollArea, QWidget
 
@@ -142,7 +142,6 @@ class MessageList(QScrollArea):
             self.ensureWidgetVisible(place.widget, 0, GAP_PX)
         return place.widget
 
-    @Slot()
     def arrange(self) -> None:
         """Take over the heights that have changed, and put everything in its place."""
         if self._arranging:
@@ -265,7 +264,6 @@ class MessageList(QScrollArea):
         widget.resize(self._text_place()[1], widget.height())
         settle(widget)
 
-    @Slot(int)
     def _on_value_changed(self, value: int) -> None:
         if self._arranging:
             return
@@ -279,7 +277,6 @@ class MessageList(QScrollArea):
             self._remember()
             self._filler.start()
 
-    @Slot()
     def _on_filler(self) -> None:
         """A step of one more widget near what is seen; afterwards those that are far away go."""
         if self._half_made is not None:

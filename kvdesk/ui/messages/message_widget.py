@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
-from PySide6.QtCore import QPoint, Qt, Slot
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFrame, QGraphicsOpacityEffect, QHBoxLayout, QWidget
 
@@ -346,7 +346,6 @@ class MessageWidget(Listed):
             self._words = words
             self._show_tokens()
 
-    @Slot()
     def _show_tokens(self) -> None:
         shown = self._is_coloured and self.can_show_tokens
         own = None
@@ -429,7 +428,6 @@ class MessageWidget(Listed):
         else:  # the view is just making this widget
             self.editor.edit.setPlainText(text)
 
-    @Slot()
     def end_edit(self) -> None:
         """The message stays as it was; the keyboard stays with it."""
         if (editor := self.editor) is not None:
@@ -447,7 +445,6 @@ class MessageWidget(Listed):
         if self.editor is not None:
             self.editor.refuse(why)
 
-    @Slot(str, bool)
     def _on_edited(self, text: str, go_on: bool) -> None:
         self.end_edit()
         message, commands = self.message, self._kit.commands
@@ -458,7 +455,6 @@ class MessageWidget(Listed):
         else:
             commands.edit_question(message.conversation, message.id, text)
 
-    @Slot(str)
     def _on_paused(self, text: str) -> None:
         """What it would cost is answered by `TurnPreview`."""
         self._kit.commands.preview(self.message.conversation, text, self.message.id)
@@ -468,7 +464,6 @@ class MessageWidget(Listed):
         self._can_edit = can
         self._show_parts()
 
-    @Slot(int, int)
     def _on_selected(self, first: int, last: int) -> None:
         before = len(attached_text(self.message.attachments))
         self._owner.select_text(self.message.id, before + first, before + last)
@@ -485,7 +480,6 @@ class MessageWidget(Listed):
     def _unpin(self) -> None:
         self._kit.commands.pin_message(self.message.conversation, self.message.id, pinned=False)
 
-    @Slot()
     def _on_more_clicked(self) -> None:
         self._owner.open_menu(self.message.id, self._more.mapToGlobal(QPoint(0, self._more.height())))
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Slot
-
 from kvdesk.translation import tr
 from kvdesk.ui.widgets.colour_bar import ColourBar
 from kvdesk.ui.widgets.controls import IconButton, plain_tip
@@ -27,7 +25,6 @@ class SurpriseBar(ColourBar):
         self.setToolTip(plain_tip(tip.format(names=names)))
         kit.theme.follow(self._show_colours)
 
-    @Slot()
     def _show_colours(self) -> None:
         colours = colours_of(dark=self._theme.colours.dark)
         self.show_swatches([(tr(name), colour) for name, colour in zip(LEVEL_NAMES, colours, strict=True)])

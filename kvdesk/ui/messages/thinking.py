@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from PySide6.QtCore import QPoint, Slot
+from PySide6.QtCore import QPoint
 from PySide6.QtWidgets import QWidget
 
 from kvdesk.folding import places
@@ -80,11 +80,9 @@ class CollapsedThinking(QWidget):
         body.show_source(self.text, growing=self._is_being_written)
         body.show_tokens(self._tokens)
 
-    @Slot()
     def _on_clicked(self) -> None:
         self._was_clicked = True
 
-    @Slot(bool)
     def _on_toggled(self, opened: bool) -> None:
         if opened:
             self._show_text()

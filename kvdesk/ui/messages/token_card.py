@@ -7,7 +7,7 @@ from functools import partial
 from math import exp
 from typing import Final
 
-from PySide6.QtCore import Qt, Slot
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QFrame, QGridLayout, QPushButton, QWidget
 
@@ -140,7 +140,6 @@ class TokenCard(QFrame):
         self.buttons.append(button)
         return button
 
-    @Slot(int)
     def _take(self, token: int) -> None:
         if (message := self._message) is not None:
             at = self.at

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from PySide6.QtCore import Qt, Slot
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QGridLayout, QScrollArea, QWidget
 
 from kvdesk.library.download_queue import Download, State
@@ -69,7 +69,6 @@ class DownloadRow(QWidget):
             button.setText(caption)
             button.setAccessibleName(f"{caption}: {download.title}")
 
-    @Slot()
     def _on_main(self) -> None:
         match self._state:
             case State.WAITING | State.RUNNING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from PySide6.QtCore import Qt, Slot
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QFontMetrics, QKeyEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
     QLineEdit,
@@ -191,7 +191,6 @@ class GetModels(QWidget):
             item.setData(0, _ROLE, offer)
             self._show_cells(item, offer)
 
-    @Slot()
     def _show_all_cells(self) -> None:
         for item in self._items():
             offer = item.data(0, _ROLE)
@@ -214,52 +213,43 @@ class GetModels(QWidget):
 
     # --- what a person does -------------------------------------------------------------------------------------------
 
-    @Slot()
     def _on_search(self) -> None:
         if words := self.search.text().strip():
             self._commands.hub.search(words)
 
-    @Slot(str)
     def _on_text(self, text: str) -> None:
         if not text and self._recommended:
             self.banner.hide()
             self.show_recommended(self._recommended)
 
-    @Slot()
     def _on_current(self) -> None:
         self._show_choice()
 
-    @Slot(QTreeWidgetItem)
     def _on_expanded(self, item: QTreeWidgetItem) -> None:
         repo = item.data(0, _ROLE)
         if isinstance(repo, str) and not item.childCount():
             self._commands.hub.list_files(repo)
 
-    @Slot(QTreeWidgetItem, int)
     def _on_activated(self, item: QTreeWidgetItem) -> None:
         if isinstance(item.data(0, _ROLE), Offer):
             self._on_download()
 
-    @Slot()
     def _on_download(self) -> None:
         if (offer := self.chosen) is not None:
             self.banner.hide()
             self._commands.hub.get(offer)
 
-    @Slot(bool)
     def _on_access_toggled(self, shown: bool) -> None:
         self._access.setVisible(shown)
         if shown:
             self._endpoint.setFocus()
 
-    @Slot()
     def _on_keep(self) -> None:
         token = self._token.text().strip()
         self._token.clear()
         self._access_button.setChecked(False)
         self._commands.hub.set_access(self._endpoint.text().strip(), token or None)
 
-    @Slot()
     def _on_forget(self) -> None:
         self._token.clear()
         self._commands.hub.set_access(self._endpoint.text().strip(), "")
@@ -284,7 +274,6 @@ class _OfferTree(QTreeWidget):
         super().resizeEvent(event)
         self._fit_columns()
 
-    @Slot()
     def _fit_columns(self) -> None:
         small = QFontMetrics(self._theme.small)
         widths = [

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from PySide6.QtCore import QModelIndex, QPoint, Qt, Signal, Slot
+from PySide6.QtCore import QPoint, Qt, Signal
 from PySide6.QtGui import QFontMetrics, QKeyEvent, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -220,33 +220,27 @@ class ModelsPage(QWidget):
 
     # --- what a person does -------------------------------------------------------------------------------------------
 
-    @Slot(str)
     def _on_filter(self, words: str) -> None:
         self._sorted.set_words(words)
         if not self.view.currentIndex().isValid() and self._sorted.rowCount():
             self.view.setCurrentIndex(self._sorted.index(0, 0))
         self._show_choice()
 
-    @Slot(QModelIndex, QModelIndex)
     def _on_current(self) -> None:
         self._end_question()
         self._show_choice()
 
-    @Slot()
     def _on_refresh(self) -> None:
         self._kit.commands.models.refresh()
 
-    @Slot()
     def _on_open(self) -> None:
         if (row := self.chosen) is not None and row.can_open:
             self._kit.commands.open_model(row.path)
 
-    @Slot()
     def _on_favourite(self) -> None:
         if (row := self.chosen) is not None:
             self._kit.commands.models.mark(row.path, favourite=not row.favourite)
 
-    @Slot()
     def _on_delete(self) -> None:
         if (row := self.chosen) is None:
             return
@@ -256,19 +250,16 @@ class ModelsPage(QWidget):
         self._show_question(asking=True)
         self._no.setFocus()
 
-    @Slot()
     def _on_yes(self) -> None:
         row = self._asked
         self._end_question()
         if row is not None:
             self._kit.commands.models.delete(row.path)
 
-    @Slot()
     def _end_question(self) -> None:
         self._asked = None
         self._show_question(asking=False)
 
-    @Slot(QPoint)
     def _on_menu(self, at: QPoint) -> None:
         pop_up(self.menu(), self.view.viewport().mapToGlobal(at))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from PySide6.QtCore import Qt, QTimer, Slot
+from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import QButtonGroup, QFrame, QGridLayout, QRadioButton
 
 from kvdesk.cache.compaction import CompactionPlan, Layout
@@ -96,7 +96,6 @@ class CompactionCard(QFrame):
         """It was done, or there is another context: the question is no more."""
         self.hide()
 
-    @Slot()
     def refuse(self) -> None:
         """Everything stays as it is."""
         self.forget()
@@ -134,19 +133,16 @@ class CompactionCard(QFrame):
         view = self._state.view
         return self.layout_chosen, view.snapshot.operation if view else -1
 
-    @Slot()
     def _ask(self) -> None:
         if not self.isHidden() and not refusal(COMPACT, Chosen(None), self._state):
             self._asked_for = self._wanted()
             self._kit.commands.submit(PreviewCompaction(self.layout_chosen, self._hot()))
 
-    @Slot(int, bool)
     def _on_layout_toggled(self, _id: int, is_chosen: bool) -> None:
         if is_chosen:
             self.compact_button.setEnabled(False)
             self._ask()
 
-    @Slot()
     def _on_compact_clicked(self) -> None:
         self.forget()
         self._kit.commands.operate(Compact(self.layout_chosen, self._hot()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from PySide6.QtCore import QTimer, Slot
+from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QFrame, QGridLayout, QLabel
 
 from kvdesk.protocol.cache import ContextInfo, ContextPreview, PreviewContext
@@ -124,12 +124,10 @@ class ContextLedger(QFrame):
             self.set_keep("tokens")
         self._show_cost()
 
-    @Slot()
     def _on_asking(self) -> None:
         if self._wanted is not None:
             self._commands.submit(PreviewContext(self._wanted))
 
-    @Slot()
     def _show_cost(self) -> None:
         preview = self._preview
         if preview is None:

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Final
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QWidget
 
 from kvdesk.protocol import calls
@@ -164,7 +164,6 @@ class EffectView(QFrame):
                 cell.setToolTip(plain_tip(row.tip) if row.tip else "")
                 self._table_grid.addWidget(cell, i, column, Qt.AlignmentFlag.AlignTop)
 
-    @Slot()
     def _on_dismissed(self) -> None:
         self.hide()
         self.dismissed.emit()
@@ -198,7 +197,6 @@ class EffectView(QFrame):
         before.setText(_rate(list(self._samples)) if measured else "")
         after.setText(f"→ {_rate(self._since or [])}" if measured else "")
 
-    @Slot()
     def _on_undo_clicked(self) -> None:
         if self._done is not None:
             self._commands.operate(Undo(self._done.operation))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Signal, Slot
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
 from kvdesk.protocol.attention import Attend, Attended, AttentionPreview, PreviewAttention
@@ -99,7 +99,6 @@ class LeavingRow(QWidget):
             case CommandFailed(command=Attend() as command) if command.number == self._number:
                 self._say(update.sentence)
 
-    @Slot()
     def _on_measure_clicked(self) -> None:
         queries = self._leaving.queries if self._leaving is not None else None
         if queries is None:
@@ -112,7 +111,6 @@ class LeavingRow(QWidget):
         self._say(tr("Computing…"))
         self._kit.commands.submit(Attend(queries, self._number))
 
-    @Slot()
     def _on_next_clicked(self) -> None:
         found = self._next()
         if found is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from PySide6.QtCore import QEvent, QObject, QSignalBlocker, Qt, Signal, Slot
+from PySide6.QtCore import QEvent, QObject, QSignalBlocker, Qt, Signal
 from PySide6.QtWidgets import QGridLayout, QPushButton, QWidget
 
 from kvdesk.chat import ConversationId
@@ -185,13 +185,11 @@ class OperationsPanel(QWidget):
         )
         set_tone(self._remark, "warning")
 
-    @Slot(bool)
     def _on_toggled(self, is_open: bool) -> None:
         if is_open:
             self._catch_up()
         self.toggled.emit(is_open)
 
-    @Slot(int)
     def _on_target_changed(self) -> None:
         self._is_chosen = True
         self._forget_range()
@@ -206,13 +204,11 @@ class OperationsPanel(QWidget):
             with QSignalBlocker(self._pos):
                 self._pos.setValue(target.pos_max + 1)
 
-    @Slot()
     def _on_range_changed(self) -> None:
         self._show()
         if target := self.chosen.target:
             self.range_chosen.emit(target.seq_id, self._p0.value(), self._p1.value())
 
-    @Slot(int, int, int)
     def _on_range_wanted(self, seq_id: int, p0: int, p1: int) -> None:
         self.set_range(seq_id, p0, p1)
         self.range_chosen.emit(seq_id, p0, p1)
@@ -230,7 +226,6 @@ class OperationsPanel(QWidget):
             fields.append({"shift": self._shift, "pos": self._pos}[spec.field])
         return refusal(spec, chosen, self._state) or next(filter(None, (field.problem for field in fields)), "")
 
-    @Slot()
     def _show(self) -> None:
         chosen, state = self.chosen, self._state
         self.leaving.show_chosen(chosen)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from PySide6.QtCore import QSignalBlocker, QTimer, Slot
+from PySide6.QtCore import QSignalBlocker, QTimer
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import (
     QButtonGroup,
@@ -94,7 +94,6 @@ class ParametersPanel(QWidget):
         )
         theme.follow(self._fit)
 
-    @Slot()
     def _fit(self) -> None:
         """Never narrower than its contents."""
         self.setMinimumWidth(max(self._theme.px(LEAST_PX), self.minimumSizeHint().width()))
@@ -197,7 +196,6 @@ class ParametersPanel(QWidget):
             self.template_page.set_template(parameters.template)
             self.thinking_row.set_thinking(parameters.thinking)
 
-    @Slot()
     def _on_edited(self) -> None:
         if self._previewed != self.parameters:
             self._preview = None
@@ -205,7 +203,6 @@ class ParametersPanel(QWidget):
         if self.isVisible() and not self._missing:
             self._asking.start()
 
-    @Slot()
     def _ask(self) -> None:
         """One question at a time: the engine may be at work."""
         if self._asked is None:
@@ -230,19 +227,16 @@ class ParametersPanel(QWidget):
         self.apply_button.setToolTip(tr("A template is checked on this chat first") if unchecked else "")
         self.defaults_button.setEnabled(edited != Parameters.default(self._settings.current))
 
-    @Slot()
     def _on_apply_clicked(self) -> None:
         self.tab(self._tabs.checkedId()).setFocus()  # Apply is disabled now
         self._apply(self.parameters)
 
-    @Slot(Preset)
     def _on_preset_chosen(self, preset: Preset) -> None:
         """Its values count when they are applied, as any others."""
         prompt = self.prompt_edit.toPlainText() if preset.system_prompt is None else preset.system_prompt
         self._set(replace(self.parameters, system_prompt=prompt, sampling=preset.sampling))
         self._on_edited()
 
-    @Slot()
     def _on_defaults_clicked(self) -> None:
         self._set(Parameters.default(self._settings.current))
         self._on_edited()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import Final
 
-from PySide6.QtCore import QEvent, Slot
+from PySide6.QtCore import QEvent
 from PySide6.QtGui import QColor, QFont, QHelpEvent, QTextCharFormat, QTextCursor
 from PySide6.QtWidgets import QPlainTextEdit, QToolTip, QWidget
 
@@ -115,14 +115,12 @@ class PromptView(QWidget):
         found["left out"].setForeground(QColor(colours.secondary))
         return found
 
-    @Slot()
     def _on_caret_moved(self) -> None:
         index = self.token_at(self.text_edit.textCursor().position())
         words = "" if index is None else self.describe(index)
         self._under_caret.setText(words)
         self.text_edit.setAccessibleDescription(words)
 
-    @Slot()
     def _on_look_changed(self) -> None:
         colours = self._theme.colours
         names = (tr("in the cache"), tr("to be computed"), tr("special"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSignalBlocker, Signal, Slot
+from PySide6.QtCore import QSignalBlocker, Signal
 from PySide6.QtWidgets import QCheckBox, QWidget
 
 from kvdesk.settings import Sampling
@@ -70,7 +70,6 @@ class SamplingPage(QWidget):
             field.setEnabled(own)
         self.rows.show_values(_TABLE, (self._kept or self._general) if own else self._general)
 
-    @Slot()
     def _on_own_toggled(self) -> None:
         if not self.own_box.isChecked():
             self._kept = Sampling(**self.rows.values(_TABLE))

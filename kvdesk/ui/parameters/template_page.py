@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSignalBlocker, Qt, Signal, Slot
+from PySide6.QtCore import QSignalBlocker, Qt, Signal
 from PySide6.QtWidgets import QCheckBox, QSplitter, QWidget
 
 from kvdesk.protocol.prompt import PromptPreview
@@ -96,14 +96,12 @@ class TemplatePage(QWidget):
         self.edit.setAccessibleName(name)
         self._problem.hide()
 
-    @Slot()
     def _on_own_toggled(self) -> None:
         self._show_text()
         if self.own_box.isChecked():
             self.edit.setFocus()
         self.edited.emit()
 
-    @Slot()
     def _on_text_changed(self) -> None:
         self._kept = self.edit.toPlainText()
         self.edited.emit()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSignalBlocker, Signal, Slot
+from PySide6.QtCore import QSignalBlocker, Signal
 from PySide6.QtWidgets import QCheckBox, QWidget
 
 from kvdesk.thinking import OFF, Thinking, can_keep, levels_of
@@ -79,7 +79,6 @@ class ThinkingRow(QWidget):
         self.budget.setEnabled(self._shown.level != OFF)
         self._unit.setVisible(self._shown.budget >= 0)
 
-    @Slot()
     def _on_edited(self) -> None:
         level = self.level.currentData()
         self._shown = Thinking("" if level is None else level, self.keep.isChecked(), self.budget.value())

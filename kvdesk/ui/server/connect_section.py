@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import Slot
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import (
     QComboBox,
@@ -155,7 +154,6 @@ class ConnectSection(QWidget):
 
     # --- inside -------------------------------------------------------------------------------------------------------
 
-    @Slot(int)
     def _on_chosen(self, index: int) -> None:
         server = self._servers[index] if 0 <= index < len(self._servers) else KnownServer()
         self.url.setText(server.url)
@@ -177,31 +175,26 @@ class ConnectSection(QWidget):
             if url:
                 self._commands.servers.read_key(url)
 
-    @Slot()
     def _on_typed(self) -> None:
         self._is_typed = True
 
-    @Slot()
     def _on_edited(self) -> None:
         there = bool(self.url.text().strip())
         self.test_button.setEnabled(there)
         self.connect_button.setEnabled(there)
         self.forget_button.setVisible(bool(self.known.currentData()))
 
-    @Slot()
     def _on_test_clicked(self) -> None:
         if (url := self._address()) is not None:
             self.show_asking()
             self._commands.servers.test(url, self._key(url))
 
-    @Slot()
     def _on_connect_clicked(self) -> None:
         if (url := self._address()) is not None:
             server = KnownServer(url=url, name=self.name.text().strip(), model=self.model.currentText().strip()[:500])
             key, self._is_typed = self._key(url), False
             self._commands.servers.connect_to(server, key)
 
-    @Slot()
     def _on_forget_clicked(self) -> None:
         self._is_typed = False
         self._commands.servers.forget(self.known.currentData())

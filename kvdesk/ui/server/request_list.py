@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt, Slot
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
 
 from kvdesk.chat import MessageId
@@ -160,7 +160,6 @@ class RequestList(QWidget):
     def _tell(self, row: RequestRow | None) -> None:
         self._why.setText(row.explanation if row is not None else tr("No program has asked yet."))
 
-    @Slot(QModelIndex)
     def _on_row(self, index: QModelIndex) -> None:
         row = self._model.row(index)
         self._chosen = row.answer if row is not None else None

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from PySide6.QtCore import Slot
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QCheckBox, QGridLayout, QLineEdit, QPushButton, QWidget
 
@@ -103,7 +102,6 @@ class ServeSection(SectionWidget):
         place = Place(self.address.removesuffix("/v1"), key, MODEL_NAME, self._n_ctx)
         return agent.line(place, windows=sys.platform == "win32")
 
-    @Slot()
     def _show_line(self) -> None:
         self.curl.setText(self._line("…"))
         self.curl.setCursorPosition(0)
@@ -190,7 +188,6 @@ class ServeSection(SectionWidget):
         """The sentence under the switch."""
         return self._status.text()
 
-    @Slot(bool)
     def _on_serve(self, on: bool) -> None:
         if self._starting:
             self.serve.setChecked(True)
@@ -202,6 +199,5 @@ class ServeSection(SectionWidget):
         else:
             self._commands.serving.end()
 
-    @Slot()
     def _on_new_key(self) -> None:
         self._commands.serving.renew_key()

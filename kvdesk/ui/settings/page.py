@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from pydantic import BaseModel
-from PySide6.QtCore import QSignalBlocker, Qt, QTimer, Slot
+from PySide6.QtCore import QSignalBlocker, Qt, QTimer
 from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import (
     QCheckBox,
@@ -153,7 +153,6 @@ class SettingsPage(QWidget):
             spacing=8,
         )
 
-    @Slot()
     def _fit(self) -> None:
         self._prompt.setFixedHeight(self._theme.text.pixelSize() * 6)
         self.search.setMaximumWidth(self._theme.px(280))
@@ -305,13 +304,11 @@ class SettingsPage(QWidget):
 
     # --- what counts at once ------------------------------------------------------------------------------------------
 
-    @Slot()
     def _on_edited(self) -> None:
         self._replaced.clear()
         self._applying_soon.start()
         self._show_bar()
 
-    @Slot()
     def apply_now(self) -> None:
         """What is edited counts from now on, but for the context."""
         self._applying_soon.stop()
@@ -334,7 +331,6 @@ class SettingsPage(QWidget):
         """The shown system prompt and sampling."""
         return self._prompt.toPlainText(), Sampling(**self._rows.values("sampling"))
 
-    @Slot(Preset)
     def _on_preset_chosen(self, preset: Preset) -> None:
         self._rows.show_values("sampling", preset.sampling)
         if preset.system_prompt is not None:
@@ -342,7 +338,6 @@ class SettingsPage(QWidget):
         self._on_edited()
         self.apply_now()
 
-    @Slot(tuple)
     def _on_presets_changed(self, presets: tuple[Preset, ...]) -> None:
         self._settings.change(presets=presets)
         self._show_bar()
@@ -363,7 +358,6 @@ class SettingsPage(QWidget):
         self._defaults.setEnabled(not (table in self._missing and self._missing[table].text()))
         self._defaults.setText(tr("Undo") if table in self._replaced else tr("Restore defaults"))
 
-    @Slot()
     def _on_defaults_clicked(self) -> None:
         """Those of the section that is shown; pressed again, as it was before."""
         table = self._table
@@ -396,14 +390,12 @@ class SettingsPage(QWidget):
         self._below.setContentsMargins(*((24, 12, 36, 12) if shown else (0, 0, 0, 0)))  # beside the scroll bar above it
         self._show_defaults()
 
-    @Slot()
     def _on_apply_clicked(self) -> None:
         context = self._settings.current.context.model_copy(update=self._pending)
         self._for_rebuild = False
         self._unedited["context"] = self._rows.values("context")
         rebuild(self._kit, context, self.bar.ledger.keep)
 
-    @Slot()
     def _on_revert_clicked(self) -> None:
         self._for_rebuild = False
         self._replaced.pop("context", None)
@@ -413,7 +405,6 @@ class SettingsPage(QWidget):
 
     # --- sections -----------------------------------------------------------------------------------------------------
 
-    @Slot(str)
     def _on_search_changed(self, text: str) -> None:
         self._show_whether_alone()
         self._nothing.setVisible(self._rows.filter(text) == 0)
@@ -423,7 +414,6 @@ class SettingsPage(QWidget):
         self._scroll.verticalScrollBar().setValue(0)
         self._show_defaults()
 
-    @Slot(int)
     def _on_section_chosen(self, row: int) -> None:
         title = self.sections.item(row).text()
         self.search.clear()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from PySide6.QtCore import QPoint, QSignalBlocker, Signal, Slot
+from PySide6.QtCore import QPoint, QSignalBlocker, Signal
 from PySide6.QtWidgets import QInputDialog, QMenu, QWidget
 
 from kvdesk.errors import UserError
@@ -73,14 +73,12 @@ class PresetBar(QWidget):
         self._rename.setEnabled(is_own)
         self._delete.setEnabled(is_own)
 
-    @Slot(int)
     def _on_activated(self, index: int) -> None:
         preset = self.choice.itemData(index)
         if isinstance(preset, Preset):
             self._say("")
             self.chosen.emit(preset)
 
-    @Slot()
     def _on_save_clicked(self) -> None:
         current = self.current
         suggested = current.name if current is not None and current in self._own else ""
@@ -88,29 +86,24 @@ class PresetBar(QWidget):
         if given:
             self.save(name)
 
-    @Slot()
     def _on_more_clicked(self) -> None:
         self.menu.popup(self.more_button.mapToGlobal(QPoint(0, self.more_button.height())))
 
-    @Slot()
     def _on_rename(self) -> None:
         if (current := self.current) is not None:
             name, given = QInputDialog.getText(self, tr("Rename preset"), tr("Name of the preset"), text=current.name)
             if given:
                 self._change(lambda: presets.renamed(self._own, current.name, name))
 
-    @Slot()
     def _on_delete(self) -> None:
         if (current := self.current) is not None:
             self._change(lambda: presets.without_preset(self._own, current.name))
             self._say(tr("“{name}” was deleted; its values are still shown.").format(name=current.name))
 
-    @Slot()
     def _on_import(self) -> None:
         if file := ask_for_file(self, tr("Import a preset"), tr("Presets (*.json);;All files (*)")):
             self.import_file(file)
 
-    @Slot()
     def _on_export(self) -> None:
         preset = self._shown_preset(self.current.name if self.current is not None else tr("My preset"))
         proposed = "".join(char if char.isalnum() or char in " -_" else "_" for char in preset.name)

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
-from PySide6.QtCore import QSize, Qt, Signal, Slot
+from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QFontMetricsF
 from PySide6.QtWidgets import QCheckBox, QLabel, QVBoxLayout, QWidget
 
@@ -86,7 +86,6 @@ class SettingRow(QWidget):
             line.addWidget(control, 0, Qt.AlignmentFlag.AlignVCenter)
         theme.follow(self._fit)
 
-    @Slot()
     def _fit(self) -> None:
         """As large as the text asks for."""
         self.reset_button.setFixedHeight(self._theme.px(20))
@@ -107,7 +106,6 @@ class SettingRow(QWidget):
         show_text(self.problem, problem)
         self.reset_button.setVisible((self.changed or bool(problem)) and self.control.isEnabled())
 
-    @Slot()
     def _on_reset_clicked(self) -> None:
         set_value(self.control, self._default)
         self.control.setFocus()
@@ -307,7 +305,6 @@ class SettingRows(QWidget):
         self._show_sections()
         return n_shown
 
-    @Slot()
     def _show_states(self) -> None:
         """Which rows can be reset, and in which groups they are."""
         for section in self._sections:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSignalBlocker, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QSignalBlocker, QSize, Qt, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QListWidget, QListWidgetItem, QWidget
 
@@ -70,7 +70,6 @@ class SamplerOrder(QWidget):
             self.list.setCurrentRow(0)
             self._fit()
 
-    @Slot()
     def _fit(self) -> None:
         """All rows are seen, at every size of text."""
         row_px = self._theme.text.pixelSize() * 7 // 4
@@ -79,7 +78,6 @@ class SamplerOrder(QWidget):
                 self.list.item(row).setSizeHint(QSize(0, row_px))
         self.list.setFixedHeight(row_px * len(SamplerName) + 2)
 
-    @Slot(int)
     def _on_moved(self, step: int) -> None:
         row = self.list.currentRow()
         if row >= 0 and 0 <= row + step < self.list.count():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QCheckBox, QWidget
 
 from kvdesk.settings import RANDOM_SEED
@@ -45,7 +45,6 @@ class SeedField(QWidget):
         if seed != RANDOM_SEED:
             self.number.setValue(seed)
 
-    @Slot(bool)
     def _on_random_toggled(self, random: bool) -> None:
         self.number.setVisible(not random)
         self.edited.emit()

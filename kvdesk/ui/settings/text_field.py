@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from PySide6.QtCore import QTimer, Signal, Slot
+from PySide6.QtCore import QTimer, Signal
 from PySide6.QtWidgets import QWidget
 
 from kvdesk.errors import UserError
@@ -70,11 +70,9 @@ class TextField(QWidget):
             self._value = value
             self.edit.setPlainText(self._shown(value))
 
-    @Slot()
     def _fit(self) -> None:
         self.edit.setFixedHeight(self._theme.text.pixelSize() * 7)
 
-    @Slot()
     def _on_text_changed(self) -> None:
         try:
             self._value, self.problem = self._parsed(self.edit.toPlainText()), ""
@@ -83,7 +81,6 @@ class TextField(QWidget):
         self._look.start()
         self.edited.emit()
 
-    @Slot()
     def _on_look(self) -> None:
         sentence, text = self.problem, self.edit.toPlainText()
         try:

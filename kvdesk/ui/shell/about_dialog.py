@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Slot
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QDialogButtonBox, QHBoxLayout, QLabel, QPlainTextEdit, QWidget
 
@@ -62,7 +62,6 @@ class AboutDialog(Dialog):
         """One line a version, to be pasted into a report."""
         return "\n".join(f"{name:18}  {version}" for name, version in self._facts.versions)
 
-    @Slot()
     def _on_copy_clicked(self) -> None:
         QGuiApplication.clipboard().setText(self.versions_text)
 

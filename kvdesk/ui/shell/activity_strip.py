@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from PySide6.QtCore import Qt, QTimer, QUrl, Signal, Slot
+from PySide6.QtCore import Qt, QTimer, QUrl, Signal
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QFrame, QPushButton, QWidget
 
@@ -99,7 +99,6 @@ class ActivityStrip(QWidget):
         self._arrange()
         announce(self, sentence, urgent=tone in ("warning", "danger"))
 
-    @Slot()
     def dismiss(self) -> None:
         """Take the newest result away; one that waited behind is shown again."""
         if self._results:
@@ -127,7 +126,6 @@ class ActivityStrip(QWidget):
         else:
             self._dismiss(result)
 
-    @Slot()
     def _on_cancel_clicked(self) -> None:
         self._work.cancel.setEnabled(False)
         self._commands.cancel_work()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import QObject
 
 from kvdesk.chat import ConversationId
 from kvdesk.conversations.changes import BranchChanged
@@ -40,7 +40,6 @@ class ChatParameters(QObject):
         self.destroyed.connect(self._settings.listen(lambda _changed: self.refresh()))
         self.refresh()
 
-    @Slot()
     def toggle(self) -> None:
         """Show the panel beside the chat, or hide it."""
         if self._window.panes.shows_parameters:
@@ -48,18 +47,15 @@ class ChatParameters(QObject):
         else:
             self.open()
 
-    @Slot()
     def close(self) -> None:
         """Hide the panel; what is edited of the chat and not applied is in it when it is opened again."""
         self._window.panes.hide_parameters()
 
-    @Slot(bool)
     def _on_panel_shown(self, shown: bool) -> None:
         self._window.chat.parameters.setChecked(shown)
         if not shown and self._window.chat.isVisible():
             self._window.chat.focus_composer()
 
-    @Slot()
     def open(self) -> None:
         """Show the panel."""
         if self._store.selected is None:
@@ -72,7 +68,6 @@ class ChatParameters(QObject):
         self._window.panes.show_parameters(self.panel)
         self.refresh()
 
-    @Slot()
     def refresh(self) -> None:
         """The selection, its parameters or the settings may have changed."""
         state, settings = self._store, self._settings.current
@@ -95,7 +90,6 @@ class ChatParameters(QObject):
         self._for = known.id
         self.panel.show_chat(title, parameters, self._edited.pop(known.id, None))
 
-    @Slot()
     def _ask_again(self) -> None:
         if self.panel is not None:
             self.panel.ask_again()

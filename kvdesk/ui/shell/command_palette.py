@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from PySide6.QtCore import QEvent, QModelIndex, QObject, Qt, Slot
+from PySide6.QtCore import QEvent, QModelIndex, QObject, Qt
 from PySide6.QtGui import QFocusEvent, QKeyEvent
 from PySide6.QtWidgets import QFrame, QLineEdit, QListView, QWidget
 
@@ -89,12 +89,10 @@ class CommandPalette(QFrame):
         row = self._model.row(self._list.currentIndex())
         return row.action if row is not None else None
 
-    @Slot()
     def open(self) -> None:
         """Show all actions."""
         self._open(shows_keys=False)
 
-    @Slot()
     def open_shortcuts(self) -> None:
         """Show all that has keys."""
         self._open(shows_keys=True)
@@ -160,12 +158,10 @@ class CommandPalette(QFrame):
         height = min(area.height() - top - 2 * _EDGE_PX, round(area.height() * 0.72), needed)
         self.setGeometry((area.width() - width) // 2, top, width, height)
 
-    @Slot(str)
     def _on_text_changed(self, _text: str) -> None:
         if self.isVisible():
             self._fill()
 
-    @Slot(QModelIndex)
     def _on_clicked(self, _index: QModelIndex) -> None:
         self._run()
 

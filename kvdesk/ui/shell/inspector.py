@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, runtime_checkable
 
-from PySide6.QtCore import Qt, QTimer, Signal, Slot
+from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QStackedWidget, QWidget
 
@@ -201,7 +201,6 @@ class Inspector(QWidget):
     def show_tab(self, name: str) -> None:
         self._tabs.button(self.labels.index(name)).click()
 
-    @Slot(int)
     def _on_tab(self, index: int) -> None:
         needs = self._pages[index].needs
         missing = self._store.missing(needs) if needs is not None else ""
@@ -255,7 +254,6 @@ class Inspector(QWidget):
         super().resizeEvent(event)
         self._share_room()
 
-    @Slot()
     def _fit(self) -> None:
         """With all its pages it is as wide as they need, in any language, and no wider."""
         if (layout := self.layout()) is not None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
-from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QRectF, QSize, Qt, QTimer, SignalInstance, Slot
+from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QRectF, QSize, Qt, QTimer, SignalInstance
 from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QFrame, QPlainTextEdit, QPushButton, QWidget
 
@@ -149,7 +149,6 @@ class Introduction(QFrame):
         if focus:
             self.next_button.setFocus(Qt.FocusReason.OtherFocusReason)
 
-    @Slot()
     def leave(self) -> None:
         """End it."""
         if self.isVisible():
@@ -191,7 +190,6 @@ class Introduction(QFrame):
         self._place()
         self.raise_()
 
-    @Slot()
     def _place(self) -> None:
         """Beside the target, where there is room."""
         area = self._window.rect()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from PySide6.QtCore import QTimer, Slot
+from PySide6.QtCore import QTimer
 from PySide6.QtGui import QColor, QGuiApplication, QTextCharFormat, QTextCursor
 from PySide6.QtWidgets import QPlainTextEdit, QWidget
 
@@ -88,7 +88,6 @@ class LogPanel(QWidget):
         enough = _LEVELS.index(line.level) >= self.level_choice.currentIndex()
         return enough and fold(self.filter_field.text()) in fold(line.text)
 
-    @Slot()
     def _on_timer(self) -> None:
         if self._written == len(self._lines):
             return
@@ -108,14 +107,12 @@ class LogPanel(QWidget):
         if at_end:
             bar.setValue(bar.maximum())
 
-    @Slot()
     def _on_filter_changed(self) -> None:
         self._filtering.stop()
         self._text.clear()
         self._written = 0
         self._on_timer()
 
-    @Slot()
     def _on_look_changed(self) -> None:
         self._text.setFont(self._theme.mono_small)
         self._on_filter_changed()
@@ -124,12 +121,10 @@ class LogPanel(QWidget):
         """The lines that are shown, each with its level."""
         return "".join(f"{line.level}: {line.text.rstrip()}\n" for line in self._lines if self._is_shown(line))
 
-    @Slot()
     def _on_copy_clicked(self) -> None:
         QGuiApplication.clipboard().setText(self._shown_text())
         self._say(tr("Copied."))
 
-    @Slot()
     def _on_save_clicked(self) -> None:
         file = ask_where_to_save(self, tr("Save the log"), "kvdesk-log.txt", tr("Text (*.txt)"))
         if file is not None:

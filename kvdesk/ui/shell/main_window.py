@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
-from PySide6.QtCore import QEvent, QTimer, Slot
+from PySide6.QtCore import QEvent, QTimer
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QHideEvent, QKeyEvent, QShowEvent
 from PySide6.QtWidgets import QApplication, QWidget
 
@@ -120,13 +120,11 @@ class MainWindow(Window):
         if changed & Changed.SERVED:
             self._tell_watched()
 
-    @Slot()
     def _on_room_switched(self) -> None:
         self._tell_watched()
         if self.rooms.shows_chats:
             self.chat.composer.focus_edit()
 
-    @Slot()
     def _tell_watched(self) -> None:
         serves = self.rooms.shown == "settings" and bool(self.store.served.address)  # what programs keep is shown there
         read = serves or self.help.explained is not None

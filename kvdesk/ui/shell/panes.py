@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from PySide6.QtCore import QSize, Qt, Signal, Slot
+from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QSplitter, QWidget
 
@@ -68,7 +68,6 @@ class Panes(QSplitter):
             self.fold()
             self.parameters_shown.emit(True)
 
-    @Slot()
     def hide_parameters(self) -> None:
         """What was beside the chat before is shown again."""
         if self.shows_parameters:
@@ -130,7 +129,6 @@ class Panes(QSplitter):
         if self._n_fitting() != self._fitted:
             self.fold()
 
-    @Slot()
     def _on_look_changed(self) -> None:
         """Larger text needs wider panes."""
         self._sidebar.setMinimumWidth(self._theme.px(SIDEBAR_PX))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QCheckBox, QDialogButtonBox, QWidget
 
 from kvdesk.session.commands import Commands, ReportChoice
@@ -82,7 +81,6 @@ class ReportDialog(Dialog):
         words.setContentsMargins(indent, 0, 0, 4 if indent else 0)
         self.column.addWidget(words)
 
-    @Slot()
     def _on_save_clicked(self) -> None:
         if file := ask_where_to_save(self, tr("Save the report"), "kvdesk-report.zip", tr("Zip files (*.zip)")):
             self._commands.report_problem(file, self.choice)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from PySide6.QtCore import Signal, Slot
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QStackedWidget, QWidget
 
 from kvdesk.ui.widgets.kit import Kit, Room
@@ -129,14 +129,12 @@ class Rooms(QStackedWidget):
         if name := self.shown:
             self._rooms[name].first(self._made[name]).setFocus()
 
-    @Slot()
     def leave(self) -> None:
         """Esc."""
         leave = self._rooms[self.shown].leave if self.shown else None
         if leave is not None and not leave(self._made[self.shown]):
             self.show_chats()
 
-    @Slot()
     def show_chats(self) -> None:
         if not self.shows_chats:
             self.setCurrentIndex(0)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import QObject
 
 from kvdesk.chat import MessageId, as_read
 from kvdesk.session import Changed, Store
@@ -52,7 +52,6 @@ class SelectionLinks(QObject):
         inspector.cell_map.pointed_at.connect(self._on_pointed_at)
         self.destroyed.connect(state.listen(self._on_changed))
 
-    @Slot(str, int, int)
     def _on_text_selected(self, message: str, first: int, last: int) -> None:
         self._wanted = MessageId(message), first, last
         self._showing.request()
@@ -69,7 +68,6 @@ class SelectionLinks(QObject):
         if span is not None and first < last:
             self._choose(spans.seq_id, *positions_of_text(span, first, last))
 
-    @Slot(str, bool)
     def _on_looked_at(self, message: str, by_keyboard: bool) -> None:
         self._message = MessageId(message) if message else None
         self._announces = by_keyboard
@@ -78,7 +76,6 @@ class SelectionLinks(QObject):
         else:
             self._lighting.now()
 
-    @Slot()
     def _on_view_shown(self) -> None:
         if self._message is not None:
             self._lighting.request()
@@ -97,7 +94,6 @@ class SelectionLinks(QObject):
             self._announces = False
             announce(cells, _words(runs))
 
-    @Slot(int, int, int)
     def _on_pointed_at(self, cache: int, stream: int, cell: int) -> None:
         self._cell = cache, stream, cell
         if cell < 0:
@@ -115,7 +111,6 @@ class SelectionLinks(QObject):
             places = {one.message: (one.start, one.end) for one in found if one.exact}
         self._chat.point_at(places)
 
-    @Slot(int, int, int, int)
     def _on_cells_selected(self, cache: int, stream: int, first: int, last: int) -> None:
         """The text of the cells that are selected, and their positions."""
         self._chat.clear_highlights()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from PySide6.QtCore import QEvent, Qt, Slot
+from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
@@ -97,7 +97,6 @@ class StatusBar(QWidget):
             case LoadSample():
                 self._show_threads(update.n_threads)
 
-    @Slot()
     def _on_save_clicked(self) -> None:
         """Save the differences between the map and the engine."""
         if file := ask_where_to_save(self, tr("Save the report"), "kvdesk-mismatch.json", tr("JSON (*.json)")):

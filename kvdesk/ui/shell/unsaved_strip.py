@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Slot
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QMessageBox, QWidget
 
 from kvdesk.session import Changed
@@ -68,7 +68,6 @@ class UnsavedStrip(QFrame):
         box.exec()
         return box.clickedButton() is leave
 
-    @Slot()
     def _on_save_clicked(self) -> None:
         if file := ask_where_to_save(self, tr("Save elsewhere"), tr("kvdesk chats.md"), tr("Markdown (*.md)")):
             self._kit.commands.save_unsaved(file)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, QPoint, Qt, Signal, Slot
+from PySide6.QtCore import QObject, QPoint, Qt, Signal
 from PySide6.QtWidgets import QMenu
 
 from kvdesk.translation import tr
@@ -69,12 +69,10 @@ class WindowHelp(QObject):
             )
         return self._palette
 
-    @Slot()
     def open_palette(self) -> None:
         """Every action of the window, to be searched and run."""
         self.palette.open()
 
-    @Slot()
     def open_tour(self) -> None:
         """The tour, because a person asked for it."""
         self._window.rooms.show_chats()
@@ -105,7 +103,6 @@ class WindowHelp(QObject):
         self.about = AboutDialog(self._window.theme, self._window, facts)
         _open(self.about)
 
-    @Slot()
     def open_explained(self) -> None:
         """The KV cache, explained with the model that is open."""
         from kvdesk.ui.shell.explained_dialog import ExplainedDialog
@@ -117,12 +114,10 @@ class WindowHelp(QObject):
         self.explained.bring_up()
         self.explaining.emit()
 
-    @Slot()
     def _on_explained(self) -> None:
         self.explained = None
         self.explaining.emit()
 
-    @Slot()
     def open_report(self) -> None:
         """Choose what a report of a problem holds, and where it is written."""
         from kvdesk.ui.shell.report_dialog import ReportDialog
@@ -130,7 +125,6 @@ class WindowHelp(QObject):
         self.report = ReportDialog(self._window.theme, self._window, self._window.commands)
         _open(self.report)
 
-    @Slot()
     def open_shortcuts(self) -> None:
         """Every key there is."""
         self.palette.open_shortcuts()
@@ -141,7 +135,6 @@ class WindowHelp(QObject):
         self._actions.fill_menu(menu, *menu_names())
         return menu
 
-    @Slot(QPoint)
     def show_menu(self, at: QPoint) -> None:
         pop_up(self.menu(), at)
 

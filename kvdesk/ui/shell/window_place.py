@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from PySide6.QtCore import QByteArray, QEvent, QObject, QPoint, QRect, QSize, Qt, QTimer, Slot
+from PySide6.QtCore import QByteArray, QEvent, QObject, QPoint, QRect, QSize, Qt, QTimer
 from PySide6.QtWidgets import QMainWindow, QSplitter
 
 from kvdesk.session import SettingsStore
@@ -41,7 +41,6 @@ class WindowPlacement(QObject):
             sidebar, inspector = place.sidebar_width, place.inspector_width
             self._panes.setSizes([sidebar, max(0, window.width() - sidebar - inspector), inspector])
 
-    @Slot()
     def keep(self) -> None:
         """Keep where the window is now, if it has been shown."""
         self._soon.stop()

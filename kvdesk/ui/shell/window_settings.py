@@ -5,7 +5,7 @@ The store owns the values; nothing here keeps any.
 
 from __future__ import annotations
 
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import QObject, Signal
 
 from kvdesk.settings import Settings, ThemeChoice
 from kvdesk.ui.shell.window import Window
@@ -39,26 +39,22 @@ class WindowSettings(QObject):
         window.panes.fold()
         self.shown.emit()
 
-    @Slot()
     def toggle_sidebar(self) -> None:
         """Show or hide the conversations."""
         shown = self._window.conversations.isHidden()
         beside = self.current.inspector_visible and not (shown and self._window.panes.is_narrow)
         self._store.change(sidebar_visible=shown, inspector_visible=beside)
 
-    @Slot()
     def toggle_inspector(self) -> None:
         """Show or hide the inspector; it is shown where the parameters were in its place."""
         shown = self._window.panes.shows_parameters or not self.current.inspector_visible
         self._window.panes.hide_parameters()
         self._store.change(inspector_visible=shown)
 
-    @Slot()
     def toggle_instruments(self) -> None:
         """Show all of the inspector, or the cell map and four numbers."""
         self.show_instruments(not self.current.all_instruments or self._window.inspector.isHidden())
 
-    @Slot(bool)
     def show_instruments(self, shows_all: bool) -> None:
         """All of the inspector; else the cell map and four numbers."""
         self._window.panes.hide_parameters()

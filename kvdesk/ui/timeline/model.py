@@ -18,7 +18,6 @@ from PySide6.QtCore import (
     Qt,
     QTimer,
     Signal,
-    Slot,
 )
 from PySide6.QtGui import QColor, QFontMetrics, QMouseEvent, QPainter, QPaintEvent, QTextLayout
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QTableView, QWidget
@@ -121,7 +120,6 @@ class TimelineModel(QAbstractListModel):
             self._pages[page] = {entry.operation.number: entry for entry in found}
         return self._pages[page].get(number)
 
-    @Slot()
     def _on_timer(self) -> None:
         """Count a slice in; the window stays alive while a long recording is read."""
         recording = self._recording

@@ -10,7 +10,7 @@ from datetime import datetime
 from functools import partial
 from typing import Final
 
-from PySide6.QtCore import QModelIndex, Qt, Slot
+from PySide6.QtCore import QModelIndex, Qt
 from PySide6.QtGui import QFontMetrics, QShowEvent
 from PySide6.QtWidgets import (
     QAbstractButton,
@@ -176,12 +176,10 @@ class TimelinePage(QWidget):
         self._show_position()
         self._drawing.request()
 
-    @Slot(int)
     def _on_scrolled(self, value: int) -> None:
         if most := self.view.verticalScrollBar().maximum():  # 0 while the list is filled again
             self._at_end = value >= most - 4 * self._theme.px(ROW_PX)
 
-    @Slot()
     def _on_range_changed(self) -> None:
         """More operations, or a lower list: the last one stays in sight while it follows, of a file the chosen one."""
         if self.at is None and self._at_end:
@@ -189,7 +187,6 @@ class TimelinePage(QWidget):
         elif not self._live:
             self.view.scrollTo(self.view.currentIndex())
 
-    @Slot(int)
     def show_operation(self, number: int) -> None:
         """The state after operation `number`; at the last one of a live recording it still does not follow."""
         if self._recording is None:
@@ -204,7 +201,6 @@ class TimelinePage(QWidget):
         self._show_position()
         self._drawing.request()
 
-    @Slot()
     def follow(self) -> None:
         """Back to now."""
         self.which.setCurrentIndex(0)
@@ -217,7 +213,6 @@ class TimelinePage(QWidget):
         self._show_position()
         self._drawing.request()
 
-    @Slot()
     def _on_which_changed(self) -> None:
         past = self._state.past[0] if self._state.past is not None and self.is_past else None
         self._change_recording(past or self._newest)
@@ -239,7 +234,6 @@ class TimelinePage(QWidget):
         past = self._state.past
         return past[1] if past is not None and self.is_past else self._state.history
 
-    @Slot(int)
     def _on_stepped(self, by: int) -> None:
         last = self._recording.last if self._recording else 0
         here = last if self.at is None else self.at
@@ -247,14 +241,12 @@ class TimelinePage(QWidget):
         number = self.model.rows.step(here, by)
         self.show_operation(start if by < 0 and number == here else number)
 
-    @Slot(QModelIndex)
     def _on_current_changed(self, index: QModelIndex) -> None:
         if index.isValid() and self._choosing:
             self.scrubber.stop()
             row, _ = index.data(ROW_ROLE)
             self.show_operation(row.main)
 
-    @Slot()
     def _on_filter_changed(self) -> None:
         self.model.set_shown(Shown(self.filter.currentData()))
         if self.at is None:
@@ -262,7 +254,6 @@ class TimelinePage(QWidget):
         else:
             self.show_operation(self.at)
 
-    @Slot()
     def _on_export_clicked(self) -> None:
         if self._recording is None:
             return
@@ -357,7 +348,6 @@ class TimelinePage(QWidget):
         known = next((c for c in self._state.conversations.values() if c.id == conversation), None)
         return known.colour if known else None
 
-    @Slot()
     def _on_look_changed(self) -> None:
         self._fit_rows(self.view)
 

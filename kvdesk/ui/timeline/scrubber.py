@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from PySide6.QtCore import QSignalBlocker, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QSignalBlocker, Qt, QTimer, Signal
 from PySide6.QtWidgets import QSlider, QWidget
 
 from kvdesk.translation import tr
@@ -77,7 +77,6 @@ class Scrubber(QWidget):
             self._timer.stop()
             self._show_play()
 
-    @Slot()
     def toggle_play(self) -> None:
         """Play from here; from the beginning where this is the end."""
         if self._timer.isActive():
@@ -96,7 +95,6 @@ class Scrubber(QWidget):
         self.stop()
         self.stepped.emit(by)
 
-    @Slot()
     def _on_timer(self) -> None:
         self.stepped.emit(int(self._speed.currentData()))
 

@@ -8,7 +8,7 @@ import shlex
 import sys
 from typing import Final
 
-from PySide6.QtCore import Qt, Slot
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
     QFormLayout,
     QFrame,
@@ -139,13 +139,11 @@ class ServersSection(QWidget):
 
     # --- adding -------------------------------------------------------------------------------------------------------
 
-    @Slot()
     def _on_import(self) -> None:
         path = ask_for_file(self, tr("Import a list of servers"), "JSON (*.json)")
         if path is not None:
             self._kit.commands.tools.import_file(path)
 
-    @Slot()
     def _on_add(self) -> None:
         place, values = self.place.text().strip(), _values(self.values.toPlainText())
         try:
@@ -256,7 +254,6 @@ class ServerRow(QFrame):
         self.fold.setVisible(bool(tools))
         self.tools.show_tools(tools or (), server.left_out)
 
-    @Slot()
     def _on_main_clicked(self) -> None:
         (self._commands.stop if self._runs else self._commands.start)(self._name)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from PySide6.QtCore import Slot
 from PySide6.QtWidgets import QCheckBox, QWidget
 
 from kvdesk.tools.servers import Tool
@@ -58,6 +57,5 @@ class _ToolRow(QWidget):
         theme.changed.connect(self._fit)
         self._fit()
 
-    @Slot()
     def _fit(self) -> None:
         self._about.setContentsMargins(self._theme.px(BOX_PX), 0, 0, 4)

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from PySide6.QtCore import Qt, Slot
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QCheckBox, QWidget
 
 from kvdesk.protocol.features import Feature
@@ -66,7 +66,6 @@ class ToolsChoice(Popup):
         """What is proposed, if the schemas are large."""
         return self._large.text()
 
-    @Slot()
     def choose(self) -> None:
         """Show it."""
         self.show_servers()
@@ -124,7 +123,6 @@ class ToolsChoice(Popup):
         if self._store.selected is not None:
             self._kit.commands.tools.switch(self._store.selected, name, on=on)
 
-    @Slot()
     def _on_setup_clicked(self) -> None:
         self.close()
         self._kit.actions.run("app.tools")

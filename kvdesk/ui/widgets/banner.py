@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QPushButton
 
 from kvdesk.translation import tr
@@ -82,7 +82,6 @@ class Banner(QFrame):
         self._detail.hide()
         self.show()
 
-    @Slot()
     def _on_close_clicked(self) -> None:
         self.hide()
         self.dismissed.emit()

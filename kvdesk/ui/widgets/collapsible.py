@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSize, Qt, Signal, Slot
+from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QWidget
 
 from kvdesk.translation import tr
@@ -42,13 +42,11 @@ class Collapsible(QWidget):
     def set_title(self, title: str) -> None:
         self.button.setText(title)
 
-    @Slot(bool)
     def _on_toggled(self, opened: bool) -> None:
         self._content.setVisible(opened)
         self._on_look_changed()
         self.toggled.emit(opened)
 
-    @Slot()
     def _on_look_changed(self) -> None:
         name = "chevron-down" if self.is_open else "chevron-right"
         self.button.setIconSize(QSize(self._theme.px(12), self._theme.px(12)))

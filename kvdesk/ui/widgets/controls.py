@@ -14,7 +14,6 @@ from PySide6.QtCore import (
     Qt,
     QTextBoundaryFinder,
     SignalInstance,
-    Slot,
 )
 from PySide6.QtGui import QFontMetrics, QHelpEvent, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import (
@@ -76,7 +75,6 @@ class IconButton(QToolButton):
             self._ink = ink
             self._on_look_changed()
 
-    @Slot()
     def _on_look_changed(self) -> None:
         self.setIconSize(QSize(self._theme.px(16), self._theme.px(16)))
         self.setIcon(self._theme.icon(self._icon, getattr(self._theme.colours, self._ink)))

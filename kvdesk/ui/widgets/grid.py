@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Slot
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeySequence, QResizeEvent, QShortcut, QWheelEvent
 from PySide6.QtWidgets import QAbstractItemView, QApplication, QTableView, QTableWidget, QTableWidgetItem
 
@@ -51,7 +51,6 @@ class Grid(QTableWidget):
         item.setData(Qt.ItemDataRole.AccessibleDescriptionRole, tip)
         return item
 
-    @Slot()
     def fit_height(self) -> None:
         """Rows and heads, and the bar where one is needed."""
         head, row = self.horizontalHeader(), self._theme.px(self._row_px)
@@ -72,7 +71,6 @@ class Grid(QTableWidget):
         else:
             event.ignore()
 
-    @Slot()
     def _copy(self) -> None:
         rows: dict[int, list[str]] = {}
         for index in sorted(self.selectedIndexes(), key=lambda i: (i.row(), i.column())):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from PySide6.QtCore import QPoint, Signal, Slot
+from PySide6.QtCore import QPoint, Signal
 from PySide6.QtGui import QValidator
 from PySide6.QtWidgets import QAbstractSpinBox, QDoubleSpinBox, QSpinBox, QToolTip
 
@@ -81,14 +81,12 @@ class NumberField(_Box):
         restyle(self, "refused", bool(self.problem))
         self.problem_changed.emit(self.problem)
 
-    @Slot(str)
     def _on_text_changed(self, text: str) -> None:
         self._judge(text)
         is_special = bool(self.specialValueText()) and self._kept == self.minimum()  # it would take the text's place
         if self.problem and not is_special:
             super().setValue(self._kept)  # what was typed so far may have been a value: "1" on the way to "1x"
 
-    @Slot()
     def _on_editing_finished(self) -> None:
         if self.problem:
             announce(self, self.problem)

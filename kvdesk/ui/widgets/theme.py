@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from PySide6.QtCore import QObject, Qt, Signal, Slot
+from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QIcon, QPalette
 from PySide6.QtWidgets import QApplication, QWidget
 
@@ -157,7 +157,6 @@ class _FontGiver(QObject):
         self._theme, self._widget, self._name = theme, widget, name
         theme.follow(self._give)
 
-    @Slot()
     def _give(self) -> None:
         font: QFont = getattr(self._theme, self._name)
         if self._widget.font() != font:

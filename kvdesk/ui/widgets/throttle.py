@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from PySide6.QtCore import QObject, QTimer, Slot
+from PySide6.QtCore import QObject, QTimer
 
 from kvdesk.ui.widgets.pace import Pace
 
@@ -43,7 +43,6 @@ class Throttle(QObject):
         self._timer = QTimer(self, singleShot=True)
         self._timer.timeout.connect(self.now)
 
-    @Slot()
     def request(self) -> None:
         now = time.monotonic()
         due_s = self._acted_s + (self._pace.rest_ms / 1e3 if self._busy() else self._interval_s)
@@ -53,7 +52,6 @@ class Throttle(QObject):
             self._waits_until_s = due_s + self._slack_s
             self._timer.start(round((self._waits_until_s - now) * 1e3))
 
-    @Slot()
     def now(self) -> None:
         """Do it at once, and nothing later unless it is requested."""
         self._timer.stop()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QTimer, Slot
+from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QFrame
 
 from kvdesk.translation import tr
@@ -51,12 +51,10 @@ class UndoNotice(QFrame):
             if self._leaving.interval():
                 self._leaving.start()
 
-    @Slot()
     def _on_undo_clicked(self) -> None:
         self.hide()
         self._undo()
 
-    @Slot()
     def _on_leaving(self) -> None:
         if self.underMouse() or self.button.hasFocus():
             self._leaving.start()

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from PySide6.QtCore import QEventLoop, QObject, Qt, QTimer, Slot
+from PySide6.QtCore import QEventLoop, QObject, Qt, QTimer
 
 from kvdesk import paths
 from kvdesk.app.application import Parts, build
@@ -54,7 +54,6 @@ class Heartbeat(QObject):
     def stop(self) -> None:
         self._timer.stop()
 
-    @Slot()
     def _on_beat(self) -> None:
         now = time.perf_counter()
         self.stalls_ms.append(max(0.0, (now - self._last) * 1e3 - _BEAT_MS))
@@ -140,7 +139,6 @@ class _DrivenWindow(QObject):
             self.window.shown_settings.toggle_inspector()
         self.settle(0.2)
 
-    @Slot(object)
     def _on_event(self, event: Event) -> None:
         match event:
             case ContextReady():
