@@ -66,6 +66,7 @@ def test_every_stream_is_shown_whole(qtbot: QtBot) -> None:
     assert [part in text for part in ("stream 0 ·", "40 of 256", "stream 1 ·", "30 of 256")] == [True] * 4
     assert window.numbers.height() >= window.numbers.document().size().height()
     assert window.isVisible()
+    assert window._timer.interval() == attach.RARELY_MS, "nothing is left to look for but a signal"
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")

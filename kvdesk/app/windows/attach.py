@@ -85,6 +85,7 @@ class AttachWindow(SideWindow):
         self._timer.start()
 
     def _look(self) -> None:
+        has_ended = self.reading.ended.is_set()  # before its last news
         texts, has_cells = self.reading.news()
         if texts:
             self.requests.appendPlainText("\n".join(texts))
@@ -94,12 +95,13 @@ class AttachWindow(SideWindow):
             self.numbers.setPlainText(text)
             self.numbers.verticalScrollBar().setValue(at)
             self.timeline.note_change()
-        if self.reading.ended.is_set():
-            self._say_about(tr("it has ended"))
-            if self._log.is_over():
-                self.close()
-                return
-        self._pace()
+        if not has_ended:
+            self._pace()
+            return
+        self._say_about(tr("it has ended"))
+        self._timer.setInterval(RARELY_MS)  # only a signal may still come
+        if self._log.is_over():
+            self.close()
 
     def _say_about(self, *more: str) -> None:
         """Where all of this comes from."""
