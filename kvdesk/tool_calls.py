@@ -13,8 +13,12 @@ from typing import Any, Final, NamedTuple
 from kvdesk import call_text
 from kvdesk.call_format import ID, INDEX, KEY, CallFormat, NamedArguments, Pair, json_value, referred, takes_text
 from kvdesk.call_text import KEY_CHARS, No, Wait, after, blanks, held_back, loosely, tagged, value_end
-from kvdesk.values import dataclass
+from kvdesk.values import dataclass, replace
 
+_BARE: Final = CallFormat("", '{"name": "', '", "arguments": ', "}", "\n", "")
+"""Of a call without the marks of its family, as small models write it where an answer begins: alone, or in a fence."""
+_FENCE: Final = re.compile(r"```(?:json|xml)?(?=\s*\{)")
+_BEGUN_FENCE: Final = re.compile(r"`{1,3}|```(?:j|js|jso|json|x|xm|xml)?\s*")
 _NAME_FIELDS: Final = ("name", "tool_name", "function")
 _ARGUMENT_FIELDS: Final = ("arguments", "parameters", "args")
 _TYPE: Final = re.compile(r"[\w-]{1,20}")
@@ -49,9 +53,14 @@ class CallReader:
         self.calls: list[ToolCall] = []
         self._schemas = {tool["function"]["name"]: tool["function"].get("parameters") or {} for tool in tools}
         self._names: list[str] = sorted(self._schemas, key=len, reverse=True)
-        self._form = form if self._schemas else None
+        self._own = form if self._schemas else None
         self._text, self._at = "", 0
-        self._in_section = self._is_open = self._has_tail = False
+        self._in_section = self._is_open = self._has_tail = self._has_begun = False
+        self._use(self._own)
+
+    def _use(self, form: CallFormat | None) -> None:
+        """Read calls of this form from now on."""
+        self._form = form
         if form is not None:
             self._is_object = _is_object(form)
             before_brace = form.head[: form.head.find("{")] if self._is_object else form.head
@@ -59,6 +68,7 @@ class CallReader:
             self._next = call_text.tokens((form.between or "") + before_brace)
             self._trigger = self._first[0] if self._first else "{"
             self._only_at_beginning = not self._first
+            self._is_marked = form is self._own and bool(self._first)
 
     def add(self, text: str) -> None:
         self._text += text
@@ -91,6 +101,8 @@ class CallReader:
 
     def _find_call(self, over: bool) -> bool:
         """Say what is no call, and read the next call. False: nothing more can be said."""
+        if not self._has_begun:
+            self._choose()
         begin = self._begin()
         if begin is None:
             held = 0 if over else held_back(self._text, self._trigger, self._at)
@@ -105,10 +117,25 @@ class CallReader:
             read = self._call(begin, self._first)
         except No:
             self._is_open = False  # what seemed to be a call breaks off: it stays one, as far as it came
-            self._say(begin + 1)
+            if self._form is self._own:
+                self._say(begin + 1)
+            self._use(self._own)
             return True
         self._take(begin, read)
         return True
+
+    def _choose(self) -> None:
+        """Use another form than the family's where the answer begins with one. Raises Wait."""
+        begin = blanks(self._text, 0)
+        if begin == len(self._text):
+            return
+        if self._text[begin] == "{" and self._first:
+            self._use(_BARE)
+        elif fence := _FENCE.match(self._text, begin):
+            self._use(replace(_BARE, start=fence[0], end="```"))
+        elif _BEGUN_FENCE.fullmatch(self._text, begin):
+            raise Wait
+        self._has_begun = True
 
     def _begin(self) -> int | None:
         """Where the next call may begin."""
@@ -141,6 +168,7 @@ class CallReader:
         self._at = call_text.optional(self._text, self._at, call_text.tokens(form.end), over)
         self._in_section = False
         self._at = blanks(self._text, self._at)
+        self._use(self._own)
 
     def _rest_of_tail(self) -> str:
         form = self._form
@@ -230,7 +258,7 @@ class CallReader:
                 raise Wait
             return _Read(ToolCall(name, text[arguments[0] : arguments[1]].rstrip(), is_whole=False), len(text))
         value = json_value(text[at:end])
-        if not isinstance(value, dict) or name is None or (arguments is None and self._only_at_beginning):
+        if not isinstance(value, dict) or name is None or (arguments is None and not self._is_marked):
             raise No
         given = text[arguments[0] : arguments[1]] if arguments else "{}"
         inner = json_value(given)
@@ -257,6 +285,8 @@ class CallReader:
                 name = value
             elif key in _ARGUMENT_FIELDS:
                 arguments = begin, stop
+            elif self._form is not self._own and key not in _NAME_FIELDS:
+                raise No
         return name, arguments
 
     def _named(self, name: str, at: int, named: NamedArguments) -> _Read:
