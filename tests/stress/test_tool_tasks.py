@@ -168,4 +168,4 @@ def test_auto_calls_as_often_as_llama_server(row: Row, tmp_path: Path) -> None:
         ours = n_right(served.http, row, "kvdesk")
     with llama_server(Path(MODEL), "-c", N_CTX, "-np", "1") as http:
         theirs = n_right(http, row, "llama-server")
-    assert ours >= theirs > 0
+    assert ours >= max(theirs, 1)
