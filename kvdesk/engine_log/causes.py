@@ -5,12 +5,13 @@ Pure. Owns the causes and their words. Must never know lines.
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
 from typing import Final
 
 from kvdesk.cache.reuse.prompt_change import ATTRIBUTION as ATTRIBUTION_TEXT
 from kvdesk.cache.reuse.prompt_change import Change, PromptChange, change_between
-from kvdesk.cache.reuse.usual_causes import usual_cause
+from kvdesk.cache.reuse.usual_causes import UsualCause, usual_cause
 from kvdesk.engine_log import cures
 from kvdesk.engine_log.cures import Cure
 from kvdesk.engine_log.record import Request, Server
@@ -90,6 +91,10 @@ _CHANGES: Final = {
 }  # fmt: skip
 
 
+_HERE: Final = " | "
+"""Where the texts around a difference differ (`LLAMA_SERVER_SLOTS_N_DIFF`)."""
+_BEFORE, _BEHIND = 20, 40
+"""Characters of them that are shown."""
 _NO_CHANGE: Final = PromptChange(Change.NOTHING)
 
 
@@ -335,19 +340,21 @@ def _by_text(r: Request) -> _Found:
     sentence = tr("The slot has “{old}”, the prompt has “{new}” (token {same:,}).").format(
         old=_one_line(r.old), new=_one_line(r.new), same=r.same
     )
-    if ATTRIBUTION_TEXT.search(r.old) or ATTRIBUTION_TEXT.search(r.new):
+    old, new = (text.replace(_HERE, "", 1) for text in (r.old, r.new))
+    if ATTRIBUTION_TEXT.search(old) or ATTRIBUTION_TEXT.search(new):
         return Cause.ATTRIBUTION, sentence, (cures.ATTRIBUTION,)
-    usual = usual_cause(r.old, r.new)
+    usual = usual_cause(old, new)
     said = f"{sentence} {usual.sentence}" if usual is not None else sentence
-    if "think" in r.old + r.new:
+    if usual is UsualCause.REASONING:
         return Cause.THINKING, said, (cures.PRESERVE_THINKING,)
     return Cause.EDITED, said, (cures.STABLE_FRONT if usual else cures.APPEND_ONLY,)
 
 
 def _one_line(text: str) -> str:
-    before, _, behind = text.partition(" | ")
-    shown = behind[:40] if behind.strip() else before[-40:]
-    return " ".join(shown.split())
+    """The last words before the difference, and what follows."""
+    before, _, behind = text.partition(_HERE)
+    words = before if len(before) <= _BEFORE else re.sub(r"^\S*\s", "", before[-_BEFORE:])
+    return " ".join((words + behind[:_BEHIND]).split())
 
 
 def _hit(r: Request) -> _Found:

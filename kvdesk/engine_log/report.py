@@ -71,14 +71,13 @@ def summary_lines(totals: Totals, server: Server) -> Iterator[str]:
     yield ""
     yield _server_line(server)
     score, missed = totals.score, totals.score.misses.values()
-    share = score.reused_tokens / score.prompt_tokens if score.prompt_tokens else 0.0
     n_misses, lost = sum(found.n for found in missed), sum(found.tokens for found in missed)
     seconds = sum(found.seconds for found in missed)
     requests = tr("1 request") if score.requests == 1 else tr("%n requests", score.requests)
     misses = tr("1 miss") if n_misses == 1 else tr("%n misses", n_misses)
     if score.prompt_tokens:
-        counts = tr("{tokens:,} tokens in prompts, {share:.0%} reused")
-        requests = f"{requests}, {counts.format(tokens=score.prompt_tokens, share=share)}"
+        counts = tr("{tokens:,} tokens in prompts, {share} % reused")
+        requests = f"{requests}, {counts.format(tokens=score.prompt_tokens, share=score.share)}"
     if lost:
         misses = f"{misses}: {tr('{n:,} tokens read again').format(n=lost)}"
         misses += f", {seconds:,.1f} s" if seconds else ""

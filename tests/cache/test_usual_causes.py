@@ -26,6 +26,10 @@ def said(cause: UsualCause | None) -> str:
         ("<think>\nWell", "<think>\nWell, then", ""),
         ("a plain text", "another plain text", ""),
         ("The year was long ago", "It is 14:03 now", ""),
+        ("You think before you answer. It is 14:03", "You think before you answer. It is 14:05", "date"),
+        ("A reasoning assistant, up to May 1", "A reasoning assistant, up to May 2", "date"),
+        ("</think>\n\nYes. It is 14:03", "</think>\n\nYes. It is 14:05", "date"),
+        ("◁think▷Well◁/think▷Yes", "Yes", "reasoning"),
     ],
 )
 def test_the_first_cause_that_fits_is_named(held: str, prompt: str, word: str) -> None:

@@ -119,10 +119,13 @@ def test_text_around_the_difference_names_it_too() -> None:
 
     assert cause("on | <think> So", "on | In May.")[0] is Cause.THINKING
     assert cause("billing-header: cch= | 12", "billing-header: cch= | 34")[0] is Cause.ATTRIBUTION
-    edited, sentence = cause("It is 12 | :05 on 2026-11-25", "It is 12 | :09 on 2026-11-26")
+    edited, sentence = cause(
+        "<|im_start|>system\nI think it is 14:0 | 3. Go.", "<|im_start|>system\nI think it is 14:0 | 5. Go."
+    )
     assert edited is Cause.EDITED
-    assert sentence.startswith("The slot has “:05 on 2026-11-25”, the prompt has “:09 on 2026-11-26” (token 200).")
-    assert "date or the time" in sentence
+    begin = "The slot has “I think it is 14:03. Go.”, the prompt has “I think it is 14:05. Go.” (token 200). "
+    assert sentence == begin + "Usual cause: the system prompt contains the date or the time."
+    assert cause("The end of it | .", "The end of it |  all.")[1].startswith("The slot has “The end of it.”")
 
 
 def test_how_to_log_more() -> None:

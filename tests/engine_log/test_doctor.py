@@ -96,7 +96,7 @@ def test_text_says_cause_cost_and_cure(capsys: pytest.CaptureFixture[str]) -> No
     assert "Read again: 500 tokens, 2.00 s" in out
     assert "none of its checkpoints (1) is before the first difference (token 500)" in out
     assert "→ --ctx-checkpoints N" in out
-    assert "2 requests, 1,900 tokens in prompts, 0% reused. 1 miss: 500 tokens read again, 2.0 s." in out
+    assert "2 requests, 1,900 tokens in prompts, 0 % reused. 1 miss: 500 tokens read again, 2.0 s." in out
 
 
 @pytest.mark.parametrize(
@@ -121,8 +121,8 @@ def test_what_a_fragment_does_not_say_is_not_given_as_zero(tmp_path: Path, capsy
     log = tmp_path / "fragment.md"
     log.write_text(
         "It happens each time:\n"
-        "slot update_slots: id  0 | task 730 | n_past = 819, slot.prompt.tokens.size() = 6258, pos_min = 9\n"
-        "slot update_slots: id  0 | task 730 | forcing full prompt re-processing due to lack of cache data\n"
+        "slot a: id  0 | task 730 | n_past = 819, slot.prompt.tokens.size() = 6258, seq_id = 0, pos_min = 6257\n"
+        "slot a: id  0 | task 730 | forcing full prompt re-processing due to lack of cache data\n"
     )
     assert main([str(log)]) == 0
     out = capsys.readouterr().out

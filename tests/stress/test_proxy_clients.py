@@ -50,8 +50,8 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def server(talking_file: Path) -> Iterator[int]:
-    """The port of a llama-server."""
-    with llama_server(talking_file, "-c", str(N_CTX), "-np", "1") as http:
+    """The port of a llama-server. One thread: two wait for each other at each step where others compute too."""
+    with llama_server(talking_file, "-c", str(N_CTX), "-np", "1", "-t", "1") as http:
         yield int(http.base_url.port or 0)
 
 

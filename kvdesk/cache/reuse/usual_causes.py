@@ -10,6 +10,7 @@ import re
 from enum import StrEnum
 from typing import Final
 
+from kvdesk.reasoning import TAGS
 from kvdesk.translation import marked, tr
 
 AROUND: Final = 24
@@ -28,7 +29,11 @@ _IDENTIFIER: Final = re.compile(
     re.IGNORECASE,
 )
 _TOOL: Final = re.compile(r'"(?:parameters|function|properties|required|description|inputSchema)"')
-_THINKING: Final = re.compile(r"</?think(?:ing)?>|\[/?THINK\]|reasoning")
+_THINKING: Final = re.compile(
+    rf"</?(?:{'|'.join(TAGS)})>|\[/?THINK\]|◁/?think▷|<\|(?:START|END)_THINKING\|>|<\|(?:begin|end)_of_thought\|>"
+    r"|<\|channel\|?>(?:analysis|thought)|<\|think\|>|<\|open\|>think|\breasoning_content\b"
+)
+"""Marks, not words: prompts are about thinking, too."""
 _FIELD: Final = re.compile(r'"([^"\\]{1,60})"\s*:')
 _NULL: Final = re.compile(r'"([^"\\]{1,60})"\s*:\s*null\b')
 _ID: Final = re.compile(r'(?:"(?:tool_call_)?id"\s*:\s*"[^"]*"|\[CALL_ID\]\w+)')
@@ -125,8 +130,10 @@ def usual_cause(held: str, prompt: str) -> UsualCause | None:
         found, other = ([match[0] for match in pattern.finditer(text)] for text in (held, prompt))
         if cause in (UsualCause.TOOLS, UsualCause.REASONING):
             if found or other:
-                is_blanks = cause is UsualCause.REASONING and _begin_alike(_plain(held), _plain(prompt))
-                return UsualCause.BLANKS if is_blanks else cause
+                if cause is UsualCause.REASONING and _begin_alike(_plain(held), _plain(prompt)):
+                    return UsualCause.BLANKS
+                if cause is UsualCause.TOOLS or found != other:
+                    return cause
         elif found and other:
             return cause
     return None
