@@ -170,8 +170,12 @@ def number_lines(cache: ShownCache) -> Iterator[str]:
     )
     if cache.cells is not None:
         metrics = stream_metrics(cache.cells)
-        numbers += tr(" · n_kv {n_kv:,} · {holes:.1%} holes · {runs:,} free runs · {shared:,} shared").format(
-            n_kv=metrics.n_kv, holes=metrics.hole_ratio, runs=metrics.n_free_runs, shared=metrics.n_shared
+        n = metrics.n_free_runs
+        numbers += tr(" · n_kv {n_kv:,} · {holes:.1%} holes · {runs} · {shared:,} shared").format(
+            n_kv=metrics.n_kv,
+            holes=metrics.hole_ratio,
+            runs=tr("1 free run") if n == 1 else tr("%n free runs", n),
+            shared=metrics.n_shared,
         )
     yield f"  {numbers}"
     for span in cache.spans:

@@ -62,7 +62,7 @@ def test_the_last_dump_is_shown_with_its_ubatch(form: object) -> None:
     assert np.bitwise_count(cache.cells.seq_bits).sum(axis=1).tolist() == [2] * 10 + [1] * 50
     text = "\n".join(cache_lines(cache))
     assert "as printed by the engine at ubatch 2 (line " in text
-    assert "60 of 256 cells used · high water 60 · head 0 · n_kv 256 · 0.0% holes · 1 free runs · 10 shared" in text
+    assert "60 of 256 cells used · high water 60 · head 0 · n_kv 256 · 0.0% holes · 1 free run · 10 shared" in text
     assert "sequence 0: positions 0 to 59 · 60 cells" in text
     assert f"[MMM{'0' * 12}{'.' * 49}]" in text
     assert "verified" not in text
