@@ -81,9 +81,10 @@ function stateAt(number) {
   }
   return state;
 }
+const shown = (n) => n.toLocaleString("en", { maximumFractionDigits: 2 });
 function show(number) {
   const state = stateAt(number), one = data.calls[number - 1];
-  call.textContent = one ? `${one.n}: ${one.call || one.name}` + (one.ms ? ` · ${one.ms.toFixed(2)} ms` : "") : "";
+  call.textContent = one ? `${one.n}: ${one.call || one.name}` + (one.ms ? ` · ${shown(one.ms)} ms` : "") : "";
   slider.setAttribute("aria-valuetext", call.textContent);
   state.forEach((cells, s) => {
     const { text, context } = drawn[s];
@@ -96,7 +97,7 @@ function show(number) {
       context.fillStyle = isUsed ? colour(owners[0], owners.length > 1 ? 35 : 55) : "#8883";
       context.fillRect((cell %% columns) * side, Math.floor(cell / columns) * side, side - 1, side - 1);
     });
-    text.textContent = `${data.streams[s].name}: ${used} / ${cells.length}`;
+    text.textContent = `${data.streams[s].name}: ${shown(used)} / ${shown(cells.length)}`;
     for (const owner of [...seen].sort((a, b) => a - b).slice(0, most)) {
       const key = text.appendChild(document.createElement("span"));
       key.textContent = `${data.sequence} ${owner}`;
