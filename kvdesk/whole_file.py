@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-import psutil
-
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
@@ -44,6 +42,15 @@ def _remove_left(target: Path) -> None:
     """Remove the unfinished files of processes that are no more."""
     for left in target.parent.glob(f"{glob.escape(target.name)}.*.part"):
         pid = left.name.removeprefix(f"{target.name}.").removesuffix(".part")
-        if pid.isdecimal() and not psutil.pid_exists(int(pid)):
+        if pid.isdecimal() and not _may_run(int(pid)):
             with suppress(OSError):
                 left.unlink()
+
+
+def _may_run(pid: int) -> bool:
+    """Whether there is such a process; a core install cannot tell."""
+    try:
+        import psutil
+    except ModuleNotFoundError:
+        return True
+    return psutil.pid_exists(pid)

@@ -9,6 +9,7 @@ from pathlib import Path
 from kvdesk.cli.doctor import check_readable, chunks_of, unreadable
 from kvdesk.cli.output import tell
 from kvdesk.cli.parser import Parser
+from kvdesk.cli.window import can_open
 from kvdesk.engine_log.lines import read_lines
 from kvdesk.engine_log.live import LiveLog, follow
 from kvdesk.translation import tr
@@ -28,7 +29,9 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--text", action="store_true", help=tr("in this terminal instead of a window"))
     parser.add_argument("--no-follow", action="store_true", help=tr("as text, to the end of the file"))
     args = parser.parse_args(argv)
-    if not (args.text or args.no_follow):
+    if args.file != "-":
+        check_readable(args.file)
+    if not (args.text or args.no_follow) and can_open("kvdesk.app.windows.attach"):
         return _window(args.file)
     live = LiveLog(tell, asks=lambda: not args.no_follow)
 
@@ -61,6 +64,5 @@ def _window(file: str) -> int:
     over, there = threading.Event(), threading.Event()
     if file == "-":
         return run(Log(tr("standard input"), lambda: read_lines(chunks_of(file)), over.set))
-    check_readable(file)
     path = Path(file)
     return run(Log(path.name, lambda: read_lines(follow(path, there.set, over.is_set)), over.set, there.is_set))

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kvdesk.cli import options
-from kvdesk.cli.output import say
 from kvdesk.cli.parser import Parser
+from kvdesk.cli.window import can_open
 from kvdesk.codec import to_builtins
 from kvdesk.state_files import report
 from kvdesk.state_files.reader import read_state_file
@@ -37,7 +37,7 @@ def main(argv: Sequence[str]) -> int:
     options.add_context(parser)
     args = parser.parse_args(argv)
     settings = options.context_settings(args)
-    if not (args.text or args.tokens or args.json) and _has_window():
+    if not (args.text or args.tokens or args.json) and can_open("kvdesk.app.windows.saved_state"):
         from kvdesk.app.windows.saved_state import Question, run
 
         return run(Question(args.file, args.other, args.model, settings))
@@ -57,21 +57,3 @@ def main(argv: Sequence[str]) -> int:
         if found.fit is not None:
             print("\n".join(report.fit_lines(found.fit)))
     return int(found.fit is not None and found.fit.fits is False)
-
-
-def _has_window() -> bool:
-    """Whether a window can open. If not, the reason goes to standard error."""
-    from kvdesk.app.display import has_display, missing_import
-
-    try:
-        import kvdesk.app.windows.saved_state  # noqa: F401 - it needs Qt
-    except ImportError as error:
-        if (error.name or "").partition(".")[0] == "kvdesk":
-            raise
-        needs = tr("A window needs the application ({name} is missing): pip install 'kvdesk[app]'.")
-        why = missing_import(error) or needs.format(name=error.name)
-    else:
-        why = "" if has_display() else tr("There is no display for a window.")
-    if why:
-        say(why + " " + tr("The file is shown as text, as with --text."))
-    return not why

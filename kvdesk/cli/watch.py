@@ -16,6 +16,7 @@ from typing import IO, BinaryIO, Final
 from kvdesk.children import foreground
 from kvdesk.cli.output import private_file, tell
 from kvdesk.cli.parser import Parser
+from kvdesk.cli.window import can_open
 from kvdesk.engine_log.lines import CHUNK, LogLine, read_lines
 from kvdesk.engine_log.live import LiveLog
 from kvdesk.errors import UserError
@@ -56,11 +57,12 @@ def main(argv: Sequence[str]) -> int:
     command = args.command[1:] if args.command[:1] == ["--"] else args.command
     if not command:
         parser.error(tr("COMMAND is missing"))
+    is_text = args.text or not can_open("kvdesk.app.windows.attach")
     level = args.cells or default_level(command)
     tell(level_sentence(level))
     log = private_file(args.log) if args.log else None
     try:
-        return _watched(command, level, log, args.text)
+        return _watched(command, level, log, is_text)
     finally:
         if log:
             log.close()
