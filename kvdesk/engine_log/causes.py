@@ -140,7 +140,7 @@ def _lost(r: Request, cause: Cause) -> int:
     elif cause in _ELSEWHERE:
         known = max(r.same, elsewhere)
     else:
-        known = max(min(r.held, r.n_prompt), r.same, elsewhere)
+        known = max(min(r.held, r.n_prompt), r.same, elsewhere, _followed(r))
     lost = known - max(r.reused, 0)
     return max(0, lost if r.read < 0 else min(lost, r.read))
 
@@ -161,7 +161,7 @@ _Found = tuple[Cause, str, tuple[Cure, ...]]
 
 
 def _cause(r: Request, s: Server) -> _Found:
-    for look in (_failure, _engine_loss, _slot_loss, _client_change):
+    for look in (_failure, _engine_loss, _moved_on, _slot_loss, _client_change):
         if found := look(r, s):
             return found
     return _hit(r)
@@ -238,6 +238,23 @@ def _forced(r: Request, s: Server) -> _Found:
         "read again."
     )
     return Cause.FORCED, said.format(why=why), (cures.CHECKPOINTS, cures.SWA_FULL, *reuse)
+
+
+def _moved_on(r: Request, _: Server) -> _Found | None:
+    """The client changed a conversation of another slot so early that the server did not recognize it."""
+    if r.follows is None or r.prompt is None:
+        return None
+    change = change_between(r.follows[0], r.prompt)
+    if change.change not in _CHANGES or not _is_more(_followed(r), r):
+        return None
+    cause, helps = _CHANGES[change.change]
+    return cause, change.sentence + " " + tr("Another slot had the conversation until then."), helps
+
+
+def _followed(r: Request) -> int:
+    """Tokens of the prompt that the one before had in another slot, by characters, less those that were reused."""
+    share = r.follows[1] if r.follows is not None else 0.0
+    return round(share * max(r.n_prompt, 0)) - max(r.reused, 0)
 
 
 def _slot_loss(r: Request, s: Server) -> _Found | None:
@@ -372,12 +389,18 @@ def _hit(r: Request) -> _Found:
     if r.reused > 0:
         return Cause.CONTINUED, counts, ()
     if r.is_first or r.held == 0 or r.how == "age":
-        return Cause.NEW, tr("No slot had any of it.") + " " + counts, ()
+        return Cause.NEW, tr("It continues no request that the log shows.") + " " + counts, ()
     return Cause.UNKNOWN, counts, ()
 
 
 def _notes(r: Request, cause: Cause) -> list[str]:
     notes = []
+    if cause is Cause.NEW and r.elsewhere is not None and r.elsewhere[1] > 0 and r.reused <= 0:
+        said = tr(
+            "Slot {slot} has the same first tokens ({same:,}), and others after them: another conversation, or "
+            "something changed near its beginning."
+        )
+        notes.append(said.format(slot=r.elsewhere[0], same=r.elsewhere[1]))
     if r.restored >= 0 and cause is not Cause.CHECKPOINT:
         notes.append(tr("A checkpoint at token {at:,} was restored.").format(at=r.restored))
     if r.shifted > 0:

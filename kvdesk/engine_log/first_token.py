@@ -17,6 +17,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from kvdesk.cache.reuse.prefix import common_prefix
+from kvdesk.cache.reuse.prompt_change import change_between, followed, prompt_of_text
 from kvdesk.engine_log.causes import HITS, Finding
 from kvdesk.engine_log.record import Request
 from kvdesk.protocol.servers import is_this_computer
@@ -36,11 +37,14 @@ _SHOWN: Final = 40
 
 @dataclass(frozen=True, slots=True)
 class _Ended:
+    """`is_elsewhere`: its slot had nothing of it, so that it may follow a prompt of another."""
+
     url: str
     slot: int
     task: int
     body: str
     is_miss: bool
+    is_elsewhere: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +73,8 @@ class FirstTokens:
         if self._thread is None:
             self._thread = threading.Thread(target=self._ask_all, name="kvdesk-slots", daemon=True)
             self._thread.start()
-        is_miss = finding.cause not in HITS
-        self._ended.put(_Ended(url.rstrip("/"), request.slot, request.task, request.body, is_miss))
+        is_miss, is_elsewhere = finding.cause not in HITS, request.how == "age" and request.reused <= 0
+        self._ended.put(_Ended(url.rstrip("/"), request.slot, request.task, request.body, is_miss, is_elsewhere))
 
     def close(self) -> None:
         """Answers that wait are given first, unless the server does not answer any more."""
@@ -98,8 +102,14 @@ class FirstTokens:
         asked = self._by_slots(ended) or self._by_template(ended)
         if asked is None:
             return ""
+        others = [before, *self._held.values()] if ended.is_elsewhere else []
         self._held[ended.slot] = asked
-        if not ended.is_miss or before is None or before.by != asked.by:
+        change = ""
+        if found := _followed([one for one in others if one and one.by == asked.by], asked):
+            before, change = found
+        elif not ended.is_miss:
+            return ""
+        if before is None or before.by != asked.by:
             return ""
         held = before.prompt + before.answer
         if asked.prompt.startswith(held):
@@ -112,7 +122,8 @@ class FirstTokens:
         said = tr(
             "First token that differs, by {by} and /tokenize: {n:,}. The slot has {held}, the prompt has {prompt}."
         )
-        return "        " + said.format(by=asked.by, n=n, held=_shown(old, n), prompt=_shown(new, n))
+        said = said.format(by=asked.by, n=n, held=_shown(old, n), prompt=_shown(new, n))
+        return "        " + " ".join(filter(None, (change, said)))
 
     def _by_slots(self, ended: _Ended) -> _Text | None:
         """None if the server does not show its prompts, or the slot has another request already."""
@@ -149,6 +160,16 @@ class FirstTokens:
             raise ValueError(str(error)) from error
         finally:
             connection.close()
+
+
+def _followed(earlier: Sequence[_Text], asked: _Text) -> tuple[_Text, str] | None:
+    """The text of any slot that the prompt most likely follows, and what was changed."""
+    prompts = [prompt_of_text(one.prompt + one.answer) for one in earlier]
+    new = prompt_of_text(asked.prompt)
+    if (found := followed(prompts, new)) is None:
+        return None
+    at = next(i for i, prompt in enumerate(prompts) if prompt is found[0])
+    return earlier[at], change_between(found[0], new).sentence
 
 
 def _shown(tokens: Sequence[tuple[int, str]], n: int) -> str:

@@ -56,6 +56,7 @@ class Request:
     prepared     what had happened to the slot before: "" | "cleared" | "purged" | "restored" | "adapters" | "shifted"
     checked, created, invalidated, erased   checkpoints; restored: tokens of the one that was restored, -1 none
     loaded       share of the prompt that a prompt saved in memory brought, -1 none; load_failed: its state did not fit
+    follows      the earlier prompt of any slot that this one most likely follows, and the share of this that is alike
     prompt_before  tokens of the prompt before in this slot; thought: the answer to that had reasoning
     old, new     text around the first difference, where the server was asked for it
     body         JSON of a request with messages, while its server runs and may be asked about them; else ""
@@ -107,6 +108,7 @@ class Request:
     body: str = ""
     prompt: Prompt | None = None
     before: Prompt | None = None
+    follows: tuple[Prompt, float] | None = None
     cache_prompt: bool | None = None
     prompt_before: int = -1
     thought: bool = False

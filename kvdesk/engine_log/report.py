@@ -58,7 +58,7 @@ def request_lines(request: Request, finding: Finding) -> Iterator[str]:
         yield from (f"        {printable(note)}" for note in finding.notes)
         return
     if finding.lost:
-        about = tr("up to ") if finding.cause is Cause.DIVERGED else "~" if r.is_rounded else ""
+        about = tr("up to ") if finding.cause is Cause.DIVERGED else "~" if r.is_rounded or r.follows else ""
         seconds = f", {finding.lost_s:,.2f} s" if finding.lost_s else ""
         yield "        " + tr("Read again: {about}{n:,} tokens").format(about=about, n=finding.lost) + seconds
     yield f"        {printable(finding.sentence)}"

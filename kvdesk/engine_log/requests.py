@@ -11,7 +11,14 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
-from kvdesk.cache.reuse.prompt_change import LONGEST, Prompt, has_reasoning, prompt_of_json, prompt_of_text
+from kvdesk.cache.reuse.prompt_change import (
+    LONGEST,
+    Prompt,
+    followed,
+    has_reasoning,
+    prompt_of_json,
+    prompt_of_text,
+)
 from kvdesk.engine_log.events import DEFAULT_LEVEL, Event
 from kvdesk.engine_log.record import Request, Server, complete
 from kvdesk.engine_log.sentences import Kind
@@ -21,6 +28,8 @@ MOST_SLOTS: Final = 256
 """Slots that are remembered: llama.cpp has no more sequences."""
 MOST_WAITING: Final = 64
 """Requests that have ended and wait for their texts."""
+MOST_LATEST: Final = 8
+"""Prompts that have ended and may go on in another slot."""
 MOST_CHARS: Final = 64 << 20
 """Characters of all prompts that are remembered."""
 
@@ -73,10 +82,12 @@ class RequestReader:
         self._is_live, self._has_done = is_live, False
         self._slots: dict[int, _Slot] = {}
         self._choice = _Choice()
-        self._waiting: deque[Request] = deque()
+        self._waiting: deque[Request] = deque()  # in order of their end
+        self._whole: set[int] = set()  # ids of those that wait for earlier ones alone
         self._timed: Request | None = None
         self._last_done = ""
         self._cut_from = -1
+        self._latest: deque[Prompt] = deque(maxlen=MOST_LATEST)  # the latest first
         self._n_chars = 0  # of the prompts that are remembered, some of them twice
         self._handlers = self._all_handlers()
 
@@ -86,8 +97,8 @@ class RequestReader:
         self.server.n_lines = event.line
         found = self._handlers[event.kind](event) or []
         if len(self._waiting) > MOST_WAITING:
-            found.append(self._waiting.popleft())
-        return found
+            found += self._begin(1)
+        return self._compared(found)
 
     def close(self) -> list[Request]:
         """What is still open at the end of the log."""
@@ -96,7 +107,20 @@ class RequestReader:
                 complete(slot.current, -1)
                 self._waiting.append(slot.current)
         self._slots.clear()
-        return self._all_waiting()
+        return self._compared(self._all_waiting())
+
+    def _compared(self, found: list[Request]) -> list[Request]:
+        """The requests, each with the earlier one of any slot that it follows, where texts show that."""
+        for request in found:
+            if request.prompt is None:
+                continue
+            if request.how == "age" and request.loaded < 0:
+                alike = [one for one in self._latest if one.is_rendered == request.prompt.is_rendered]
+                if (best := followed(alike, request.prompt)) is not None:
+                    before, shared = best
+                    request.follows = before, (shared.common + shared.again) / max(shared.n, 1)
+            self._latest.appendleft(request.prompt)
+        return found
 
     def _all_handlers(self) -> dict[Kind, _Handler]:
         k = Kind
@@ -330,14 +354,27 @@ class RequestReader:
         return self._all_waiting() if self.server.program or not is_told_later else []
 
     def _all_waiting(self) -> list[Request]:
-        waiting, self._waiting = self._waiting, deque()
-        return list(waiting)
+        return self._begin(len(self._waiting))
+
+    def _begin(self, n: int) -> list[Request]:
+        """Takes the first `n` of those that wait."""
+        found = [self._waiting.popleft() for _ in range(n)]
+        self._whole.difference_update(map(id, found))
+        return found
+
+    def _open(self) -> Iterator[Request]:
+        """Those that wait for a text."""
+        return (request for request in self._waiting if id(request) not in self._whole)
+
+    def _now_whole(self, requests: Iterable[Request]) -> list[Request]:
+        """These wait for no text any more. Takes those that no earlier one keeps waiting."""
+        self._whole.update(map(id, requests))
+        waiting = enumerate(self._waiting)
+        return self._begin(next((i for i, one in waiting if id(one) not in self._whole), len(self._waiting)))
 
     def _texts_missing(self, slot: int) -> list[Request]:
-        """The requests of a slot that waited for their texts in vain."""
-        ready = [request for request in self._waiting if request.slot == slot]
-        self._waiting = deque(request for request in self._waiting if request.slot != slot)
-        return ready
+        """The requests of a slot that waited for their texts in vain are whole."""
+        return self._now_whole([request for request in self._open() if request.slot == slot])
 
     # -- texts
 
@@ -353,7 +390,7 @@ class RequestReader:
         if not _ANSWERS.search(path):
             return []
         self._last_done = path
-        for request in self._waiting:
+        for request in self._open():
             if not request.path and path:
                 request.path, request.status = path, status
                 break
@@ -364,7 +401,7 @@ class RequestReader:
         if not body:
             return
         path = self._last_done
-        request = next((r for r in self._waiting if r.prompt is None and r.path in ("", path)), None)
+        request = next((r for r in self._open() if r.prompt is None and r.path in ("", path)), None)
         if request is None:
             return
         request.prompt = self._remembered(prompt_of_json(body))
@@ -382,17 +419,17 @@ class RequestReader:
             self._slot(number).prepared, self._slot(number).held = "restored", _count(answer["n_restored"])
         elif answer.keys() & {"n_saved", "n_erased"} and isinstance(number := answer.get("id_slot"), int):
             self._slot(number).prepared = "cleared" if "n_erased" in answer else ""
-        ready = [request for request in self._waiting if request.path]
+        ready = [request for request in self._open() if request.path]
         if len(ready) == 1 and _REASONED.search(event.values["json"]):
             self._slot(ready[0].slot).thought = True
-        self._waiting = deque(request for request in self._waiting if not request.path)
-        return ready
+        return self._now_whole(ready)
 
     def _remembered(self, prompt: Prompt | None) -> Prompt | None:
         """The prompt. All earlier ones are forgotten where together they are too long."""
         self._n_chars += sum(len(part.text) for part in prompt.parts) if prompt is not None else 0
         if self._n_chars > MOST_CHARS:
             self._n_chars = 0
+            self._latest.clear()
             for slot in self._slots.values():
                 slot.prompt = None
                 if slot.current is not None:

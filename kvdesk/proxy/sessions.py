@@ -16,6 +16,7 @@ from kvdesk.cache.reuse.prompt_change import (
     Prompt,
     PromptChange,
     change_between,
+    followed,
     overlap,
     prompt_of_json,
 )
@@ -47,14 +48,11 @@ class Sessions:
 
     def compare(self, client: bytes, prompt: Prompt) -> Comparison:
         """The prompt beside the earlier one that has most in common with it, the latest of several."""
-        best, most, n_best = None, Overlap(0, 0, overlap(prompt, prompt).n), 0
-        for before, _ in reversed(self._clients.get(client, ())):
-            found = overlap(before, prompt)
-            if best is None or found.common + found.again > most.common + most.again:
-                best, most, n_best = before, found, overlap(before, before).n
-        if best is None or 2 * (most.common + most.again) < min(most.n, n_best):
-            return Comparison(_NOTHING, Overlap(0, 0, most.n), is_first=True)
-        return Comparison(change_between(best, prompt), most, is_first=False)
+        found = followed((before for before, _ in reversed(self._clients.get(client, ()))), prompt)
+        if found is None:
+            return Comparison(_NOTHING, Overlap(0, 0, overlap(prompt, prompt).n), is_first=True)
+        before, most = found
+        return Comparison(change_between(before, prompt), most, is_first=False)
 
     def keep(self, client: bytes, prompt: Prompt, n_bytes: int) -> None:
         """Remember a prompt that its server has read."""

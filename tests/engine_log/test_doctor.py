@@ -34,6 +34,12 @@ def doctor(file: Path, capsys: pytest.CaptureFixture[str], *options: str) -> lis
         ("slot-file-2026-11.log", ["no checkpoint in slot file"], 140, "one request after a restore"),
         ("default-2026-11.log", ["new conversation", "continued", "full re-processing"], 60, "--ctx-checkpoints"),
         ("low-similarity-2026-11.log", ["new conversation", "low similarity", "continued"], 50, "--slot-prompt"),
+        (
+            "moved-2026-11.log",
+            ["new conversation", "checkpoint restored", "prompt changed", "checkpoint restored"],
+            28 + 311 + 28,
+            "a stable beginning",
+        ),
         ("shift-2026-11.log", ["new conversation", "context shift"], 140, "no --context-shift"),
         ("too-long-2026-11.log", ["context full", "new conversation"], 0, "-c N"),
         (
@@ -86,6 +92,28 @@ def test_prompts_that_the_server_prints_name_the_message(capsys: pytest.CaptureF
     ]  # fmt: skip
     assert requests[2]["sentence"].startswith("Message 1 changed.")
     assert sums["log_level"] == 5
+
+
+def test_a_changed_beginning_is_found_in_another_slot_and_requests_come_in_order(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The server takes the oldest slot where no prompt begins alike: for it the conversation is a new one."""
+    *requests, _ = doctor(LOGS / "moved-2026-11.log", capsys)
+    assert [request["task"] for request in requests] == [0, 27, 56, 86]
+    moved = requests[2]
+    assert (moved["slot"], moved["reused_tokens"]) == (0, 0)
+    assert moved["sentence"].startswith("Message 1 changed. Usual cause: the system prompt contains the date")
+
+
+def test_a_prompt_that_no_text_explains_shows_what_another_slot_has(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "a.log"
+    text = (LOGS / "moved-2026-11.log").read_text()
+    log.write_text("\n".join(line for line in text.splitlines() if "launching slot" not in line))
+    *requests, _ = doctor(log, capsys)
+    assert requests[2]["cause"] == "new conversation"
+    assert requests[2]["notes"][0].startswith("Slot 1 has the same first tokens (16), and others after them")
 
 
 def test_text_says_cause_cost_and_cure(capsys: pytest.CaptureFixture[str]) -> None:

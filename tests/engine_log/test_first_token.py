@@ -95,6 +95,23 @@ def test_a_miss_names_token_and_texts(server: Server) -> None:
     assert "'Tuesday and cold'" in line
 
 
+def test_a_conversation_that_goes_on_in_another_slot_is_found(server: Server) -> None:
+    said: list[str] = []
+    asking = FirstTokens(said.append)
+    text = "<|im_start|>system\nIt is {}. You keep a lighthouse, its lamp and its horn.<|im_end|>\n<|im_start|>user\nHi"
+    prompts = (text.format("14:03"), "What is the price of a ton of tea?", text.format("14:05"))
+    for number, prompt in enumerate(prompts):
+        server.slot = {"id": number, "id_task": number, "prompt": prompt, "generated": ""}
+        request = Request(number, number, 1, how="age", n_prompt=9, reused=0, read=9)
+        asking.ended(request, finding(Cause.NEW), server.url)
+        asking.close()
+    (line,) = said
+    assert line.startswith(
+        "        Message 1 changed. Usual cause: the system prompt contains the date or the time. First"
+    )
+    assert "/slots and /tokenize: 3." in line
+
+
 def test_a_server_that_hides_its_prompts_renders_those_of_the_log(server: Server) -> None:
     said: list[str] = []
     asking = FirstTokens(said.append)

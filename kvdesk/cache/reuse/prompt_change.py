@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Final
 
@@ -29,6 +29,8 @@ _MARK: Final = re.compile(
     r"<\|im_start\|>(?P<a>\w+)\n?|<\|start_header_id\|>(?P<b>\w+)<\|end_header_id\|>\n*|<start_of_turn>(?P<c>\w+)\n?"
     r"|<\|turn>(?P<g>\w+)\n?|<\|start\|>(?P<d>\w+)|<\|(?P<e>system|user|assistant|tool)\|>\n?|(?P<f>\[INST\])|\[/INST\]"
 )
+_BEGIN: Final = re.compile(r"(?:\s|<[^<>\s]{1,40}>|\[\w{1,10}\])*")
+"""Before the first message: marks that a tokenizer adds, no text."""
 _THINKING: Final = re.compile(
     r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)\s*|\[THINK\].*?(?:\[/THINK\]|\Z)\s*", re.DOTALL
 )
@@ -145,7 +147,7 @@ def prompt_of_text(text: str) -> Prompt:
     text = text[:LONGEST]
     parts, role, end = [], "", 0
     for mark in _MARK.finditer(text):
-        if text[end : mark.start()].strip() or role:
+        if role or not _BEGIN.fullmatch(text, end, mark.start()):
             parts.append(Part(role, text[end : mark.start()], _RENDERED))
         role = next((name for name in mark.groupdict().values() if name), "assistant").replace("[INST]", "user")
         end = mark.end()
@@ -265,6 +267,20 @@ def overlap(before: Prompt, after: Prompt) -> Overlap:
         again = common_prefix(ours[first:][::-1], theirs[first:][::-1])
     again += sum(_size(piece) for piece in new[at:] if piece.text in known)
     return Overlap(common, min(again, sum(map(_size, old)) - common), n)
+
+
+def followed(earlier: Iterable[Prompt], prompt: Prompt) -> tuple[Prompt, Overlap] | None:
+    """The prompt that this one most likely follows: the one that has most in common with it, the first of several.
+    None if none has half of it, or of itself.
+    """
+    best = max(((one, overlap(one, prompt)) for one in earlier), key=lambda found: _shared(found[1]), default=None)
+    if best is None or 2 * _shared(best[1]) < min(best[1].n, overlap(best[0], best[0]).n):
+        return None
+    return best
+
+
+def _shared(found: Overlap) -> int:
+    return found.common + found.again
 
 
 def _pieces(prompt: Prompt) -> tuple[Part, ...]:
