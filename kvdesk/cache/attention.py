@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from kvdesk.cache.batch import Ubatch, restored_ubatch
 from kvdesk.cache.blob import StreamBlob
-from kvdesk.cache.cells import Index, SavedCells, StreamCells, clip_range
+from kvdesk.cache.cells import Index, Patch, StreamCells, clip_range
 from kvdesk.cache.geometry import SwaType
 from kvdesk.cache.record import FindSlotLine, Placement, SlotState, SpanLine
 from kvdesk.cache.seq_bits import seq_bit, seq_count
@@ -38,7 +38,7 @@ class Undo:
     """The cells that one ubatch replaced, and all heads before it (state_t in llama-kv-cache.cpp:753)."""
 
     slot: Slot
-    saved: tuple[SavedCells, ...]
+    saved: tuple[Patch, ...]
     heads: tuple[int, ...]
 
 

@@ -39,14 +39,29 @@ def masked_swa(n_swa: int, swa_type: SwaType, p0: NDArray[np.int32], p1: int) ->
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SavedCells:
-    """The content of some cells, to be put back (llama_kv_cells::cp)."""
+class Patch:
+    """The content of some cells at one moment (llama_kv_cells::cp): an entry for each, as `StreamMap` has them.
+
+    index  the cells, each at most once
+    heads  (stream, head) of streams whose head changed
+    """
 
     index: Index
     pos: NDArray[np.int32]
-    bits: NDArray[np.uint64]
+    bits: NDArray[np.uint64]  # shape (cells, words)
     token: NDArray[np.int32]
     written_at_op: NDArray[np.int64]
+    heads: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def n_cells(self) -> int:
+        return len(self.index)
+
+    def part(self, which: Index | slice, heads: tuple[tuple[int, int], ...] = ()) -> Patch:
+        """Some of the entries."""
+        return Patch(
+            self.index[which], self.pos[which], self.bits[which], self.token[which], self.written_at_op[which], heads
+        )
 
 
 class StreamCells:
@@ -152,20 +167,21 @@ class StreamCells:
         """Rows of `bits` for these sets of sequences. Read-only."""
         return rows_of(seq_ids, self.bits.shape[1])
 
-    def save(self, index: Index) -> SavedCells:
+    def save(self, index: Index) -> Patch:
         """Remember the content of these cells. Read-only."""
-        return SavedCells(index, self.pos[index], self.bits[index], self.token[index], self.written_at_op[index])
+        return Patch(index, self.pos[index], self.bits[index], self.token[index], self.written_at_op[index])
 
     def freeze(self) -> StreamMap:
         """A copy for others to look at. Read-only."""
         top = self.high_water
-        pos, bits = self.pos[:top].copy(), self.bits[:top].copy()
-        token, written_at_op = self.token[:top].copy(), self.written_at_op[:top].copy()
+        columns = (
+            self.pos[:top].copy(),
+            self.bits[:top].copy(),
+            self.token[:top].copy(),
+            self.written_at_op[:top].copy(),
+        )
         shifted = self.shift[:top] != 0 if self.has_shift else None
-        for array in (pos, bits, token, written_at_op, shifted):
-            if array is not None:
-                array.flags.writeable = False
-        return StreamMap(pos, bits, token, written_at_op, self.size, self.head, self.used, top, shifted)
+        return StreamMap.frozen(*columns, self.size, self.head, self.used, shifted)
 
     # --- changes the cache -------------------------------------------------------------------------------------------
 
@@ -229,7 +245,7 @@ class StreamCells:
         self.high_water = max(self.high_water, end)
         self._grow(seq_id, n, pos, pos + n - 1)
 
-    def restore_cells(self, saved: SavedCells) -> None:
+    def restore_cells(self, saved: Patch) -> None:
         """Put remembered cells back (llama_kv_cells::set). The head stays. Changes the cache."""
         now = saved.index[self.pos[saved.index] != -1]
         if len(now):

@@ -161,16 +161,8 @@ def _order(cells: StreamMap, layout: Layout, hot: Sequence[int]) -> Index:
 
 def _compacted(cells: StreamMap, order: Index) -> StreamMap:
     kept = np.flatnonzero(cells.pos != -1)[order]
-    n = len(kept)
-    pos, bits, token, written_at_op = (
-        cells.pos[kept],
-        cells.seq_bits[kept],
-        cells.token[kept],
-        cells.written_at_op[kept],
-    )
-    for array in (pos, bits, token, written_at_op):
-        array.flags.writeable = False
-    return StreamMap(pos, bits, token, written_at_op, cells.size, head=0, used=n, high_water=n)
+    columns = cells.pos[kept], cells.seq_bits[kept], cells.token[kept], cells.written_at_op[kept]
+    return StreamMap.frozen(*columns, cells.size, 0, len(kept))
 
 
 def _stream_plan(cache: str, stream: int, order: Index, before: StreamMap, after: StreamMap) -> StreamPlan:

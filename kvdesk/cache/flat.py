@@ -12,10 +12,10 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from kvdesk.cache.cells import StreamCells
+from kvdesk.cache.cells import Patch, StreamCells
 from kvdesk.cache.geometry import SwaType
 from kvdesk.cache.snapshot import CacheMap, CacheName, StreamMap
-from kvdesk.values import dataclass
+from kvdesk.values import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,26 +53,6 @@ class Shape:
     def places(self) -> tuple[tuple[CacheName, int], ...]:
         """(cache, stream of that cache) of every stream."""
         return tuple((cache.name, s) for cache in self.caches for s in range(cache.n_streams))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Patch:
-    """Cells as they are after an operation: arrays of one entry per changed cell, the columns of `StreamMap`.
-
-    index          int64, flat cell numbers, each at most once
-    heads          (stream, head) of streams whose head changed
-    """
-
-    index: NDArray[np.int64]
-    pos: NDArray[np.int32]
-    bits: NDArray[np.uint64]  # shape (cells, words)
-    token: NDArray[np.int32]
-    written_at_op: NDArray[np.int64]
-    heads: tuple[tuple[int, int], ...] = ()
-
-    @property
-    def n_cells(self) -> int:
-        return len(self.index)
 
 
 class Flat:
@@ -138,9 +118,8 @@ class Flat:
         """A patch with the content that cells of `streams` have now. `touched`: (stream, its cells). Read-only."""
         parts = []
         for stream, index in touched:
-            c = streams[stream]
-            at = index + self.offsets[stream] if stream else index
-            parts.append(Patch(at, c.pos[index], c.bits[index], c.token[index], c.written_at_op[index], heads))
+            saved = streams[stream].save(index)
+            parts.append(replace(saved, index=index + self.offsets[stream] if stream else index, heads=heads))
         if len(parts) == 1:
             return parts[0]
         return join_patches(parts, self.shape.words, heads)
@@ -169,15 +148,13 @@ class Flat:
         filled = np.flatnonzero(self.pos[first:end] != -1)
         high_water = int(filled[-1]) + 1 if len(filled) else 0
         part = slice(first, first + high_water)
-        arrays = (
+        columns = (
             self.pos[part].copy(),
             self.bits[part].copy(),
             self.token[part].copy(),
             self.written_at_op[part].copy(),
         )
-        for array in arrays:
-            array.flags.writeable = False
-        return StreamMap(*arrays, end - first, self.heads[stream], used=len(filled), high_water=high_water)
+        return StreamMap.frozen(*columns, end - first, self.heads[stream], len(filled))
 
 
 def join_patches(parts: Sequence[Patch], words: int, heads: tuple[tuple[int, int], ...] | None = None) -> Patch:

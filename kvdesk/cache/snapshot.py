@@ -70,6 +70,24 @@ class StreamMap:
     high_water: int
     shifted: NDArray[np.bool_] | None = None
 
+    @classmethod
+    def frozen(
+        cls,
+        pos: NDArray[np.int32],
+        seq_bits: NDArray[np.uint64],
+        token: NDArray[np.int32],
+        written_at_op: NDArray[np.int64],
+        size: int,
+        head: int,
+        used: int,
+        shifted: NDArray[np.bool_] | None = None,
+    ) -> StreamMap:
+        """A map of arrays that belong to nobody else, and end at the high-water mark. Makes them read-only."""
+        for array in (pos, seq_bits, token, written_at_op, shifted):
+            if array is not None:
+                array.flags.writeable = False
+        return cls(pos, seq_bits, token, written_at_op, size, head, used, len(pos), shifted)
+
     def columns(self, n_cells: int) -> Columns:
         """The first `n_cells` cells, high-water mark or more: a copy of the arrays with the empty ones behind it."""
         n = n_cells - len(self.pos)

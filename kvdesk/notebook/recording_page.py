@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from html import escape
 from typing import Any, Final
 
-from kvdesk.cache.flat import Patch
+from kvdesk.cache.cells import Patch
 from kvdesk.cache.journal.file import JournalHeader
 from kvdesk.cache.journal.recording import Recording
 from kvdesk.cache.journal.runs import runs_of

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvdesk.cache.cells import StreamCells
-from kvdesk.cache.flat import CacheShape, Patch, Shape
+from kvdesk.cache.flat import CacheShape, Shape
 from kvdesk.cache.journal.packing import Operation, Patches, alone
 from kvdesk.cache.journal.recording import MAX_BYTES, Recorder, Recording
 from kvdesk.cache.mirror import Mirror
@@ -100,7 +100,7 @@ class Journal:
         whole = self._recorder.flat.taken(streams, touched, ())
         if width > 1:  # change the order from by stream to by decode
             by = np.arange(n * width).reshape(width, n).T.ravel()
-            whole = Patch(whole.index[by], whole.pos[by], whole.bits[by], whole.token[by], whole.written_at_op[by])
+            whole = whole.part(by)
         heads = tuple((stream, int(cells[i]) + 1) for i in range(n) for stream, cells in touched)
         starts = np.arange(n + 1) * width
         return Patches(np.arange(n) + decode.operation, starts, replace(whole, heads=heads), starts)

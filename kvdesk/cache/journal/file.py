@@ -38,7 +38,8 @@ from typing import IO, Any, BinaryIO, get_args
 
 import numpy as np
 
-from kvdesk.cache.flat import CacheShape, Flat, Patch, Shape, join_patches
+from kvdesk.cache.cells import Patch
+from kvdesk.cache.flat import CacheShape, Flat, Shape, join_patches
 from kvdesk.cache.geometry import SwaType
 from kvdesk.cache.journal.packing import Operation
 from kvdesk.cache.journal.recording import MAX_BYTES, Recorder, Recording

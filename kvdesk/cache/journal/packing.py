@@ -14,7 +14,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kvdesk.cache.flat import Patch, join_patches
+from kvdesk.cache.cells import Patch
+from kvdesk.cache.flat import join_patches
 from kvdesk.values import dataclass
 
 REQUEST: Final = "request"
@@ -83,20 +84,15 @@ class Patches:
 
     def before(self, number: int) -> Patch:
         """The operations up to number `number`, itself included, as one patch."""
-        return self.upto(int(self.numbers.searchsorted(number, side="right")))
-
-    def upto(self, n: int) -> Patch:
-        """The first `n` operations as one patch."""
-        cells, heads = int(self.starts[n]), int(self.head_starts[n])
-        return self._part(0, cells, 0, heads)
+        return self._part(0, int(self.numbers.searchsorted(number, side="right")))
 
     def of(self, i: int) -> Patch:
         """The i-th operation."""
-        return self._part(*map(int, self.starts[i : i + 2]), *map(int, self.head_starts[i : i + 2]))
+        return self._part(i, i + 1)
 
-    def _part(self, a: int, b: int, c: int, d: int) -> Patch:
-        p = self.all
-        return Patch(p.index[a:b], p.pos[a:b], p.bits[a:b], p.token[a:b], p.written_at_op[a:b], p.heads[c:d])
+    def _part(self, first: int, end: int) -> Patch:
+        cells, heads = slice(self.starts[first], self.starts[end]), self.all.heads
+        return self.all.part(cells, heads[self.head_starts[first] : self.head_starts[end]])
 
 
 Group = tuple[Sequence[Operation], Patches]

@@ -10,8 +10,9 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
+from kvdesk.cache.cells import Patch
 from kvdesk.cache.difference import StreamDifference, map_difference
-from kvdesk.cache.flat import Flat, Patch, Shape
+from kvdesk.cache.flat import Flat, Shape
 from kvdesk.cache.journal.packing import (
     Chunk,
     Entry,

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from kvdesk.cache.flat import Flat, Patch
+from kvdesk.cache.cells import Patch
+from kvdesk.cache.flat import Flat
 from kvdesk.cache.journal.packing import Operation
 from kvdesk.cache.journal.recording import Recording
 from kvdesk.cache.reuse.prefix import common_prefix

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kvdesk.cache.batch import Batch
-from kvdesk.cache.cells import Index, SavedCells, StreamCells
+from kvdesk.cache.cells import Index, StreamCells
 from kvdesk.cache.compaction import Layout, plan_compaction
 from kvdesk.cache.geometry import Geometry
 from kvdesk.cache.metrics import scatter
@@ -34,6 +34,7 @@ from kvdesk.experiments.scenarios.history import (
 )
 from kvdesk.experiments.simulators.hole_filling import move_cells, plan_moves
 from kvdesk.translation import marked, tr
+from kvdesk.values import replace
 
 
 class Way(StrEnum):
@@ -115,7 +116,7 @@ def _put_in_front(cells: StreamCells, source: Index) -> None:
     saved = cells.save(source)
     cells.free(source)
     target = np.arange(len(source), dtype=np.int64)
-    cells.restore_cells(SavedCells(target, saved.pos, saved.bits, saved.token, saved.written_at_op))
+    cells.restore_cells(replace(saved, index=target))
     cells.head = 0
 
 

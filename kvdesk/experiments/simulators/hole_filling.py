@@ -16,7 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kvdesk.cache.cells import SavedCells, StreamCells
+from kvdesk.cache.cells import StreamCells
+from kvdesk.values import replace
 
 MAX_NODES = 8192
 THRESHOLD = 0.1
@@ -71,6 +72,6 @@ def move_cells(cells: StreamCells, moves: list[Move]) -> int:
     target = np.concatenate([np.arange(move.target, move.target + move.n) for move in moves])
     saved = cells.save(source)
     cells.free(source)
-    cells.restore_cells(SavedCells(target, saved.pos, saved.bits, saved.token, saved.written_at_op))
+    cells.restore_cells(replace(saved, index=target))
     cells.head = cells.used
     return len(source)
