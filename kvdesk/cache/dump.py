@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -191,27 +192,30 @@ def render_lines(states: Iterable[SlotState]) -> list[bytes]:
 
 def render_sequence_map(cells: StreamMap) -> str:
     """The sequence map that the engine would log for these cells: `.` free, the id, `M` for more than one."""
-    text = []
-    c = cells.columns(cells.size)
-    used = c.pos != -1
-    for i in range(cells.size):
-        if not used[i]:
-            text.append(".")
-        else:
-            members = seq_members(c.seq_bits[i])
-            text.append(str(members[0]) if len(members) == 1 else "M")
-        if i % _SEQ_ROW == _SEQ_ROW - 1:
-            text.append(" *\n")
-    return "\n" + "".join(text) + "\n"
+    rows = map(tuple, cells.seq_bits.tolist())
+    marks = ["." if pos == -1 else _mark(row) for pos, row in zip(cells.pos.tolist(), rows, strict=True)]
+    marks += ["."] * (cells.size - len(marks))
+    return "\n" + _in_lines(marks, _SEQ_ROW, " *\n") + "\n"
+
+
+@lru_cache(maxsize=1024)
+def _mark(row: tuple[int, ...]) -> str:
+    """For a used cell with this row of `seq_bits`."""
+    members = seq_members(row)
+    return str(members[0]) if len(members) == 1 else "M"
 
 
 def render_position_map(cells: StreamMap) -> str:
     """The position map that the engine would log for these cells: positions in columns of at least five characters."""
-    text = []
-    for i, pos in enumerate(cells.columns(cells.size).pos.tolist()):
-        text.append(("." if pos == -1 else str(pos)).ljust(_POS_WIDTH))
-        if i % _SEQ_ROW == _SEQ_ROW - 1:
-            text.append(" *")
-        if i % _POS_ROW == _POS_ROW - 1:
-            text.append("\n")
-    return "\n" + "".join(text) + "\n"
+    free = ".".ljust(_POS_WIDTH)
+    words = [free if pos == -1 else f"{pos:<{_POS_WIDTH}}" for pos in cells.pos.tolist()]
+    words += [free] * (cells.size - len(words))
+    for i in range(_SEQ_ROW - 1, cells.size, _SEQ_ROW):
+        words[i] += " *"
+    return "\n" + _in_lines(words, _POS_ROW, "\n") + "\n"
+
+
+def _in_lines(words: list[str], n: int, end: str) -> str:
+    """`end` after each `n` words."""
+    lines = ["".join(words[i : i + n]) for i in range(0, len(words), n)]
+    return end.join(lines if len(words) % n else [*lines, ""])

@@ -7,6 +7,7 @@ words). Pure functions.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import SupportsInt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +34,7 @@ def seq_count(bits: Bits) -> NDArray[np.int64]:
     return counts
 
 
-def seq_members(row: Iterable[np.uint64]) -> tuple[int, ...]:
+def seq_members(row: Iterable[SupportsInt]) -> tuple[int, ...]:
     """The sequences of one cell, ascending, from its row."""
     members = []
     for w, word in enumerate(row):
