@@ -5,7 +5,16 @@ from __future__ import annotations
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QWheelEvent
-from PySide6.QtWidgets import QApplication, QMenu, QSpinBox, QToolButton, QToolTip, QWidget
+from PySide6.QtWidgets import (
+    QAbstractSpinBox,
+    QApplication,
+    QComboBox,
+    QMenu,
+    QSpinBox,
+    QToolButton,
+    QToolTip,
+    QWidget,
+)
 from pytestqt.qtbot import QtBot
 
 from kvdesk.chat import MessageId
@@ -186,6 +195,22 @@ def test_the_wheel_scrolls_the_settings_and_changes_none(window: MainWindow, qtb
     qtbot.waitUntil(box.hasFocus)
     turn()
     assert box.value() == Settings().sampling.top_k + 1
+
+
+def test_no_field_of_the_window_takes_the_wheel_or_the_focus_with_it(window: MainWindow) -> None:
+    window.inspector.show_all(True)
+    window.rooms.show_settings()
+    fields = [*window.findChildren(QComboBox), *window.findChildren(QAbstractSpinBox)]
+    assert len(fields) > 20
+    at = QPointF(2, 2)
+    for field in fields:
+        turn = QWheelEvent(
+            *(at, field.mapToGlobal(at), QPoint(), QPoint(0, 120)),
+            *(Qt.MouseButton.NoButton, Qt.KeyboardModifier.NoModifier, Qt.ScrollPhase.NoScrollPhase, False),
+        )
+        QApplication.sendEvent(field, turn)
+        assert not turn.isAccepted(), field.accessibleName()
+        assert field.focusPolicy() != Qt.FocusPolicy.WheelFocus, field.accessibleName()
 
 
 def test_after_a_look_at_a_tab_or_a_new_chat_one_types_in_the_composer(window: MainWindow, qtbot: QtBot) -> None:

@@ -20,7 +20,7 @@ from kvdesk.translation import tr
 from kvdesk.ui.lab.source_choice import OTHER, SourceChoice
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.choose_file import ask_for_file
-from kvdesk.ui.widgets.controls import Choice, label, plain_tip, push_button, set_tone, tab_button, wheel_scrolls
+from kvdesk.ui.widgets.controls import Choice, label, plain_tip, push_button, set_tone, tab_button
 from kvdesk.ui.widgets.number_fields import RealField, WholeField
 from kvdesk.viewmodel.lab import ModelChoice, Needs, Question
 
@@ -247,7 +247,6 @@ def _field(parameter: Parameter) -> WholeField | RealField:
     field.setAccessibleName(tr(parameter.title))
     field.setAccessibleDescription(f"{tr(parameter.description)}, {_range(parameter)}")
     field.setToolTip(f"--set {parameter.key}={parameter.default:g}")
-    wheel_scrolls(field)
     return field
 
 

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import (
-    QComboBox,
     QFormLayout,
     QLineEdit,
     QWidget,
@@ -51,7 +50,7 @@ class ConnectSection(QWidget):
         self.name = QLineEdit()
         self.name.setMaxLength(60)
         self.name.setPlaceholderText(tr("As its address"))
-        self.model = QComboBox()
+        self.model = Choice()
         self.model.setEditable(True)
         self._form = QFormLayout()
         self._form.setHorizontalSpacing(16)

@@ -25,7 +25,7 @@ from kvdesk.translation import tr
 from kvdesk.ui.settings.sampler_order import SamplerOrder
 from kvdesk.ui.settings.seed_field import SeedField
 from kvdesk.ui.settings.text_field import TextField
-from kvdesk.ui.widgets.controls import Choice, wheel_scrolls
+from kvdesk.ui.widgets.controls import Choice
 from kvdesk.ui.widgets.number_fields import RealField, WholeField
 from kvdesk.ui.widgets.theme import Theme
 
@@ -53,7 +53,7 @@ def control_of(theme: Theme, info: FieldInfo, edited: SignalInstance) -> QWidget
     if issubclass(kind, StrEnum):
         combo = _EnumChoice(kind)
         combo.currentIndexChanged.connect(edited)
-        return wheel_scrolls(combo)
+        return combo
     if high == RANDOM_SEED:
         seed = SeedField()
         seed.edited.connect(edited)
@@ -62,7 +62,7 @@ def control_of(theme: Theme, info: FieldInfo, edited: SignalInstance) -> QWidget
     number = RealField(low, high) if kind is float else WholeField(int(low), int(high), grouped=grouped)
     number.valueChanged.connect(edited)
     number.problem_changed.connect(edited)
-    return wheel_scrolls(number)
+    return number
 
 
 class _EnumChoice(Choice):

@@ -8,7 +8,6 @@ from PySide6.QtWidgets import QCheckBox, QWidget
 from kvdesk.settings import RANDOM_SEED
 from kvdesk.translation import tr
 from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.controls import wheel_scrolls
 from kvdesk.ui.widgets.number_fields import RealField
 
 
@@ -24,7 +23,7 @@ class SeedField(QWidget):
         self.number.setAccessibleName(tr("Seed"))
         column = boxes.column(on=self, margins=0, spacing=4)
         column.addWidget(self.random, alignment=Qt.AlignmentFlag.AlignRight)
-        column.addWidget(wheel_scrolls(self.number))
+        column.addWidget(self.number)
         self.random.toggled.connect(self._on_random_toggled)
         self.number.valueChanged.connect(self.edited)
         self.number.problem_changed.connect(self.edited)

@@ -277,6 +277,7 @@ class Choice(QComboBox):
     def __init__(self, *, name: str = "", scale: str = "") -> None:
         super().__init__()
         self.setAccessibleName(name)
+        wheel_scrolls(self)
         _dress(self, scale=scale)
 
     def event(self, event: QEvent) -> bool:
@@ -475,11 +476,10 @@ def set_tone(widget: QWidget, tone: str) -> None:
     restyle(widget, "tone", tone)
 
 
-def wheel_scrolls(field: QWidget) -> QWidget:
+def wheel_scrolls(field: QWidget) -> None:
     """The wheel scrolls the page around a field; it changes the field only while one edits it."""
     field.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
     field.installEventFilter(_WheelFilter(field))
-    return field
 
 
 class _WheelFilter(QObject):

@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QAbstractSpinBox, QDoubleSpinBox, QSpinBox, QToolT
 from kvdesk.numerals import read_real, read_whole
 from kvdesk.translation import tr
 from kvdesk.ui.widgets.announce import announce
-from kvdesk.ui.widgets.controls import restyle
+from kvdesk.ui.widgets.controls import restyle, wheel_scrolls
 
 DECIMALS: Final = 4
 _LEAST_DECIMALS: Final = 2  # that are shown
@@ -48,6 +48,7 @@ class NumberField(_Box):
 
     def _prepare(self) -> None:
         """The box exists."""
+        wheel_scrolls(self)
         self.lineEdit().textChanged.connect(self._on_text_changed)
         self.editingFinished.connect(self._on_editing_finished)
         self.lineEdit().setTextMargins(6, 0, 6, 0)  # which style sheets do not reach
