@@ -1,4 +1,6 @@
-"""Finds the models that other applications have downloaded. Reads folders, no model; asks no network; changes nothing.
+"""Finds the models that other applications have downloaded, and those of chosen folders.
+
+Reads folders, no model; asks no network; changes nothing.
 
 Owns where those applications keep their files. The walk is bounded in depth, entries and time, since a home folder may
 be huge or on a slow network. Whether a file can be opened is for `gguf_header` to say.
@@ -102,12 +104,22 @@ def _lm_studio(home: Path) -> Iterator[Path]:
         yield folder / "models"
 
 
-def find_models(folders: Iterable[Folder] | None = None) -> tuple[FoundModel, ...]:
-    """The models in `folders` (by default kvdesk's own and those of the known applications), sorted by name; a file
-    that is linked twice appears once.
-    """
-    if folders is None:
-        folders = (Folder("kvdesk", paths.models_dir()), *known_folders())
+def all_folders(chosen: Iterable[str] = ()) -> tuple[Folder, ...]:
+    """kvdesk's own folder, those that a person chose, and those of the known applications."""
+    own = Folder("kvdesk", paths.models_dir())
+    return own, *(Folder(short_name(Path(folder)), Path(folder)) for folder in chosen), *known_folders()
+
+
+def short_name(folder: Path) -> str:
+    """Its path, with "~" for the home."""
+    try:
+        return str(Path("~") / folder.relative_to(Path.home()))
+    except (ValueError, RuntimeError):
+        return str(folder)
+
+
+def find_models(folders: Iterable[Folder]) -> tuple[FoundModel, ...]:
+    """The models in `folders`, sorted by name; a file that is linked twice appears once."""
     walk = _Walk()
     found: dict[tuple[int, int], FoundModel] = {}
     for model in (*_all_in(folders, walk), *_behind_links(walk)):

@@ -46,6 +46,12 @@ class ModelCommands:
     def refresh(self) -> None:
         """Look through the folders again."""
 
+    def add_folder(self, folder: Path) -> None:
+        """List the models of a folder too."""
+
+    def drop_folder(self, folder: Path) -> None:
+        """List them no more; the files stay."""
+
     def mark(self, path: Path, *, favourite: bool) -> None:
         """Mark a model as a favourite, or not."""
 

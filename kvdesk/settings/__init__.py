@@ -439,6 +439,7 @@ class Settings(Table):
     system_prompt: str = Field("", description=marked("System prompt of new chats"))
     presets: tuple[Preset, ...] = Field((), description="Presets that the person saved")
     models: tuple[UsedModel, ...] = Field((), description="Favourites, and models that were opened, the last one first")
+    model_folders: tuple[str, ...] = Field((), description="Folders of models, besides those of other applications")
     theme: ThemeChoice = Field(
         ThemeChoice.SYSTEM, title=marked("Theme"), description=marked("Light, dark, or that of the system")
     )

@@ -73,7 +73,7 @@ def columns() -> tuple[tuple[str, str], ...]:
         (tr("Speed here"), tr("Tokens a second it writes: measured when it ran last, or expected (≈)")),
         (tr("Licence"), tr("According to the file")),
         (tr("Last used"), tr("When it was opened last")),
-        (tr("Found in"), tr("The application that downloaded it")),
+        (tr("Found in"), tr("The application that downloaded it, or its folder")),
     )
 
 

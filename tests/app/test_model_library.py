@@ -116,3 +116,33 @@ def test_pages_that_are_opened_before_their_owners_are_made_are_filled(
     rig.controller.furnish()
     qtbot.waitUntil(lambda: any(row.path == copy for row in models.rows), timeout=TIMEOUT_MS)
     qtbot.waitUntil(lambda: lab.question is not None, timeout=TIMEOUT_MS)
+
+
+def test_a_folder_of_models_is_listed_remembered_and_dropped(
+    rig: Rig, page: ModelsPage, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "My & models"
+    own = folder / "deeper" / "other.gguf"
+    own.parent.mkdir(parents=True)
+    shutil.copy(next(row.path for row in page.rows if row.path.suffix == ".gguf"), own)
+    monkeypatch.setattr("kvdesk.ui.models.page.ask_for_folder", lambda *_: folder)
+    page.folders_menu().actions()[0].trigger()
+    qtbot.waitUntil(lambda: any(row.path == own for row in page.rows), timeout=TIMEOUT_MS)
+    row = next(row for row in page.rows if row.path == own)
+    assert row.cells[-1].text == str(Path("~/My & models"))
+    assert rig.controller.settings.model_folders == (str(folder),)
+    assert not page.banner.sentence
+    drop = page.folders_menu().actions()[1]
+    assert drop.text() == f"List {Path('~/My && models')} no more"
+    drop.trigger()
+    qtbot.waitUntil(lambda: all(row.path != own for row in page.rows), timeout=TIMEOUT_MS)
+    assert own.exists()
+    assert rig.controller.settings.model_folders == ()
+
+
+def test_a_folder_without_models_says_so(page: ModelsPage, rig: Rig, tmp_path: Path, qtbot: QtBot) -> None:
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    rig.controller.models.add_folder(empty)
+    qtbot.waitUntil(lambda: bool(page.banner.sentence), timeout=TIMEOUT_MS)
+    assert page.banner.sentence == f"{Path('~/empty')} contains no GGUF file that is not listed already."

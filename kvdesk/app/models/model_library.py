@@ -17,7 +17,7 @@ from kvdesk.errors import KvdeskError
 from kvdesk.library.bandwidth import measure
 from kvdesk.library.catalogue import ModelFacts, facts_of, fit_of
 from kvdesk.library.estimate import available_bytes
-from kvdesk.library.find import FoundModel, files_of, find_models
+from kvdesk.library.find import FoundModel, all_folders, files_of, find_models, short_name
 from kvdesk.paths import embedded_model
 from kvdesk.protocol.cache import ContextReady
 from kvdesk.protocol.chat import ModelLoaded, TurnEnded
@@ -52,6 +52,8 @@ class ModelLibrary(QObject, ModelCommands):
         self._open: Path | None = None
         self._background = Background("models", self)
         self._bandwidth = 0.0
+        self._added: Path | None = None
+        """A folder that was chosen and is being looked through."""
         self._facts: dict[tuple[Path, int, int], ModelFacts] = {}  # by file, its size and time
         window.commands.models = self
         self._window.rooms.when_made("models", self._on_page_made)
@@ -86,15 +88,15 @@ class ModelLibrary(QObject, ModelCommands):
         if self._page is None:
             return
         self._page.show_searching()
-        used, context = self._used(), self._settings.current.context
-        self._background.run(lambda: self._look(used, context), self._show)
+        settings, used = self._settings.current, self._used()
+        self._background.run(lambda: self._look(used, settings.model_folders, settings.context), self._show)
 
     def ask_machine(self) -> None:
         """Answered by `machine_known`; the page of models need not exist."""
-        used, context = self._used(), self._settings.current.context
+        used, folders, context = self._used(), self._settings.current.model_folders, self._settings.current.context
 
         def ask() -> tuple[Machine, dict[str, Path]]:
-            found = self._all(used)
+            found = self._all(used, folders)
             return self._measured([self._read(model) for model in found], used, context), {
                 model.path.name: model.path for model in found
             }
@@ -110,8 +112,8 @@ class ModelLibrary(QObject, ModelCommands):
 
     # --- on the other thread ------------------------------------------------------------------------------------------
 
-    def _look(self, used: dict[str, UsedModel], context: ContextSettings) -> Found:
-        facts = [self._read(model) for model in self._all(used)]
+    def _look(self, used: dict[str, UsedModel], folders: tuple[str, ...], context: ContextSettings) -> Found:
+        facts = [self._read(model) for model in self._all(used, folders)]
         machine = self._measured(facts, used, context)
         rows = []
         for model in facts:
@@ -131,9 +133,9 @@ class ModelLibrary(QObject, ModelCommands):
         machine = Machine(bytes_s, layer_s is not None, available_bytes())
         return machine if layer_s is None else machine._replace(layer_s=layer_s)
 
-    def _all(self, used: dict[str, UsedModel]) -> list[FoundModel]:
-        """The embedded one, those of other applications, and those that were opened from anywhere else."""
-        found = list(find_models())
+    def _all(self, used: dict[str, UsedModel], folders: tuple[str, ...]) -> list[FoundModel]:
+        """The embedded one, those of the folders, and those that were opened from anywhere else."""
+        found = list(find_models(all_folders(folders)))
         known = {model.path for model in found}
         others = [(self._embedded, tr("comes with kvdesk"))] if self._embedded is not None else []
         others += [(Path(path), tr("opened here")) for path in used]
@@ -165,6 +167,17 @@ class ModelLibrary(QObject, ModelCommands):
         assert page is not None
         self.refresh()
 
+    def add_folder(self, folder: Path) -> None:
+        known = self._settings.current.model_folders
+        self._added = folder = folder.absolute()
+        self._settings.change(model_folders=tuple(dict.fromkeys((*known, str(folder)))))
+        self.refresh()
+
+    def drop_folder(self, folder: Path) -> None:
+        known = self._settings.current.model_folders
+        self._settings.change(model_folders=tuple(path for path in known if path != str(folder)))
+        self.refresh()
+
     def mark(self, path: Path, *, favourite: bool) -> None:
         known = self.used(path) or UsedModel(path=str(path))
         self._keep(known.model_copy(update={"favourite": favourite}))
@@ -194,8 +207,13 @@ class ModelLibrary(QObject, ModelCommands):
         self.refresh()
 
     def _show(self, found: Found) -> None:
-        if self._page is not None:
-            self._page.show_rows(*found)
+        if self._page is None:
+            return
+        self._page.show_rows(*found)
+        added, self._added = self._added, None
+        if added is not None and not any(row.path.is_relative_to(added) for row in self._page.rows):
+            said = tr("{folder} contains no GGUF file that is not listed already.")
+            self._page.banner.show_error(said.format(folder=short_name(added)))
 
     # --- what is remembered -------------------------------------------------------------------------------------------
 

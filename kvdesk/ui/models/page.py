@@ -5,6 +5,8 @@ and the part where one gets more of them.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
 from typing import Final
 
 from PySide6.QtCore import QPoint, Qt, Signal
@@ -19,11 +21,13 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from kvdesk.library.find import short_name
 from kvdesk.translation import tr
 from kvdesk.ui.models.get_models import GetModels
 from kvdesk.ui.models.table import ModelTable, SortedModels
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.banner import Banner
+from kvdesk.ui.widgets.choose_file import ask_for_folder
 from kvdesk.ui.widgets.controls import IconButton, label, on_ground, pop_up, push_button, tab_button
 from kvdesk.ui.widgets.grid import make_plain
 from kvdesk.ui.widgets.kit import Kit
@@ -133,7 +137,7 @@ class ModelsPage(QWidget):
 
     def show_searching(self) -> None:
         """The folders are looked through."""
-        self._said.setText(tr("Looking through the folders of other applications…"))
+        self._said.setText(tr("Looking through the folders…"))
 
     def show_rows(self, rows: Sequence[ModelRow], machine: Machine) -> None:
         """These and no others. The one that was chosen stays so."""
@@ -192,7 +196,7 @@ class ModelsPage(QWidget):
     def _make_head(self, theme: Theme) -> QHBoxLayout:
         name, tip, leave = tr("Back to the chats"), tr("Back to the chats (Esc)"), self._kit.act("chat.write")
         back = IconButton(theme, "chevron-left", name, tip, clicked=leave)
-        refresh = push_button(tr("Look again"), clicked=self._on_refresh)
+        self._folders = push_button(tr("Folders"), tip=tr("Where models are looked for"), clicked=self._on_folders)
         file = push_button(tr("Open a file…"), clicked=self._kit.act("model.open"))
         self._here_button = tab_button(tr("On this computer"), checked=True)
         self._get_button = tab_button(tr("Get models"))
@@ -201,7 +205,7 @@ class ModelsPage(QWidget):
         choice.addButton(self._get_button)
         self._here_button.clicked.connect(lambda: self.show_part(get=False))
         self._get_button.clicked.connect(lambda: self.show_part(get=True))
-        self._of_here = (self.filter, refresh, file)
+        self._of_here = (self.filter, self._folders, file)
         return boxes.row(
             back,
             label(tr("Models"), scale="large"),
@@ -209,7 +213,7 @@ class ModelsPage(QWidget):
             self._get_button,
             boxes.Stretch(1),
             self.filter,
-            refresh,
+            self._folders,
             file,
             spacing=8,
         )
@@ -230,8 +234,23 @@ class ModelsPage(QWidget):
         self._end_question()
         self._show_choice()
 
-    def _on_refresh(self) -> None:
-        self._kit.commands.models.refresh()
+    def _on_folders(self) -> None:
+        pop_up(self.folders_menu(), self._folders.mapToGlobal(QPoint(0, self._folders.height())))
+
+    def folders_menu(self) -> QMenu:
+        """Where models are looked for besides the folders of other applications."""
+        models, menu = self._kit.commands.models, QMenu(self)
+        menu.addAction(tr("Add a folder…"), self._on_add_folder)
+        for folder in map(Path, self._kit.store.settings.current.model_folders):
+            text = tr("List {folder} no more").format(folder=short_name(folder).replace("&", "&&"))
+            menu.addAction(text, partial(models.drop_folder, folder))
+        menu.addSeparator()
+        menu.addAction(tr("Look again"), models.refresh)
+        return menu
+
+    def _on_add_folder(self) -> None:
+        if folder := ask_for_folder(self, tr("Add a folder of models")):
+            self._kit.commands.models.add_folder(folder)
 
     def _on_open(self) -> None:
         if (row := self.chosen) is not None and row.can_open:

@@ -65,6 +65,13 @@ def ask_for_files(parent: QWidget, title: str, kinds: str) -> list[str]:
     return list(chosen)
 
 
+def ask_for_folder(parent: QWidget, title: str) -> Path | None:
+    """A folder that exists; None where nothing was chosen."""
+    dress_when_shown()
+    chosen = QFileDialog.getExistingDirectory(parent, title, str(last_folder.path))
+    return Path(chosen) if chosen else None
+
+
 def ask_where_to_save(parent: QWidget, title: str, name: str, kinds: str) -> Path | None:
     """The file a person chose, with the suffix of its kind whether it was typed or not; None where nothing was chosen.
 
