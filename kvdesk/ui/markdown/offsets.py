@@ -6,6 +6,7 @@ character is the next such one there, if it comes soon.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Final
@@ -14,6 +15,8 @@ _SOON: Final = 256  # characters: an address behind a link may lie between
 
 
 _OBJECT: Final = "\ufffc"
+_DELIMITERS: Final = re.compile(r"[ \t>]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*\n")
+"""The line below the heads of a table."""
 
 
 def source_offsets(source: str, shown: str, formulas: Sequence[str] = ()) -> list[int]:
@@ -25,6 +28,10 @@ def source_offsets(source: str, shown: str, formulas: Sequence[str] = ()) -> lis
     at = 0
     rest = iter(formulas)
     for character in shown:
+        if character == "\n":
+            found.append(min(at, len(source)))
+            at = _after_line(source, at)
+            continue
         formula = next(rest, "") if character == _OBJECT else ""
         next_at = source.find(formula or character, at, at + len(formula) + _SOON)
         if next_at < 0 and character == "\u00a0":
@@ -33,6 +40,16 @@ def source_offsets(source: str, shown: str, formulas: Sequence[str] = ()) -> lis
         if next_at >= 0:
             at = next_at + max(len(formula), 1)
     return found
+
+
+def _after_line(source: str, at: int) -> int:
+    """Where the next shown line begins, behind all that is shown of the one at `at`: below it, or in the next cell of
+    its row of a table."""
+    end = source.find("\n", at)
+    if end < 0 or any(cell.strip() for cell in source[at:end].split("|")[1:]):
+        return at
+    row_of_heads = "|" in source[at:end] and _DELIMITERS.match(source, end + 1)
+    return row_of_heads.end() if row_of_heads else end + 1
 
 
 def to_source(offsets: Sequence[int], first: int, last: int) -> tuple[int, int]:

@@ -38,6 +38,7 @@ SAFE_SCHEMES: Final = ("http", "https", "mailto")
 QUOTES: Final = QTextFormat.Property.UserProperty.value + 1
 """Of a block: a bit for each indentation at which a quote begins that the block is in."""
 _DEEPEST: Final = 30
+_RULE: Final = QTextFormat.Property.BlockTrailingHorizontalRulerWidth.value
 _GAP_PX: Final = 8
 _LEADING: Final = 128.0  # percent of what the font asks for
 _BULLET_STRETCH: Final = 200  # percent
@@ -72,7 +73,8 @@ class ProseWriter:
         self._cursor.movePosition(QTextCursor.MoveOperation.End)
         self._theme = theme
         # The first block of a document, and the one Qt puts after a table, are there already.
-        self._fresh = self._cursor.atBlockStart() and self._cursor.atBlockEnd()
+        is_empty = self._cursor.atBlockStart() and self._cursor.atBlockEnd()
+        self._fresh = is_empty and not self._cursor.blockFormat().hasProperty(_RULE)
         self._chars = [self._plain()]
         self._lists: list[QTextListFormat] = []
         self._item_open = False
@@ -117,7 +119,10 @@ class ProseWriter:
                 self._inline(self._without_task(token.children or []))
             case "hr":
                 self._start_block(bottom=_GAP_PX)
-                self._cursor.insertText("⁂", self._toned(self._theme.colours.secondary))
+                form = self._cursor.blockFormat()
+                form.setBackground(QColor(self._theme.colours.line))  # of the rule alone
+                form.setProperty(_RULE, QTextLength(QTextLength.Type.PercentageLength, 100))
+                self._cursor.setBlockFormat(form)
             case "code_block" | "fence":
                 self._start_block(bottom=_GAP_PX)
                 form = self._cursor.blockFormat()

@@ -260,8 +260,10 @@ class ProseView(QTextBrowser):
             return
         cursor = QTextCursor(self.document())
         cursor.setPosition(self._settled_end)
+        form = cursor.blockFormat()
         cursor.movePosition(QTextCursor.MoveOperation.End, QTextCursor.MoveMode.KeepAnchor)
         cursor.removeSelectedText()
+        cursor.setBlockFormat(form)  # an empty block, such as a rule, took that of the next one
 
     def _fit(self) -> None:
         self.document().setTextWidth(self.viewport().width())

@@ -13,6 +13,12 @@ from kvdesk.ui.markdown.offsets import source_offsets, to_shown, to_source
         ("# Title\n\nText `code` end", "Title\nText code end", "code"),
         ("see [the page](https://example.org/a.b) now", "see the page now", "now"),
         ("- one\n- two", "one\ntwo", "two"),
+        ("| x | y |\n|---|--:|\n| 1 | -2 |\n\nend", "x\ny\n1\n-2\nend", "-2"),
+        ("| x | y |\n|---|--:|\n| 1 | -2 |\n\nend", "x\ny\n1\n-2\nend", "end"),
+        ("| a |  | b |\n|-|-|-|\n| c | 😀 | |\n\nend", "a\n\nb\nc\n😀\n\nend", "😀"),
+        ("| a |  | b |\n|-|-|-|\n| c | 😀 | |\n\nend", "a\n\nb\nc\n😀\n\nend", "end"),
+        ("one\n\n---\n\ntwo", "one\n\ntwo", "two"),
+        ("[a](http://host)\n\nhost", "a\nhost", "host"),
         ("Grüße an 世界 🙂 alle", "Grüße an 世界 🙂 alle", "世界"),
     ],
 )

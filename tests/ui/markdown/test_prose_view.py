@@ -4,7 +4,15 @@ from itertools import pairwise
 
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
-from PySide6.QtGui import QTextBlockFormat, QTextDocument, QTextListFormat, QTextTable, QWheelEvent
+from PySide6.QtGui import (
+    QColor,
+    QTextBlockFormat,
+    QTextDocument,
+    QTextFormat,
+    QTextListFormat,
+    QTextTable,
+    QWheelEvent,
+)
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
@@ -289,3 +297,19 @@ def test_what_is_marked_is_marked_in_another_theme_too(theme: Theme, qtbot: QtBo
     after = [(one.cursor.selectedText(), one.format.background().color().name()) for one in view.extraSelections()]
     assert [words for words, _ in after] == [words for words, _ in before] == ["sea", "lighthouse"]
     assert all(dark != light for (_, dark), (_, light) in zip(before, after, strict=True))
+
+
+def test_a_thematic_break_is_a_rule_in_the_colour_of_lines(theme: Theme, view: ProseView) -> None:
+    for text in ("one\n\n***\n", "one\n\n***\n\ntwo", "one\n\n***\n\ntwo\n\n> a\n>\n> ***\n"):  # as it grows
+        view.show_markdown(text)
+    rule = QTextFormat.Property.BlockTrailingHorizontalRulerWidth
+    blocks = [view.document().findBlockByNumber(n) for n in range(view.document().blockCount())]
+    assert [block.text() for block in blocks] == ["one", "", "two", "a", ""]
+    assert [block.blockFormat().hasProperty(rule) for block in blocks] == [False, True, False, False, True]
+    view.resize(300, 200)
+    view.show()
+    picture = view.grab().toImage()
+    middle = view.document().documentLayout().blockBoundingRect(blocks[1])
+    line = QColor(theme.colours.line)
+    column = [picture.pixelColor(150, y) for y in range(int(middle.top()), int(middle.bottom()) + 4)]
+    assert column.count(line) == 1
