@@ -64,7 +64,7 @@ def test_continue_appends_to_the_answer_and_is_stored_as_it_streams(rig: Rig, qt
     assert stored.stats == last(rig).message.stats
     assert stored.stats is not None
     assert stored.stats.all_generated == 2 * STATS.generated_tokens
-    assert last(rig).foot_text.startswith("Complete  ·  reused 128  ·  prefilled 12")
+    assert last(rig).foot_text.startswith("reused 128  ·  prefilled 12")
 
 
 def test_the_key_continues_too(rig: Rig, qtbot: QtBot) -> None:

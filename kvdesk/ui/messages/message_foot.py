@@ -22,10 +22,8 @@ _WHY_GAP_PX: Final = 4
 
 
 def finish_word(answer: Message) -> str:
-    """Why it ended, in a few words; "" where the sentence over the line says it, or where it has not ended."""
+    """Why it ended early, in a few words; "" where the sentence over the line says it, and where it is complete."""
     match finish_of(answer):
-        case "end":
-            return tr("Complete")
         case "limit":
             return tr("Length limit reached")
         case "stop string":
@@ -146,9 +144,8 @@ class MessageFoot(QWidget):
         if stats is not None and not stats.prompt_tokens:
             stats = None  # the turn never began: nothing was reused because nothing was asked
         word, cost = finish_word(answer), stats_parts(stats) if stats else ()
-        brief = () if finish_of(answer) == "end" else (word,)
-        # shorter and shorter: that it is complete goes first, then what *Why?* says too
-        lines = ((word, *cost), (*brief, *cost), (*brief, *cost[2:]), (*brief, *cost[3:]), (*brief,))
+        # shorter and shorter: what *Why?* says too goes first
+        lines = ((word, *cost), (word, *cost[2:]), (word, *cost[3:]), (word,))
         self._lines = tuple(dict.fromkeys("  ·  ".join(filter(None, line)) for line in lines if any(line))) or ("",)
         self._stats.setToolTip(stats_tip(stats) if stats else "")
         why = reasons(stats) if stats else ""

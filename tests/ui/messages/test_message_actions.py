@@ -62,7 +62,7 @@ def action(window: MainWindow, name: MessageId, text: str) -> QAction:
 
 
 ENDS: tuple[tuple[MessageState, FinishReason, str, str], ...] = (
-    ("complete", "end", "", "Complete"),
+    ("complete", "end", "", ""),
     ("complete", "limit", "Ended at the limit of 9 tokens.", "Length limit reached"),
     ("complete", "", "Ended at the limit of 9 tokens.", "Length limit reached"),
     ("complete", "stop string", "", "Stop string reached"),
@@ -76,7 +76,7 @@ FAILURES: tuple[tuple[MessageState, str], ...] = (("interrupted", "It broke."), 
 def test_why_it_ended_is_under_every_answer(window: MainWindow) -> None:
     for state, finish, note, words in ENDS:
         widget = shown(window, QUESTION, replace(ANSWER, state=state, finish=finish, note=note))
-        assert widget.foot_text == "  ·  ".join((words, *stats_parts(STATS)))
+        assert widget.foot_text == "  ·  ".join(filter(None, (words, *stats_parts(STATS))))
     for state, note in FAILURES:
         widget = shown(window, QUESTION, replace(ANSWER, state=state, finish="", note=note))
         assert widget.note == f"{state.capitalize()}. {note}", "a failure is said once"
