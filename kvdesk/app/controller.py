@@ -182,6 +182,8 @@ class Controller(QObject):
 
     def _load(self, path: Path) -> None:
         """Ask the worker to load a model; an unfinished load leaves a mark that the next start heeds."""
+        if isinstance(self.store.loading, LocalFile):
+            self.host.cancel()  # the person has changed their mind
         self._model = path
         self._marker.set(path)
         self.store.apply(ModelLoading(LocalFile(path), 0.0))  # at once: the back end may only just be starting
@@ -263,6 +265,9 @@ class Controller(QObject):
             return
         self.furnish()
         self.window.rooms.show_chats()
+        model, loading = self.store.model, self.store.loading
+        if model is not None and loading is None and model.source == LocalFile(path) and self._has_context:
+            return  # it is open, and stays so with its cells
         known = self.models.used(path)
         if known is not None and known.context is not None and path != self._model:
             self._settings.change(context=known.context)
@@ -271,7 +276,7 @@ class Controller(QObject):
     def open_embedded(self) -> None:
         """Open the model that comes with kvdesk."""
         if self._marker.embedded is not None:
-            self.open_model(self._marker.embedded)
+            self.open_known_model(self._marker.embedded)
 
     def watch(self, watched: bool) -> None:
         """Whether the cache is looked at."""
@@ -331,7 +336,8 @@ class Controller(QObject):
 
     def _on_failed(self, command: Command) -> None:
         if isinstance(command, LoadModel):
-            self._marker.clear()
+            if self.store.loading in (None, command.source):  # else another one is being loaded instead
+                self._marker.clear()
         elif isinstance(command, RebuildContext):
             self._wanted = None
             if self._replaced is not None:  # the context from before has been told as ready meanwhile

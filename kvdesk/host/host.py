@@ -74,7 +74,7 @@ class Host:
         self._backend.request_stop(answer)
 
     def cancel(self) -> None:
-        """End the long work that `Working` tells of."""
+        """End the long work that `Working` tells of, or the load of a model."""
         self._backend.request_cancel()
 
     def subscribe(self, on_ready: Callable[[], None], *, known: bool = False) -> Subscription:

@@ -191,7 +191,7 @@ class Commands:
         self.submit(Operate(operation))
 
     def cancel_work(self) -> None:
-        """Cancel what `Working` reports."""
+        """Cancel what `Working` reports, or the load of a model."""
 
     def fork(self, conversation: ConversationId, message: MessageId | None, p0: int = -1, p1: int = -1) -> None:
         """A new conversation with the messages up to this one (None: all) that shares the cells of `[p0, p1)`; -1: from

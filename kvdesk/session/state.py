@@ -13,7 +13,7 @@ from kvdesk.errors import NO_TOKENIZER
 from kvdesk.protocol.cache import CacheView, ContextInfo, Lease, MessageSpan, MessageSpans, OperationDone
 from kvdesk.protocol.chat import ContextUse
 from kvdesk.protocol.features import MISSING, OF_ENGINE, Feature
-from kvdesk.protocol.model import ModelInfo
+from kvdesk.protocol.model import ModelInfo, ModelSource
 from kvdesk.protocol.operations import Capability
 from kvdesk.protocol.prompt import ToolPrice
 from kvdesk.session.changed import Range, Served
@@ -82,6 +82,7 @@ class State:
         self.answering: dict[MessageId, ConversationId] = {}  # every answer that is being written
         self.requests: set[ConversationId] = set()  # of those answered, other programs'
         self.model: ModelInfo | None = None
+        self.loading: ModelSource | None = None  # the model that is being loaded, or the server that is asked
         self.context: ContextInfo | None = None
         self.view: CacheView | None = None
         self.leases: Leases = {}  # of the view

@@ -36,8 +36,10 @@ from kvdesk.protocol.chat import (
     EngineDied,
     EngineRestarted,
     Generate,
+    LoadModel,
     MessageRetention,
     ModelLoaded,
+    ModelLoading,
     PrefillProgress,
     TextDelta,
     TurnEnded,
@@ -141,7 +143,7 @@ class Store(State):
                 return Changed.RETENTION
             case AttentionPreview() | Attended() | CommandFailed() | Working():
                 return self._apply_reply(event)
-            case ModelLoaded() | ContextReady() | EngineRestarted() | EngineDied() | BackendReady():
+            case ModelLoading() | ModelLoaded() | ContextReady() | EngineRestarted() | EngineDied() | BackendReady():
                 return self._apply_engine(event)
             case _:
                 return Changed.NOTHING
@@ -253,6 +255,8 @@ class Store(State):
         if isinstance(command, RebuildContext):
             self.rebuilding = False
             return Changed.REBUILDING
+        if isinstance(command, LoadModel) and command.source == self.loading:
+            self.loading = None
         return Changed.NOTHING
 
     def _take_messages(self, change: MessageChange) -> Changed:
@@ -360,16 +364,21 @@ class Store(State):
         self.cells.clear()
         return Changed.FEATURES | Changed.CONTEXT | Changed.CELLS | Changed.VIEW | Changed.USE | forgotten
 
-    def _apply_engine(self, event: ModelLoaded | ContextReady | EngineRestarted | EngineDied | BackendReady) -> Changed:
+    def _apply_engine(
+        self, event: ModelLoading | ModelLoaded | ContextReady | EngineRestarted | EngineDied | BackendReady
+    ) -> Changed:
         """A model, a context, or the end of them. The history of a lost context can be read until the next is made."""
         match event:
             case BackendReady():
                 return self._apply_features(event.features)
+            case ModelLoading():
+                self.loading = event.source
+                return Changed.NOTHING
             case ModelLoaded():
-                self.model, self.limit, self.past = event.model, event.limit, None
+                self.model, self.limit, self.past, self.loading = event.model, event.limit, None, None
                 return Changed.MODEL
             case EngineDied():
-                self.dead, self.model = True, None
+                self.dead, self.model, self.loading = True, None, None
                 self.answering.clear()
                 self.rebuilding = False
                 forgotten = self._forget_attention()
@@ -377,7 +386,7 @@ class Store(State):
             case EngineRestarted():
                 self.context = None
             case ContextReady():
-                self.context = event.context
+                self.context, self.loading = event.context, None
                 self.possible = {row.operation: row for row in event.possible}
                 self.leases, self.sequences, self.history = {}, {}, History()
                 self.spans.clear()

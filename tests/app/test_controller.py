@@ -19,6 +19,7 @@ from kvdesk.protocol.chat import (
     Generate,
     LoadModel,
     ModelLoaded,
+    ModelLoading,
     TextDelta,
     TurnEnded,
     TurnStarted,
@@ -245,6 +246,35 @@ def test_a_model_that_is_going_to_be_opened_is_named_at_once(make_rig: Callable[
     assert not any(
         b.text() == "Open a model…" and b.isVisibleTo(rig.window) for b in rig.window.findChildren(QPushButton)
     )
+
+
+def test_the_open_model_is_not_opened_again(ready: Rig, qtbot: QtBot) -> None:
+    """That would lose its cells."""
+    assert isinstance(MODEL.source, LocalFile)
+    ready.worker.give(ContextReady(CONTEXT, rebuilt=False))
+    qtbot.waitUntil(lambda: ready.controller._has_context)
+    ready.window.rooms.show_models()
+    before = len(ready.worker.commands)
+    ready.window.commands.open_model(MODEL.source.path)
+    assert not any(isinstance(command, LoadModel) for command in ready.worker.commands[before:])
+    assert ready.window.chat.isVisible()
+    ready.window.store.apply(ModelLoading(LocalFile(Path("/m/another.gguf")), 0.0))
+    ready.window.commands.open_model(MODEL.source.path)
+    assert isinstance(ready.worker.commands[-1], LoadModel), "another one is being loaded in its place"
+
+
+def test_another_model_ends_the_load_of_the_first(rig: Rig, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+    cancelled: list[object] = []
+    monkeypatch.setattr(rig.worker.host, "cancel", lambda: cancelled.append(rig.worker.commands[-1]))
+    first, second = Path("/m/first.gguf"), Path("/m/second.gguf")
+    rig.window.commands.open_model(first)
+    assert cancelled == []
+    rig.window.commands.open_model(second)
+    assert cancelled == [LoadModel(LocalFile(first), rig.controller.settings.context)], "before the second is sent"
+    assert rig.worker.commands[-1] == LoadModel(LocalFile(second), rig.controller.settings.context)
+    with qtbot.waitSignal(rig.controller.event_applied):
+        rig.worker.give(CommandFailed(cancelled[0], "Loading first was stopped."))  # type: ignore[arg-type]
+    assert rig.marker.unfinished() == str(second), "the next start heeds an unfinished load"
 
 
 def test_audit_and_report_become_commands(rig: Rig, tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ def rig(make_rig: Callable[..., Rig], monkeypatch: pytest.MonkeyPatch, tmp_path:
     """The embedded model is open; no other one is on this computer."""
     monkeypatch.setattr(model_library, "measure", lambda _threads: 20e9 / model_library.SHARE)
     monkeypatch.setattr(model_library, "available_bytes", lambda: 8 * 10**9)
-    monkeypatch.setattr(model_library, "find_models", lambda: ())
+    monkeypatch.setattr(model_library, "find_models", lambda _: ())
     monkeypatch.setenv("KVDESK_HOME", str(tmp_path / "home"))
     rig: Rig = make_rig(embedded=TOY)
     rig.window.show()
@@ -134,7 +134,7 @@ def test_in_chinese_the_model_that_is_offered_speaks_it(
 def test_one_that_is_here_is_opened(rig: Rig, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     path = tmp_path / "Llama-3.2-3B-Instruct-Q4_K_M.gguf"
     path.write_bytes(b"GGUF")
-    monkeypatch.setattr(model_library, "find_models", lambda: (FoundModel("q", path, 4, "kvdesk"),))
+    monkeypatch.setattr(model_library, "find_models", lambda _: (FoundModel("q", path, 4, "kvdesk"),))
     rig.controller.downloads.finished.emit()
     offer = rig.window.chat.empty.offer
     qtbot.waitUntil(lambda: offer.button.text() == "Open", timeout=TIMEOUT_MS)

@@ -106,6 +106,7 @@ class Engine:
         self._shown_operation = -1
         self._shown_at = 0.0
         self._told: MemoryLedger | None = None
+        self._load_cancelled = False
         engine_log().listener = lambda level, text: emit(LogLine(level, text))
 
     def request_stop(self, answer: MessageId) -> None:
@@ -113,7 +114,8 @@ class Engine:
         self._scheduler.stops.request(answer)
 
     def request_cancel(self) -> None:
-        """Cancel the work that `Working` reports. May be called from other threads."""
+        """Cancel the work that `Working` reports, or the load that runs. May be called from other threads."""
+        self._load_cancelled = True
         self._scheduler.jobs.cancel()
 
     def request_close(self) -> None:
@@ -262,8 +264,9 @@ class Engine:
         def on_progress(progress: float) -> bool:
             self._emit(ModelLoading(source, progress))
             self._scheduler.end_stopped()  # waiting requests can be stopped during a load
-            return not self._scheduler.stops.closing
+            return not (self._load_cancelled or self._scheduler.stops.closing)
 
+        self._load_cancelled = False
         on_replace = partial(self._scheduler.end_all, tr("Another model was opened."))  # its jobs know the old context
         old = self.session
         before = old.runtime if old else None
@@ -271,9 +274,11 @@ class Engine:
             self.session = open_session(
                 source.path, command.context, self._emit, old, on_progress, on_replace, own=self._own
             )
-        except Exception:
+        except Exception as error:
             if old is not None and (old.runtime is not before or not old.runtime.context.is_open):
                 self._after_new_context()
+            if self._load_cancelled:
+                raise UserError(tr("Loading {name} was stopped.").format(name=source.name)) from error
             raise
         self._scheduler.events.forget_texts()
         self._emit(ModelLoaded(self.session.loaded.model.info(), self.session.loaded.remark))

@@ -316,6 +316,8 @@ class ChatPane(QWidget):
     def _show_failure(self, event: CommandFailed) -> None:
         if isinstance(event.command, Attend):
             return  # said where it was asked for
+        if isinstance(event.command, LoadModel) and self._store.loading is not None:
+            return  # another one is being loaded instead
         if isinstance(event.command, LoadModel) and isinstance(event.command.source, Endpoint):
             self._show_unreachable(event.sentence, event.detail)
         else:
@@ -348,6 +350,8 @@ class ChatPane(QWidget):
         self._block(tr("Restart kvdesk to send."))
 
     def _show_loading(self, name: str, share: float) -> None:
+        if not self.composer.is_loading:
+            self.banner.hide()  # it was about the model before
         self._progress.set_share(share)
         self.header.model.setText(tr("Loading {name}  {share}").format(name=name, share=f"{share:.0%}"))
         self.empty.show_loading(name, share)

@@ -20,6 +20,7 @@ class ModelChip(ElidedButton):
     def __init__(self, kit: Kit) -> None:
         super().__init__(tr("Open a model"))
         theme = self._theme = kit.theme
+        self._store = kit.store
         self.setObjectName("modelButton")
         self.setProperty("chip", True)
         self.setProperty("scale", "small")
@@ -36,6 +37,8 @@ class ModelChip(ElidedButton):
         self._embedded = menu.addAction(tr("Open the embedded model"), kit.act("model.embedded"))
         self._embedded.setEnabled(False)
         self.clicked.connect(self._on_clicked)
+        menu.addSeparator()
+        self._stop = menu.addAction(tr("Stop loading"), kit.act("model.stop"))
         theme.changed.connect(self.updateGeometry)
 
     def set_model(self, model: ModelInfo | None) -> None:
@@ -71,6 +74,7 @@ class ModelChip(ElidedButton):
         icon.paint(QPainter(self), left, (self.height() - side) // 2, side, side)
 
     def _on_clicked(self) -> None:
+        self._stop.setVisible(isinstance(self._store.loading, LocalFile))
         self.menu_of_models.popup(self.mapToGlobal(QPoint(0, self.height())))
 
 

@@ -331,6 +331,7 @@ def _program(window: Window, verbs: Verbs, helps: WindowHelp, why_not: Refusals)
             window.commands.open_embedded,
             refusal=why_not.embedded,
         ),
+        Action("model.stop", tr("Stop loading the model"), window.commands.cancel_work, refusal=why_not.stop_loading),
         Action(
             "app.tools",
             tr("Tool servers…"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kvdesk.errors import NO_TOKENIZER
 from kvdesk.protocol.features import Feature
+from kvdesk.protocol.model import LocalFile
 from kvdesk.translation import tr
 from kvdesk.ui.messages.message_menu import why_not_continued
 from kvdesk.ui.shell.window import Window
@@ -75,6 +76,10 @@ class Refusals:
     def model(self) -> str:
         """The engine is gone: no model can be opened, and none answers."""
         return tr("The engine has stopped. Restart kvdesk.") if self._store.dead else ""
+
+    def stop_loading(self) -> str:
+        """Nothing is being loaded."""
+        return "" if isinstance(self._store.loading, LocalFile) else tr("No model is being loaded.")
 
     def embedded(self) -> str:
         return self.model() or ("" if self._store.has_embedded else tr("The embedded model is not installed."))

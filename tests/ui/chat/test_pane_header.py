@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QMenu
@@ -9,11 +12,15 @@ from pytestqt.qtbot import QtBot
 
 from kvdesk.chat import Conversation
 from kvdesk.conversations.titles import propose_title
-from kvdesk.protocol.chat import ModelLoaded
-from kvdesk.settings import Settings, ThemeChoice
+from kvdesk.protocol.chat import LoadModel, ModelLoaded, ModelLoading
+from kvdesk.protocol.messages import CommandFailed
+from kvdesk.protocol.model import LocalFile
+from kvdesk.settings import ContextSettings, Settings, ThemeChoice
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.values import replace
 from tests.ui.samples import MODEL, ONE
+
+Record = Callable[[object], list[tuple[object, ...]]]
 
 TITLE = propose_title("Please explain to me how a KV cache shares the beginnings of prompts between several chats")
 NAME = "SmolLM2-135M-Instruct.Q4_1"
@@ -51,6 +58,34 @@ def test_the_chip_opens_the_menu_of_models(window: MainWindow, qtbot: QtBot) -> 
     assert [line.text() for line in chip.menu_of_models.actions()][:2] == ["Models on this computer…", "Get models…"]
     window.store.show_embedded(is_open=True)
     assert "Get a better model…" in [line.text() for line in chip.menu_of_models.actions()]
+
+
+def test_the_menu_of_models_stops_a_load_while_there_is_one(window: MainWindow, record: Record) -> None:
+    chip = window.chat.header.model
+    stopped = record(window.commands.cancel_work)
+
+    def shown() -> list[str]:
+        chip.click()
+        chip.menu_of_models.hide()
+        return [line.text() for line in chip.menu_of_models.actions() if line.isVisible()]
+
+    first, second = LocalFile(Path("/m/first.gguf")), LocalFile(Path("/m/second.gguf"))
+    assert "Stop loading" not in shown()
+    window.store.apply(ModelLoading(first, 0.1))
+    assert "Stop loading" in shown()
+    chip.menu_of_models.actions()[-1].trigger()
+    assert stopped == [()]
+    window.store.apply(ModelLoading(second, 0.0))
+    window.store.apply(CommandFailed(LoadModel(first, ContextSettings()), "Loading first was stopped."))
+    assert not window.chat.banner.isVisible(), "another one is being loaded instead"
+    assert "Stop loading" in shown()
+    window.store.apply(CommandFailed(LoadModel(second, ContextSettings()), "Loading second was stopped."))
+    assert window.chat.banner.sentence == "Loading second was stopped."
+    assert "Stop loading" not in shown()
+    window.store.apply(ModelLoading(first, 0.0))
+    assert window.chat.banner.isHidden(), "it was about the model before"
+    window.store.apply(ModelLoaded(MODEL))
+    assert "Stop loading" not in shown()
 
 
 def test_the_menu_leads_to_serving_connecting_and_what_left_the_header(window: MainWindow) -> None:
