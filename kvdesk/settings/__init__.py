@@ -143,13 +143,13 @@ class ContextSettings(Table):
         CacheType.F16,
         title=marked("K cache type"),
         json_schema_extra=llama("type_k"),
-        description=marked("Data type of K"),
+        description=marked("Data type of K; quantized types such as q8_0 take less memory"),
     )
     type_v: CacheType = Field(
         CacheType.F16,
         title=marked("V cache type"),
         json_schema_extra=llama("type_v"),
-        description=marked("Data type of V; quantized types need flash attention"),
+        description=marked("Data type of V; quantized types take less memory and need flash attention"),
     )
     flash_attn: bool = Field(
         True,

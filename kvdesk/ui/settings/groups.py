@@ -57,7 +57,7 @@ def _sampling() -> Groups:
 
 def _context() -> Groups:
     return (
-        ("", ("n_ctx", "n_seq_max", "exact")),
+        ("", ("n_ctx", "n_seq_max", "type_k", "type_v", "exact")),
         (tr("Batches and threads"), ("n_batch", "n_ubatch", "n_threads", "n_threads_batch")),
-        (tr("Types and layout of the cache"), ("type_k", "type_v", "flash_attn", "kv_unified", "swa_full", "n_rs_seq")),
+        (tr("Layout of the cache"), ("flash_attn", "kv_unified", "swa_full", "n_rs_seq")),
     )

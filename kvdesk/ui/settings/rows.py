@@ -22,7 +22,7 @@ from kvdesk.ui.settings.fields import bounds, control_of, is_wide, problem_of, s
 from kvdesk.ui.settings.groups import groups_of
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.collapsible import Collapsible
-from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, label, show_text
+from kvdesk.ui.widgets.controls import Choice, ElidedLabel, IconButton, label, show_text
 from kvdesk.ui.widgets.number_fields import WholeField
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.values import dataclass, field
@@ -58,7 +58,8 @@ class SettingRow(QWidget):
         self.control = control
         self._default = default
         title, about = texts_of(info)
-        self._words = fold(f"{title} {llama_name(info)} {about}")
+        choices = (control.itemText(i) for i in range(control.count())) if isinstance(control, Choice) else ()
+        self._words = fold(" ".join((title, llama_name(info), about, *choices)))
         caption = _WrappedLabel(title)
         caption.setBuddy(control)
         reset = tr("Reset {name}").format(name=title)

@@ -9,15 +9,17 @@ from PySide6.QtCore import QAbstractListModel, QModelIndex, QPersistentModelInde
 from PySide6.QtGui import QColor, QFontMetrics, QPainter, QTextCharFormat, QTextLayout
 from PySide6.QtWidgets import QListView, QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
+from kvdesk.folding import fold
 from kvdesk.translation import tr
 from kvdesk.ui.widgets.actions import Action, ActionGroup
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.values import dataclass
-from kvdesk.viewmodel.fuzzy import match
+from kvdesk.viewmodel.fuzzy import Match, match
 
 Index = QModelIndex | QPersistentModelIndex
 ROW_ROLE: Final = Qt.ItemDataRole.UserRole + 1
 _PAD_PX: Final = 6
+_LETTERS_OF_TIP: Final = 5  # at least, of a word that is looked for in tips
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +41,7 @@ class Row:
 def rows_of(groups: Iterable[ActionGroup], wanted: str, *, with_keys: bool = False) -> list[Row]:
     """Groups with headings; with something wanted the matches, best first. `with_keys`: only what has keys."""
     rows: list[Row] = []
-    ranked: list[tuple[bool, int, Row]] = []  # a label matches better than one with the title of its group
+    ranked: list[tuple[int, int, Row]] = []  # a label, then one with the title of its group, then a tip
     for group in groups:
         actions = [action for action in group.actions if action.keys or not with_keys]
         if not wanted.strip():
@@ -48,12 +50,21 @@ def rows_of(groups: Iterable[ActionGroup], wanted: str, *, with_keys: bool = Fal
             rows += [Row(action.label, action, "" if with_keys else action.refusal()) for action in actions]
             continue
         for action in actions:
-            by_label = match(wanted, action.label)
-            if (found := by_label or match(wanted, f"{action.label} {group.title}")) is not None:
+            ways = (match(wanted, action.label), match(wanted, f"{action.label} {group.title}"))
+            rank = next((i for i, way in enumerate(ways) if way is not None), len(ways))
+            found = ways[rank] if rank < len(ways) else _in_tip(wanted, action.tip)
+            if found is not None:
                 why = "" if with_keys else action.refusal()
-                ranked.append((by_label is None, -found.score, Row(action.label, action, why, found.places)))
+                ranked.append((rank, -found.score, Row(action.label, action, why, found.places)))
     ranked.sort(key=lambda one: one[:2])
     return rows or [row for *_, row in ranked]
+
+
+def _in_tip(wanted: str, tip: str) -> Match | None:
+    """Words begin with each wanted one; fewer letters would be in most sentences. Nothing of it is in the label."""
+    words, tip = fold(wanted).split(), fold(f" {tip}")
+    is_long = all(len(word) >= _LETTERS_OF_TIP or not word.isascii() for word in words)
+    return Match(0, frozenset()) if is_long and all(f" {word}" in tip for word in words) else None
 
 
 class ActionModel(QAbstractListModel):

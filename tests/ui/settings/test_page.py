@@ -328,6 +328,15 @@ def test_one_section_is_shown_and_a_search_shows_those_that_have_the_words(page:
     assert page.serving.isVisible()
 
 
+@pytest.mark.parametrize(
+    ("words", "found"), [("quantized", {"type_k", "type_v", "flash_attn"}), ("q8_0", {"type_k", "type_v"})]
+)
+def test_types_are_found_by_what_they_are_and_by_their_choices(page: SettingsPage, words: str, found: set[str]) -> None:
+    page.search_for(words)
+    fields = {name: page.field("context", name) for name in ContextSettings.model_fields}
+    assert {name for name, field in fields.items() if field.isVisibleTo(page)} == found
+
+
 def test_a_search_shows_no_sentence_of_what_it_hides(theme: Theme, qtbot: QtBot) -> None:
     store = Store()
     store.apply(BackendReady(frozenset({Feature.CHAT})))

@@ -66,6 +66,16 @@ def test_a_setting_is_found_and_opened(window: MainWindow, qtbot: QtBot, letters
     assert title in shown
 
 
+@pytest.mark.parametrize("words", ["quant", "memory quantized"])
+def test_words_of_a_tip_find_an_action_behind_those_of_labels(window: MainWindow, qtbot: QtBot, words: str) -> None:
+    palette = opened(window, qtbot)
+    qtbot.keyClicks(palette.edit, words)
+    assert {"Setting: K cache type (type_k)", "Setting: V cache type (type_v)"} <= set(palette.texts)
+    palette.edit.clear()
+    qtbot.keyClicks(palette.edit, "uantized")
+    assert palette.texts == [], "in the midst of a word"
+
+
 def test_scattered_letters_find_nothing(window: MainWindow, qtbot: QtBot) -> None:
     palette = opened(window, qtbot)
     qtbot.keyClicks(palette.edit, "safe")
