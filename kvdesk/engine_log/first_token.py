@@ -65,6 +65,11 @@ class FirstTokens:
         self._held: dict[int, _Text] = {}  # by slot: what its cells are of
         self._thread: threading.Thread | None = None
         self._is_closing = False
+        self._told = (-1, -1)
+
+    def has_said(self, request: Request) -> bool:
+        """Whether a line was said about it, the last of all."""
+        return self._told == (request.slot, request.task)
 
     def ended(self, request: Request, finding: Finding, url: str) -> None:
         """A request has ended at the server of this address, "" unknown."""
@@ -88,6 +93,7 @@ class FirstTokens:
         while (ended := self._ended.get()) is not None:
             try:
                 if line := self._line(ended):
+                    self._told = (ended.slot, ended.task)
                     self._say(line)
             except OSError:  # it has ended, or hangs
                 self._held.pop(ended.slot, None)

@@ -14,8 +14,9 @@ from kvdesk.engine_log.events import TextJoiner
 from kvdesk.engine_log.first_token import FirstTokens
 from kvdesk.engine_log.lines import CHUNK, LogLine
 from kvdesk.engine_log.record import Request
-from kvdesk.engine_log.report import Totals, request_lines, summary_lines
+from kvdesk.engine_log.report import Totals, late_lines, request_lines, summary_lines
 from kvdesk.engine_log.requests import RequestReader
+from kvdesk.values import replace
 
 LOOK_S: Final = 0.2
 """Between two looks at a file that does not grow."""
@@ -97,7 +98,21 @@ class LiveLog:
         for event in self._joiner.feed(line):
             for request in self._requests.feed(event):
                 self._finished(request)
+            if self._requests.late:
+                self._say_late()
         return has_cells
+
+    def _say_late(self) -> None:
+        """Say why the requests missed whose texts have come after their end."""
+        late, self._requests.late = self._requests.late, []
+        for request in late:
+            before, now = (
+                explain_request(one, self._requests.server) for one in (replace(request, follows=None), request)
+            )
+            self.totals.correct(before, now)
+            if not self.is_quiet and not self._first_tokens.has_said(request):
+                for text in late_lines(request, now):
+                    self._say(text)
 
     def wait_for_answers(self) -> None:
         """Wait until the server was asked about every request so far, which may take seconds."""

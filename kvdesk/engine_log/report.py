@@ -11,7 +11,7 @@ from kvdesk.engine_log.cures import Cure
 from kvdesk.engine_log.record import Request, Server
 from kvdesk.printable import printable
 from kvdesk.translation import tr
-from kvdesk.values import dataclass, field
+from kvdesk.values import dataclass, field, replace
 
 
 @dataclass(slots=True)
@@ -24,18 +24,28 @@ class Totals:
 
     def add(self, request: Request, finding: Finding) -> None:
         """Count one request."""
-        r, is_known = request, request.n_prompt >= 0 and request.reused >= 0
-        missed = Misses(1, finding.lost, finding.lost_s)
-        misses = {} if finding.cause in HITS else {finding.cause.value: missed}
-        one = Score(1, r.n_prompt, r.reused, misses) if is_known else Score(1, misses=misses)
+        is_known = request.n_prompt >= 0 and request.reused >= 0
+        one = Score(1, request.n_prompt, request.reused) if is_known else Score(1)
         self.score = total((self.score, one))
-        self.cures[finding.cause] = self.cures.get(finding.cause) or finding.cures
+        self._count(finding)
+
+    def correct(self, before: Finding, now: Finding) -> None:
+        """A request that was counted has another cause."""
+        self._count(before, -1)
+        self._count(now)
+
+    def _count(self, finding: Finding, n: int = 1) -> None:
+        if finding.cause not in HITS:
+            missed = Misses(n, n * finding.lost, n * finding.lost_s)
+            self.score = total((self.score, Score(misses={finding.cause.value: missed})))
+            self.cures[finding.cause] = self.cures.get(finding.cause) or finding.cures
         self.more = self.more or finding.more
 
     @property
     def misses(self) -> list[tuple[str, Misses]]:
         """What lost tokens, the most expensive first."""
-        return sorted(self.score.misses.items(), key=lambda entry: (-entry[1].seconds, -entry[1].tokens))
+        found = [(cause, missed) for cause, missed in self.score.misses.items() if missed.n]
+        return sorted(found, key=lambda entry: (-entry[1].seconds, -entry[1].tokens))
 
 
 def request_lines(request: Request, finding: Finding) -> Iterator[str]:
@@ -57,6 +67,17 @@ def request_lines(request: Request, finding: Finding) -> Iterator[str]:
     if not is_miss:
         yield from (f"        {printable(note)}" for note in finding.notes)
         return
+    yield from _miss_lines(r, finding)
+
+
+def late_lines(request: Request, finding: Finding) -> Iterator[str]:
+    """Why a request missed that was said to have been new."""
+    who = tr("slot {slot}, task {task}").format(slot=request.slot, task=request.task)
+    yield f"{tr('MISS'):5} {who} · {finding.cause}"
+    yield from _miss_lines(request, replace(finding, notes=()))
+
+
+def _miss_lines(r: Request, finding: Finding) -> Iterator[str]:
     if finding.lost:
         about = tr("up to ") if finding.cause is Cause.DIVERGED else "~" if r.is_rounded or r.follows else ""
         seconds = f", {finding.lost_s:,.2f} s" if finding.lost_s else ""

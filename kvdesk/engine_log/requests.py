@@ -36,9 +36,12 @@ MOST_CHARS: Final = 64 << 20
 
 @dataclass(slots=True)
 class _Slot:
-    """What is known of a slot: its request, the one before, and what happened since."""
+    """What is known of a slot: its request, the one before, and what happened since. `last`: that was given without its
+    text, while the log is live.
+    """
 
     current: Request | None = None
+    last: Request | None = None
     held: int = -1
     used: bool = False
     prepared: str = ""
@@ -75,10 +78,12 @@ class RequestReader:
     """Feed it events, get the requests that are complete. `server` is what is known so far.
 
     is_live   a request is complete when it ends, also where its text may come later
+    late      those whose text came later and shows which request of another slot they follow; take them
     """
 
     def __init__(self, is_live: bool = False) -> None:
         self.server = Server()
+        self.late: list[Request] = []
         self._is_live, self._has_done = is_live, False
         self._slots: dict[int, _Slot] = {}
         self._choice = _Choice()
@@ -223,6 +228,10 @@ class RequestReader:
             slot.prompt = self._remembered(prompt_of_text(text))
             if last is not None and last.task == found.get("id_task"):
                 last.prompt = slot.prompt
+            if slot.last is not None and slot.last.task == found.get("id_task"):
+                slot.last.prompt = slot.prompt
+                self.late += [one for one in self._compared([slot.last]) if one.follows is not None]
+        slot.last = None
 
     def _on_started(self, event: Event) -> list[Request]:
         if event.slot < 0:
@@ -350,6 +359,7 @@ class RequestReader:
         if self._timed is request:
             self._timed = None
         self._waiting.append(request)
+        slot.last = request if self._is_live else None
         is_told_later = self._has_done if self._is_live else self.server.level > DEFAULT_LEVEL
         return self._all_waiting() if self.server.program or not is_told_later else []
 

@@ -121,3 +121,21 @@ def test_what_cannot_be_started_is_said() -> None:
         watch.main(["--text", "--", "/no/such/server"])
     with pytest.raises(SystemExit, match="2"):
         watch.main([])
+
+
+def test_a_request_whose_text_comes_later_is_explained_then() -> None:
+    """llama-server prints a slot's text when it takes the next request, or shows it if it is asked before that."""
+    log = (LOGS / "moved-2026-11.log").read_bytes()
+    said: list[str] = []
+    live = LiveLog(said.append, with_cells=False)
+    for line in read_lines([log]):
+        live.feed(line)
+    live.close()
+    first = next(i for i, text in enumerate(said) if "task 56" in text)
+    late = said.index("MISS  slot 0, task 56 · prompt changed")
+    assert said[first].startswith("ok ")
+    assert said[late + 2].strip().startswith("Message 1 changed. Usual cause: the system prompt contains the date")
+    assert late < next(i for i, text in enumerate(said) if "task 86" in text)
+    assert sum("task 56" in text for text in said) == 2
+    assert "3 misses: 367 tokens read again" in "\n".join(said)
+    assert live.totals.n == 4
