@@ -137,7 +137,7 @@ def test_a_folder_of_models_is_listed_remembered_and_dropped(
     drop.trigger()
     qtbot.waitUntil(lambda: all(row.path != own for row in page.rows), timeout=TIMEOUT_MS)
     assert own.exists()
-    assert rig.controller.settings.model_folders == ()
+    assert not rig.controller.settings.model_folders
 
 
 def test_a_folder_without_models_says_so(page: ModelsPage, rig: Rig, tmp_path: Path, qtbot: QtBot) -> None:

@@ -138,4 +138,4 @@ def test_a_request_whose_text_comes_later_is_explained_then() -> None:
     assert late < next(i for i, text in enumerate(said) if "task 86" in text)
     assert sum("task 56" in text for text in said) == 2
     assert "3 misses: 367 tokens read again" in "\n".join(said)
-    assert live.totals.n == 4
+    assert live.totals.score.requests == 4
