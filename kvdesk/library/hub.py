@@ -233,7 +233,7 @@ def _unreachable(host: str, error: Exception) -> HubUnreachable:
     import httpx2
 
     silent = isinstance(error, httpx2.TimeoutException)
-    said = tr("{host} does not answer.") if silent else tr("{host} cannot be reached.")
+    said = tr("{host} does not answer.") if silent else tr("{host} cannot be reached. Is this computer online?")
     return HubUnreachable(said.format(host=host), type(error).__name__)  # its text may have a signed address
 
 

@@ -54,6 +54,11 @@ class History:
     leases: list[tuple[int, Leases]] = field(default_factory=list)
     effects: dict[int, OperationDone] = field(default_factory=dict)
 
+    @property
+    def last(self) -> Leases:
+        """Those known last."""
+        return self.leases[-1][1] if self.leases else {}
+
     def leases_at(self, operation: int) -> Leases:
         """The leases after operation number `operation`; the first known ones where those are later."""
         found: Leases = self.leases[0][1] if self.leases else {}
@@ -203,9 +208,12 @@ class State:
 
     def title_after(self, done: OperationDone, seq_id: int) -> str:
         """Title of a sequence after an operation; that of the operation's own conversation where the sequence came with
-        it, so that no lease tells yet who has it.
+        it, so that no lease tells yet who has it. A context made in place of another has its sequences.
         """
-        leases, own = self.history.leases_at(done.operation), done.conversation
+        history, own = self.history, done.conversation
+        if not history.leases and self.past is not None:
+            history = self.past[1]
+        leases = history.leases_at(done.operation) if history is self.history else history.last
         if own is not None and seq_id not in leases and all(lease.conversation != own for lease in leases.values()):
             return self.title(own, seq_id)
         return self.title_in(leases, seq_id)

@@ -87,7 +87,9 @@ def test_offline_is_a_sentence_and_the_list_stays(rig: Rig, part: GetModels, qtb
     rig.window.commands.hub.set_access("http://127.0.0.1:9", None)
     assert rig.controller.settings.hub_endpoint == "http://127.0.0.1:9"
     part.download.click()  # the first of the list
-    qtbot.waitUntil(lambda: part.banner.sentence == "127.0.0.1:9 cannot be reached.", timeout=TIMEOUT_MS)
+    qtbot.waitUntil(
+        lambda: part.banner.sentence == "127.0.0.1:9 cannot be reached. Is this computer online?", timeout=TIMEOUT_MS
+    )
     assert part.tree.topLevelItem(0).childCount() == 8
 
 

@@ -12,7 +12,7 @@ import kvdesk
 from kvdesk.cache.compare import compare_snapshots
 from kvdesk.chat import ConversationId, Message, MessageId
 from kvdesk.conversations.changes import AnswerEnded, BranchChanged, MessagesAdded, MessagesDeleted
-from kvdesk.protocol.cache import ContextReady, MessageSpan, MessageSpans, OperationDone
+from kvdesk.protocol.cache import ContextReady, MessageSpan, MessageSpans, OperationDone, RecordingTaken
 from kvdesk.protocol.chat import (
     BackendReady,
     ContextUse,
@@ -34,6 +34,7 @@ from kvdesk.session.state import State
 from kvdesk.session.store import MAX_EFFECTS
 from kvdesk.settings import Sampling
 from kvdesk.values import replace
+from tests.cache.journals import FACTS, Player
 from tests.ui.samples import CONTEXT, CONVERSATIONS, MODEL, ONE, STATS, TWO, cache_view, message
 
 ANSWER = MessageId("a")
@@ -72,6 +73,19 @@ def test_a_sequence_that_came_with_an_operation_is_its_chats() -> None:
     state.apply(cache_view())
     assert state.title_after(operation(8), 0) == CONVERSATIONS[0].title
     assert state.title_after(operation(8), 3) == "sequence 3", "a fork is nobody's"
+
+
+def test_sequences_that_another_context_took_over_keep_their_titles_before_its_first_view() -> None:
+    """As after a conversion of K and V: the operation is reported before anyone has a lease there."""
+    state = with_context()
+    player = Player(FACTS[0], unified=True, swa_full=True, n_seq_max=4, seed=3)
+    player.play(4)
+    state.apply(cache_view())
+    titles = [state.title_after(operation(8), seq) for seq in state.leases]
+    state.apply(RecordingTaken(player.journal.recording(), is_over=True))
+    state.apply(ContextReady(CONTEXT, rebuilt=True))
+    assert [state.title_after(operation(1), lease.seq_id) for lease in cache_view().leases] == titles
+    assert CONVERSATIONS[0].title in titles
 
 
 def test_the_use_of_a_context_follows_the_answer() -> None:

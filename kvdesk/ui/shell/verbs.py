@@ -30,6 +30,7 @@ class Verbs:
     def new_chat(self) -> None:
         """The next message that is typed begins a new chat."""
         self._commands.new_chat()
+        self._window.conversations.search.clear()  # the new one is in the list
         self._window.chat.composer.focus_edit()
 
     def search(self) -> None:

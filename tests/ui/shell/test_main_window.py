@@ -113,6 +113,13 @@ def test_keys_of_the_window_work_while_one_types(window: MainWindow, qtbot: QtBo
     assert not window.inspector.isVisible()
 
 
+def test_a_new_chat_ends_the_search_that_would_hide_it(window: MainWindow, qtbot: QtBot) -> None:
+    window.conversations.search.setText("lighthouse")
+    qtbot.keyClick(window, Qt.Key.Key_N, Qt.KeyboardModifier.ControlModifier)
+    assert window.conversations.search.text() == ""
+    assert window.conversations.view.isVisible()
+
+
 def test_panes_fold(window: MainWindow, qtbot: QtBot, record: Record) -> None:
     watched = record(window.commands.watch)
     qtbot.keyClick(window, Qt.Key.Key_B, Qt.KeyboardModifier.ControlModifier)
