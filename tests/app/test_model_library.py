@@ -118,8 +118,13 @@ def test_pages_that_are_opened_before_their_owners_are_made_are_filled(
     qtbot.waitUntil(lambda: lab.question is not None, timeout=TIMEOUT_MS)
 
 
+def where(page: ModelsPage, path: Path) -> str:
+    """What is said of the place of a model."""
+    return next(row.cells[-1].text for row in page.rows if row.path == path)
+
+
 def test_a_folder_of_models_is_listed_remembered_and_dropped(
-    rig: Rig, page: ModelsPage, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+    rig: Rig, page: ModelsPage, copy: Path, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "My & models"
     own = folder / "deeper" / "other.gguf"
@@ -128,16 +133,17 @@ def test_a_folder_of_models_is_listed_remembered_and_dropped(
     monkeypatch.setattr("kvdesk.ui.models.page.ask_for_folder", lambda *_: folder)
     page.folders_menu().actions()[0].trigger()
     qtbot.waitUntil(lambda: any(row.path == own for row in page.rows), timeout=TIMEOUT_MS)
-    row = next(row for row in page.rows if row.path == own)
-    assert row.cells[-1].text == str(Path("~/My & models"))
+    assert where(page, own) == str(Path("~/My & models"))
     assert rig.controller.settings.model_folders == (str(folder),)
     assert not page.banner.sentence
+    rig.controller.models.add_folder(copy.parent)
+    qtbot.waitUntil(lambda: where(page, copy) == str(Path("~") / copy.parent.relative_to(tmp_path)), timeout=TIMEOUT_MS)
     drop = page.folders_menu().actions()[1]
     assert drop.text() == f"List {Path('~/My && models')} no more"
     drop.trigger()
     qtbot.waitUntil(lambda: all(row.path != own for row in page.rows), timeout=TIMEOUT_MS)
     assert own.exists()
-    assert not rig.controller.settings.model_folders
+    assert rig.controller.settings.model_folders == (str(copy.parent),)
 
 
 def test_a_folder_without_models_says_so(page: ModelsPage, rig: Rig, tmp_path: Path, qtbot: QtBot) -> None:

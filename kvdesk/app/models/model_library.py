@@ -28,6 +28,7 @@ from kvdesk.session.features import ModelCommands
 from kvdesk.settings import ContextSettings, UsedModel
 from kvdesk.translation import tr
 from kvdesk.ui.shell.main_window import MainWindow
+from kvdesk.values import replace
 from kvdesk.viewmodel.models import Machine, ModelRow, in_order, measured_layer_s, remembered, row_of
 
 if TYPE_CHECKING:
@@ -158,7 +159,7 @@ class ModelLibrary(QObject, ModelCommands):
         key = model.path, status.st_size, status.st_mtime_ns
         if key not in self._facts:
             self._facts[key] = facts_of(model)
-        return self._facts[key]
+        return replace(self._facts[key], found=model)  # another folder may have it now
 
     # --- intents of the page ------------------------------------------------------------------------------------------
 

@@ -11,9 +11,11 @@ from PySide6.QtWidgets import (
     QDialogButtonBox,
     QFileDialog,
     QFileIconProvider,
+    QHeaderView,
     QPushButton,
     QSplitter,
     QToolButton,
+    QTreeView,
 )
 
 from kvdesk.ui.widgets.controls import restyle
@@ -26,6 +28,7 @@ _BUTTONS: Final = {
     "toParentButton": "chevron-up",
     "newFolderButton": "plus",
 }
+_TYPE_COLUMN: Final = 2
 _WITHOUT: Final = ("listModeButton", "detailModeButton")
 _PLACES: Final = (QAbstractFileIconProvider.IconType.Computer, QAbstractFileIconProvider.IconType.Drive)
 
@@ -74,11 +77,22 @@ def dress(dialog: QFileDialog) -> None:
     dialog.resize(760, 480)
     if (splitter := dialog.findChild(QSplitter)) is not None:
         splitter.setSizes([140, 560])
+    if (table := dialog.findChild(QTreeView)) is not None:
+        _fit_columns(table)
     box = dialog.findChild(QDialogButtonBox)
     for choice in box.buttons() if box is not None else ():
         choice.setIcon(QIcon())
         if box is not None and isinstance(choice, QPushButton):
             restyle(choice, "primary", box.buttonRole(choice) == QDialogButtonBox.ButtonRole.AcceptRole)
+
+
+def _fit_columns(table: QTreeView) -> None:
+    """Size and date in full, and the name has what they leave; the type is in the name."""
+    header = table.header()
+    header.setStretchLastSection(False)
+    header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+    header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
+    header.hideSection(_TYPE_COLUMN)
 
 
 def _icon(name: str) -> QIcon:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from PySide6.QtCore import QFileInfo, QTimer
 from PySide6.QtGui import QAbstractFileIconProvider, QImage
@@ -14,6 +16,7 @@ from PySide6.QtWidgets import (
     QStyle,
     QToolButton,
     QToolTip,
+    QTreeView,
 )
 from pytestqt.qtbot import QtBot
 
@@ -41,6 +44,25 @@ def test_the_dialog_that_asks_is_dressed(window: MainWindow) -> None:
     QTimer.singleShot(0, lambda: QTimer.singleShot(0, look))
     assert ask_for_file(window, "Open a model", "GGUF (*.gguf)") is None
     assert found
+
+
+def test_size_and_date_are_not_cut(qtbot: QtBot, theme: Theme, tmp_path: Path) -> None:  # noqa: ARG001
+    (tmp_path / "a model with a rather long name.Q4_K_M.gguf").write_bytes(bytes(1_500_000))
+    dialog = QFileDialog(directory=str(tmp_path))
+    dialog.setOption(QFileDialog.Option.DontUseNativeDialog)
+    qtbot.addWidget(dialog)
+    dress(dialog)
+    dialog.show()
+    table = dialog.findChild(QTreeView)
+    qtbot.waitUntil(lambda: table.model().rowCount(table.rootIndex()) == 1)
+    header = table.header()
+    for column in (1, 3):
+        text = table.model().index(0, column, table.rootIndex()).data()
+        qtbot.waitUntil(
+            lambda column=column, text=text: header.sectionSize(column) >= table.fontMetrics().horizontalAdvance(text)
+        )
+    assert header.isSectionHidden(2)
+    assert not table.horizontalScrollBar().isVisible()
 
 
 def test_the_platforms_own_dialog_is_left_alone(qtbot: QtBot, theme: Theme, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ARG001
