@@ -28,7 +28,6 @@ _BUTTONS: Final = {
     "toParentButton": "chevron-up",
     "newFolderButton": "plus",
 }
-_TYPE_COLUMN: Final = 2
 _WITHOUT: Final = ("listModeButton", "detailModeButton")
 _PLACES: Final = (QAbstractFileIconProvider.IconType.Computer, QAbstractFileIconProvider.IconType.Drive)
 
@@ -87,12 +86,11 @@ def dress(dialog: QFileDialog) -> None:
 
 
 def _fit_columns(table: QTreeView) -> None:
-    """Size and date in full, and the name has what they leave; the type is in the name."""
+    """All in full but the name, which has what they leave."""
     header = table.header()
     header.setStretchLastSection(False)
     header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
     header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
-    header.hideSection(_TYPE_COLUMN)
 
 
 def _icon(name: str) -> QIcon:
