@@ -81,7 +81,7 @@ class ConversationDelegate(QStyledItemDelegate):
 
     def updateEditorGeometry(self, editor: QWidget, option: QStyleOptionViewItem, index: Index) -> None:
         rect: QRect = option.rect
-        editor.setGeometry(rect.adjusted(_left(index) + _TITLE_X - 4, 0, 0, 0))
+        editor.setGeometry(rect.adjusted(self._left(index) + self._theme.px(_TITLE_X) - 4, 0, 0, 0))
 
     def _paint_ground(self, painter: QPainter, option: QStyleOptionViewItem) -> None:
         colours, rect = self._theme.colours, option.rect
@@ -118,37 +118,41 @@ class ConversationDelegate(QStyledItemDelegate):
 
     def _paint_folder(self, painter: QPainter, rect: QRect, row: Row, ink: QColor) -> None:
         arrow = self._theme.icon("chevron-down" if row.is_open else "chevron-right", ink.name())
-        arrow.paint(painter, QRect(rect.left() + 6, rect.center().y() - 7, 16, 16))
+        side = self._theme.px(16)
+        arrow.paint(painter, QRect(rect.left() + self._theme.px(6), rect.center().y() + 1 - side // 2, side, side))
         self._paint_number(painter, rect, f"{row.n:,}", ink)
         painter.setFont(self._theme.text)
         painter.setPen(ink)
-        room = rect.adjusted(_TITLE_X, 0, -self._right_px("888"), 0)
+        room = rect.adjusted(self._theme.px(_TITLE_X), 0, -self._right_px("888"), 0)
         metrics = QFontMetrics(self._theme.text)
         name = metrics.elidedText(row.folder, Qt.TextElideMode.ElideRight, room.width())
         painter.drawText(room, _MIDDLE | drawing_flags(name), name)
 
     def _paint_chat(self, painter: QPainter, rect: QRect, index: Index, row: Row, ink: QColor) -> None:
         cells, number = int(index.data(CELLS_ROLE)), int(index.data(COLOUR_ROLE))
-        inner = rect.adjusted(_left(index), 0, 0, 0)
+        inner, scale = rect.adjusted(self._left(index), 0, 0, 0), self._theme.scale
         colour = self._theme.conversation_colour(number)
-        painter.setPen(QPen(colour, 1.5))
+        painter.setPen(QPen(colour, 1.5 * scale))
         painter.setBrush(colour if cells else Qt.BrushStyle.NoBrush)
-        painter.drawEllipse(QPointF(inner.left() + 14, inner.center().y() + 1), 4, 4)
+        middle = inner.center().y() + 1
+        painter.drawEllipse(QPointF(inner.left() + 14 * scale, middle), 4 * scale, 4 * scale)
         painter.setPen(Qt.PenStyle.NoPen)
         for place, branch in enumerate(index.data(BRANCHES_ROLE)[1 : 1 + _FURTHER_DOTS]):
             painter.setBrush(self._theme.branch_colour(branch_index(number, branch)))
-            painter.drawEllipse(QPointF(inner.left() + 21.5, inner.center().y() - 1.5 + 5 * place), 2, 2)
+            at = QPointF(inner.left() + 21.5 * scale, middle + (5 * place - 2.5) * scale)
+            painter.drawEllipse(at, 2 * scale, 2 * scale)
         held = _RUNNING if index.data(RUNNING_ROLE) else ""  # how many cells is in the tip
         more = self._theme.px(_MORE_PX)
         self._paint_number(painter, rect, held, ink)
         if row.conversation is not None and row.conversation.pinned:
             room = QFontMetrics(self._theme.mono_small).horizontalAdvance(f"{held} ") if held else 0
-            pin = QRect(rect.right() - more - room - _PIN_PX, rect.center().y() - _PIN_PX // 2, _PIN_PX, _PIN_PX)
+            side = self._theme.px(_PIN_PX)
+            pin = QRect(rect.right() - more - room - side, rect.center().y() - side // 2, side, side)
             self._theme.icon("pin", ink.name()).paint(painter, pin)
         painter.setFont(self._theme.text)
         painter.setPen(QColor(self._theme.colours.text) if index.data(Qt.ItemDataRole.EditRole) else ink)
         title = "\n".join(self._lines(index, rect.width()))
-        painter.drawText(inner.adjusted(_TITLE_X, 0, -8, 0), _MIDDLE | drawing_flags(title), title)
+        painter.drawText(inner.adjusted(self._theme.px(_TITLE_X), 0, -8, 0), _MIDDLE | drawing_flags(title), title)
 
     def _paint_number(self, painter: QPainter, rect: QRect, number: str, ink: QColor) -> None:
         painter.setFont(self._theme.mono_small)
@@ -165,7 +169,8 @@ class ConversationDelegate(QStyledItemDelegate):
         row: Row = index.data(ROW_ROLE)
         if row.conversation is None:
             return (row.folder,)
-        room = width - _left(index) - _TITLE_X - self._right_px(_RUNNING) - (_PIN_PX if row.conversation.pinned else 0)
+        pin = self._theme.px(_PIN_PX) if row.conversation.pinned else 0
+        room = width - self._left(index) - self._theme.px(_TITLE_X) - self._right_px(_RUNNING) - pin
         key = (str(index.data()), room, self._theme.text.pixelSize())
         if key not in self._broken:
             if len(self._broken) >= _MOST_BROKEN:
@@ -173,8 +178,7 @@ class ConversationDelegate(QStyledItemDelegate):
             self._broken[key] = two_lines(key[0], QFontMetrics(self._theme.text), room)
         return self._broken[key]
 
-
-def _left(index: Index) -> int:
-    """Indent of a row, in pixels."""
-    row: Row = index.data(ROW_ROLE)
-    return _FOLDER_PX if row.conversation is not None and row.folder else 0
+    def _left(self, index: Index) -> int:
+        """Indent of a row, in pixels."""
+        row: Row = index.data(ROW_ROLE)
+        return self._theme.px(_FOLDER_PX) if row.conversation is not None and row.folder else 0

@@ -52,7 +52,7 @@ class LabPage(QWidget):
         self.banner = Banner(theme)
         self.list = _QuestionList(theme)
         self.list.currentRowChanged.connect(self._on_question)
-        self._title = label("", scale="large")
+        self._title = label("", scale="large", wrap=True)
         self._question, self._supposed = _wrapped(""), _wrapped("secondary")
         self._stack = QStackedWidget()
         self._stack.addWidget(self.result)

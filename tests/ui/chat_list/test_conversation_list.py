@@ -339,3 +339,22 @@ def test_the_cross_of_the_search_is_grey_on_both_grounds(window: MainWindow) -> 
     image = action.icon().pixmap(20, 20).toImage()
     drawn = [image.pixelColor(x, y) for x in range(image.width()) for y in range(image.height())]
     assert {100 < ink.value() < 160 for ink in drawn if ink.alpha() > 200} == {True}
+
+
+def test_the_dot_of_a_chat_grows_with_the_text(window: MainWindow, qtbot: QtBot) -> None:
+    view, theme = window.conversations.view, window.theme
+    window.resize(1900, 900)
+    window.store.show_conversations([Conversation(ConversationId("x"), "x", 3)], None)
+    view.setCurrentIndex(QModelIndex())
+
+    def widest() -> int:
+        """Of the ring, in pixels."""
+        picture, row = view.viewport().grab().toImage(), view.visualRect(view.model().index(0, 0))
+        ground, places = picture.pixelColor(theme.px(2), row.center().y()), range(theme.px(2), theme.px(24))
+        at = [x for x in places for y in range(row.top(), row.bottom()) if picture.pixelColor(x, y) != ground]
+        return max(at) - min(at) + 1 if at else 0
+
+    before = widest()
+    assert 8 <= before <= 12
+    window.store.settings.change(zoom=200)
+    qtbot.waitUntil(lambda: abs(widest() - 2 * before) <= 3)
