@@ -13,7 +13,7 @@ import pytest
 
 from kvdesk.__main__ import main
 
-pytestmark = pytest.mark.stress
+pytestmark = [pytest.mark.stress, pytest.mark.timeout(3600)]  # a browser starts slowly where others compute
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), "")
 MEASURE = """
@@ -41,16 +41,16 @@ EXPERIMENTS = {
 
 @pytest.mark.skipif(not BROWSER, reason="no Chromium is installed")
 @pytest.mark.parametrize("name", EXPERIMENTS)
-def test_every_plot_of_a_report_is_seen(name: str, tmp_path: Path) -> None:
+def test_every_plot_of_a_report_is_seen(name: str, talking_file: Path, tmp_path: Path) -> None:
     given = [argument for pair in EXPERIMENTS[name] for argument in ("--set", pair)]
-    assert main(["lab", "run", name, "--short", *given, "--out", str(tmp_path)]) == 0
+    assert main(["lab", "run", name, "--model", str(talking_file), "--short", *given, "--out", str(tmp_path)]) == 0
     page = (tmp_path / "report.html").read_text("utf-8")
     plots = json.loads((tmp_path / "result.json").read_text("utf-8"))["finished"]["result"]["plots"]
     copy = tmp_path / "measured.html"
     copy.write_text(page.replace("</body>", f"{MEASURE}</body>"), "utf-8")
     options = ["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=2000", "--window-size=1280,2000"]
     run = [BROWSER, *options, f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom", copy.as_uri()]
-    dom = subprocess.run(run, capture_output=True, text=True, timeout=120, check=True).stdout
+    dom = subprocess.run(run, capture_output=True, text=True, check=True).stdout
     title = re.search(r"<title>(.*?)</title>", dom)
     assert title is not None
     found = json.loads(unescape(title[1]))
