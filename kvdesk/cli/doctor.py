@@ -44,9 +44,9 @@ def main(argv: Sequence[str]) -> int:
     if not totals.score.requests:
         raise UserError(
             tr(
-                "{file} contains no request of llama-server, Ollama, LM Studio or llama-cpp-python. Ollama logs its "
-                "cache with OLLAMA_DEBUG=1, llama-cpp-python with verbose=True."
-            ).format(file=args.file)
+                "{file} contains no request of llama-server, Ollama, LM Studio or llama-cpp-python. llama-server logs "
+                "requests from -lv 3 on, Ollama with OLLAMA_DEBUG=1, llama-cpp-python with verbose=True."
+            ).format(file=tr("standard input") if args.file == "-" else args.file)
         )
     if args.json:
         print(json.dumps(report.summary_json(totals, reader.server)))

@@ -36,13 +36,13 @@ def tell(text: str) -> None:
 def private_file(path: Path) -> BinaryIO:
     """A new file that nobody else can read: it will hold prompts. Raises UserError."""
     file = new_file(path, 0o600)
-    tell(tr("The log {file} contains prompts; only you can read it.").format(file=path))
+    tell(tr("{file} contains prompts; only you can read it.").format(file=path))
     return file
 
 
 def new_file(path: Path, mode: int = 0o666) -> BinaryIO:
     """A new file. Raises UserError, also if there is one already."""
-    with explained(tr("The log {file} cannot be written: {strerror}."), file=path):
+    with explained(tr("{file} cannot be written: {strerror}."), file=path):
         return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb")
 
 

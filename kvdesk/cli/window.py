@@ -14,15 +14,15 @@ def can_open(module: str) -> bool:
     """
     from kvdesk.app.display import has_display, missing_import
 
+    why = "" if has_display() else tr("There is no display for a window.")
     try:
-        import_module(module)
+        if not why:  # an import that takes a second
+            import_module(module)
     except ImportError as error:
         if (error.name or "").partition(".")[0] == "kvdesk":
             raise
         needs = tr("A window needs the application ({name} is missing): pip install 'kvdesk[app]'.")
         why = missing_import(error) or needs.format(name=error.name)
-    else:
-        why = "" if has_display() else tr("There is no display for a window.")
     if why:
         say(why + " " + tr("This is shown as text, as with --text."))
     return not why

@@ -128,7 +128,7 @@ def explain_request(request: Request, server: Server) -> Finding:
         lost * per_token_ms / 1000,
         cures.cures_of(server.name, helps),
         tuple(_notes(request, cause)),
-        "" if cause in HITS else _more(request, cause, server),
+        _more(request, cause, server),
     )
 
 
@@ -386,21 +386,32 @@ def _hit(r: Request) -> _Found:
         return Cause.LOADED, tr("Its beginning came from a prompt saved in memory.") + " " + counts, ()
     if r.n_prompt > 0 and 0 <= r.n_prompt - 1 <= r.same:
         return Cause.REGENERATED, tr("The slot had the whole prompt.") + " " + counts, ()
-    if r.reused > 0:
+    if r.reused > (ANOTHER * (r.held if r.held > 0 else r.n_prompt) if r.how == "age" else 0):
         return Cause.CONTINUED, counts, ()
     if r.is_first or r.held == 0 or r.how == "age":
         return Cause.NEW, tr("It continues no request that the log shows.") + " " + counts, ()
     return Cause.UNKNOWN, counts, ()
 
 
+def _is_unlike_all(r: Request, cause: Cause) -> bool:
+    """Whether it is a new conversation only as far as a server can tell."""
+    return cause is Cause.NEW and r.how == "age" and r.has_earlier and r.prompt is None
+
+
+def _unlike_all(r: Request) -> str:
+    if r.elsewhere is None or r.elsewhere[1] <= 0:
+        return tr("No slot begins like it: another conversation, or something changed near its beginning.")
+    said = tr(
+        "Slot {slot} has the same first tokens ({same:,}), and others after them: another conversation, or something "
+        "changed near its beginning."
+    )
+    return said.format(slot=r.elsewhere[0], same=r.elsewhere[1])
+
+
 def _notes(r: Request, cause: Cause) -> list[str]:
     notes = []
-    if cause is Cause.NEW and r.elsewhere is not None and r.elsewhere[1] > 0 and r.reused <= 0:
-        said = tr(
-            "Slot {slot} has the same first tokens ({same:,}), and others after them: another conversation, or "
-            "something changed near its beginning."
-        )
-        notes.append(said.format(slot=r.elsewhere[0], same=r.elsewhere[1]))
+    if _is_unlike_all(r, cause):
+        notes.append(_unlike_all(r))
     if r.restored >= 0 and cause is not Cause.CHECKPOINT:
         notes.append(tr("A checkpoint at token {at:,} was restored.").format(at=r.restored))
     if r.shifted > 0:
@@ -430,10 +441,13 @@ def _notes(r: Request, cause: Cause) -> list[str]:
 
 
 def _more(r: Request, cause: Cause, s: Server) -> str:
-    if s.program == "Ollama":
+    is_unlike_all = _is_unlike_all(r, cause)
+    if s.program == "Ollama" or (cause in HITS and not is_unlike_all):
         return ""
     if s.inside:
         return "" if 4 in r.levels else cures.LOG_INSIDE[s.inside]
+    if is_unlike_all:
+        return cures.LOG_BODIES
     if cause is Cause.FORCED and 4 not in r.levels:
         return cures.LOG_TEXT
     if cause in (Cause.DIVERGED, Cause.TEMPLATE, Cause.ANSWER):

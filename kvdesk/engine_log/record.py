@@ -54,6 +54,7 @@ class Request:
     sim, keep    shares that the server printed; threshold: of similarity that it asks for
     elsewhere    the other slot whose tokens begin the prompt best, its tokens that do, and whether it was busy
     prepared     what had happened to the slot before: "" | "cleared" | "purged" | "restored" | "adapters" | "shifted"
+    is_first     of its slot; has_earlier: another slot, or this one, had a request before
     checked, created, invalidated, erased   checkpoints; restored: tokens of the one that was restored, -1 none
     loaded       share of the prompt that a prompt saved in memory brought, -1 none; load_failed: its state did not fit
     follows      the earlier prompt of any slot that this one most likely follows, and the share of this that is alike
@@ -84,6 +85,7 @@ class Request:
     elsewhere: tuple[int, int, bool] | None = None
     prepared: str = ""
     is_first: bool = False
+    has_earlier: bool = False
     forced: bool = False
     window: int = -1
     checked: int = 0
@@ -131,5 +133,7 @@ def complete(request: Request, held: int) -> None:
         r.read = r.n_prompt - r.reused
     if r.same < 0 and r.sim >= 0 and r.n_prompt > 0:
         r.same, r.is_rounded = round(r.sim * r.n_prompt), True
+    if r.same < 0 < r.reused and r.how == "age":  # what was the same is printed for similar prompts alone
+        r.same = r.reused
     if r.held < 0 and r.keep > 0 and r.same >= 0:
         r.held, r.is_rounded = round(r.same / r.keep), True

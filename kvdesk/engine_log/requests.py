@@ -246,6 +246,7 @@ class RequestReader:
         request.how, request.sim, request.keep, request.threshold = c.how, c.sim, c.keep, c.threshold
         request.loaded, request.load_failed, request.dropped = c.loaded, c.load_failed, c.dropped
         request.prepared, request.held, request.before = slot.prepared, slot.held, slot.prompt
+        request.has_earlier = any(one.used for one in self._slots.values())
         request.is_first, request.prompt_before, request.thought = not slot.used, slot.n_prompt, slot.thought
         if event.slot in c.same:
             request.same, request.n_prompt = c.same[event.slot]

@@ -30,6 +30,7 @@ _HEAD: Final = struct.Struct("<III")  # magic, version, number of words
 _BLOB_HEAD: Final = struct.Struct("<Ii")  # magic, seq_id
 _ARCHITECTURE: Final = re.compile(rb"[a-z0-9][a-z0-9._-]{1,63}")
 _GGUF: Final = b"GGUF"
+_JOURNAL: Final = b'{"format":"k'  # kvdesk-journal
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,8 @@ def take_apart(path: Path, data: memoryview) -> Parts:
         return _with_tokens(data, "session", version, n_words, SESSION_VERSION)
     if bytes(data[:4]) == _GGUF:
         raise BlobError(tr("The file is a model; kvdesk MODEL opens it."))
+    if bytes(data[: len(_JOURNAL)]) == _JOURNAL:
+        raise BlobError(tr("The file is a journal; kvdesk replay opens it."))
     if path.suffix == SUFFIX:
         return _of_kvdesk(path, data)
     if magic == SEQ_MAGIC:

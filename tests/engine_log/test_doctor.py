@@ -105,6 +105,29 @@ def test_a_changed_beginning_is_found_in_another_slot_and_requests_come_in_order
     assert moved["sentence"].startswith("Message 1 changed. Usual cause: the system prompt contains the date")
 
 
+def test_a_slot_taken_by_age_is_no_continuation_at_the_default_level(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """llama-server prints similarities of slots that it takes for them alone."""
+    head, times = "slot a: id  0 | task ", "prompt eval time = 10.00 ms / "
+    log = tmp_path / "a.log"
+    log.write_text(
+        "slot b: id  0 | task -1 | selected slot by LRU, t_last = -1\n"
+        f"{head}1 | processing task\n{head}1 | {times}274 tokens\n{head}1 | eval time = 5 ms / 16 tokens\n"
+        f"{head}1 | stop processing: n_tokens = 289, truncated = 0\n"
+        "slot b: id  0 | task -1 | selected slot by LRU, t_last = 9\n"
+        f"{head}2 | processing task\n{head}2 | {times}293 tokens\n{head}2 | eval time = 5 ms / 16 tokens\n"
+        f"{head}2 | stop processing: n_tokens = 318, truncated = 0\n"
+        "slot b: id  1 | task -1 | selected slot by LRU, t_last = -1\n"
+        f"{head}3 | processing task\n{head}3 | {times}333 tokens\n".replace("id  0", "id  1")
+    )
+    _, changed, moved, sums = doctor(log, capsys)
+    assert (changed["reused_tokens"], changed["cause"], changed["lost_tokens"]) == (10, "diverged", 279)
+    assert moved["cause"] == "new conversation"
+    assert moved["notes"] == ["No slot begins like it: another conversation, or something changed near its beginning."]
+    assert sums["more"]
+
+
 def test_a_prompt_that_no_text_explains_shows_what_another_slot_has(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

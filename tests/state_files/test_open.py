@@ -199,7 +199,7 @@ def test_without_a_window_it_is_text(
     with context(models["attention"], SAVED) as made:
         read(made)
         path = write_slot(made, tmp_path / "slot.bin")
-    monkeypatch.setattr(display, "has_display", lambda: False)
+    monkeypatch.setattr(display, "has_display", lambda: error is not None)
     monkeypatch.delitem(sys.modules, "kvdesk.app.windows.saved_state", raising=False)
     monkeypatch.setattr(builtins, "__import__", without_qt)
     assert main(["open", str(path)]) == 0

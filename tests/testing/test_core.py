@@ -23,7 +23,7 @@ CELLS = ROOT / "tests" / "engine_log" / "logs" / "cells-2026-11.log"
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     code = f"{CORE}\nfrom kvdesk.__main__ import main\nsys.exit(main({arguments!r}))"
-    env = os.environ | {"PYTHONPATH": str(ROOT)}
+    env = os.environ | {"PYTHONPATH": str(ROOT), "QT_QPA_PLATFORM": "offscreen"}
     return subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
 
 
