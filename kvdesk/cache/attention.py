@@ -140,7 +140,7 @@ class AttentionCache:
         if not self.n_swa or not cells.shares:
             return None
         usable = cells.usable(self.n_swa, self.swa_type)
-        own = cells.holders(seq_id) & ~cells.shared() & ~usable[: cells.high_water]
+        own = cells.seq_has(seq_id) & ~cells.shared() & ~usable[: cells.high_water]
         n_usable = int(usable.sum())
         return None if n_usable + int(own.sum()) >= self.n_swa + n_ubatch else n_usable
 
@@ -149,7 +149,7 @@ class AttentionCache:
         cells = self.cells_of(seq_id)
         if not cells.shares or not cells.n_cells(seq_id):
             return 0
-        rows = cells.bits[: cells.high_water][cells.holders(seq_id)]
+        rows = cells.bits[: cells.high_water][cells.seq_has(seq_id)]
         return int((seq_count(rows) > 1).sum())
 
     def placed(self, seq_id: int, n_tokens: int, without: Collection[int] = ()) -> tuple[int, NDArray[np.intp]]:
@@ -164,13 +164,13 @@ class AttentionCache:
         used = (cells.bits[: cells.high_water] & stay).any(axis=1)
         free = np.flatnonzero(~used)[:n_tokens]
         behind = np.arange(cells.high_water, cells.high_water + n_tokens - len(free))
-        own = np.concatenate((np.flatnonzero(cells.holders(seq_id)), free, behind))
+        own = np.concatenate((np.flatnonzero(cells.seq_has(seq_id)), free, behind))
         return cells.n_kv_of(1 + int(np.max(np.append(np.flatnonzero(used), own), initial=-1))), own
 
     def tokens_of(self, seq_id: int) -> list[int]:
         """See `Mirror.tokens_of`. Read-only."""
         cells = self.cells_of(seq_id)
-        index = np.flatnonzero(cells.holders(seq_id))
+        index = np.flatnonzero(cells.seq_has(seq_id))
         index = index[np.argsort(cells.pos[index], kind="stable")]
         pos, token = cells.pos[index], cells.token[index]
         good = (pos == np.arange(len(pos))) & (token >= 0)

@@ -117,7 +117,7 @@ class StreamCells:
         """`n_kv` if the high-water mark were this. Read-only."""
         return n_kv_of(self.size, high_water)
 
-    def holders(self, seq_id: int) -> NDArray[np.bool_]:
+    def seq_has(self, seq_id: int) -> NDArray[np.bool_]:
         """Mask over [0, high_water) of the cells that hold the sequence. Read-only."""
         return seq_has(self.bits[: self.high_water], seq_id)
 
@@ -275,7 +275,7 @@ class StreamCells:
         if not self._count.get(seq_id):
             return np.empty(0, dtype=np.int64)
         top = self.pos[: self.high_water]
-        index = np.flatnonzero(self.holders(seq_id) & (top >= p0) & (top < p1))
+        index = np.flatnonzero(self.seq_has(seq_id) & (top >= p0) & (top < p1))
         if not len(index):
             return index
         word, bit = seq_bit(seq_id)
@@ -298,7 +298,7 @@ class StreamCells:
     def seq_cp(self, src: int, dst: int, p0: int, p1: int) -> None:
         """Add `dst` to the cells of `src` at [p0, p1), which become shared (:455-487). Changes the cache."""
         top = self.pos[: self.high_water]
-        index = np.flatnonzero(self.holders(src) & ~self.holders(dst) & (top >= p0) & (top < p1))
+        index = np.flatnonzero(self.seq_has(src) & ~self.seq_has(dst) & (top >= p0) & (top < p1))
         if len(index):
             word, bit = seq_bit(dst)
             self.bits[index, word] |= bit
@@ -308,7 +308,7 @@ class StreamCells:
     def copy_from(self, other: StreamCells, src: int, dst: int) -> None:
         """Become the cells of `src` in another stream, as `dst`, at the same indices (:511-541). Changes the cache."""
         self.reset()
-        index = np.flatnonzero(other.holders(src))
+        index = np.flatnonzero(other.seq_has(src))
         if len(index):
             self.place(index, other.pos[index], [(dst,)] * len(index), other.token[index], other.written_at_op[index])
             self.shift[index] = other.shift[index]
@@ -317,7 +317,7 @@ class StreamCells:
 
     def seq_keep(self, seq_id: int) -> Index:
         """Leave only this sequence, alone in its cells (llama-kv-cache.cpp:543). Changes the cache."""
-        mine = self.holders(seq_id)
+        mine = self.seq_has(seq_id)
         freed = np.flatnonzero(~mine & (self.pos[: self.high_water] != -1))
         kept = np.flatnonzero(mine)
         word, bit = seq_bit(seq_id)
@@ -338,7 +338,7 @@ class StreamCells:
         (llama-kv-cache.cpp:570-618). Callers handle `shift == 0` and empty ranges, which do nothing.
         """
         top = self.pos[: self.high_water]
-        index = np.flatnonzero(self.holders(seq_id) & (top >= p0) & (top < p1))
+        index = np.flatnonzero(self.seq_has(seq_id) & (top >= p0) & (top < p1))
         freed = index[:0]
         if len(index):
             moved = self.pos[index] + np.int32(shift)
@@ -413,7 +413,7 @@ class StreamCells:
             return -1, -1
         low, high = self._span.get(seq_id, (None, None))
         if low is None or high is None:
-            pos = self.pos[: self.high_water][self.holders(seq_id)]
+            pos = self.pos[: self.high_water][self.seq_has(seq_id)]
             low = int(pos.min()) if low is None else low
             high = int(pos.max()) if high is None else high
             self._span[seq_id] = low, high

@@ -139,7 +139,7 @@ def permute_blob(
             done = table.stop
             for section in stored.sections:
                 target[done : section.offset] = source[done : section.offset]
-                _permute_section(source, target, section, stream_plan.order)
+                permute_section(source, target, section, stream_plan.order)
                 done = section.offset + section.n_bytes
     if room is not blob:
         target[done:] = source[done:]
@@ -194,18 +194,12 @@ def _permute_table(
     np.take(source.view("V4"), index, out=target.view("V4"), mode="clip")
 
 
-def _permute_section(source: NDArray[np.uint8], target: NDArray[np.uint8], section: Section, order: Index) -> None:
-    """K or V: a row per cell; transposed V: in each of its rows an element per cell.
+def permute_section(source: NDArray[np.uint8], target: NDArray[np.uint8], section: Section, order: Index) -> None:
+    """K or V of one layer, from one blob to another.
 
     `mode` is what keeps numpy from making a copy of the result first; the ranks are valid anyway.
     """
-    part = slice(section.offset, section.offset + section.n_bytes)
-    if section.n_bytes == 0:
-        return
-    if section.n_rows:
-        item = np.dtype(f"V{section.row_bytes // section.n_rows}")
-        shape: tuple[int, ...] = (section.n_rows, len(order))
-    else:
-        item, shape = np.dtype(f"V{section.row_bytes}"), (len(order),)
-    before, after = source[part].view(item).reshape(shape), target[part].view(item).reshape(shape)
-    np.take(before, order, axis=-1, out=after, mode="clip")
+    if section.n_bytes:
+        part, n = slice(section.offset, section.offset + section.n_bytes), len(order)
+        before, after = section.items(source[part], n), section.items(target[part], n)
+        np.take(before, order, axis=1, out=after, mode="clip")

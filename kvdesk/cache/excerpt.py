@@ -81,10 +81,7 @@ def _tensors(source: NDArray[np.uint8], stored: StreamBlob, chosen: NDArray[np.i
 
 
 def _rows(source: NDArray[np.uint8], section: Section, chosen: NDArray[np.int64], n_cells: int) -> NDArray[np.uint8]:
-    """K or V: a row per cell; transposed V: in each of its rows an element per cell."""
-    if not section.n_bytes:
-        return source[:0]
-    n_rows = section.n_rows or 1
-    item = np.dtype(f"V{section.row_bytes // n_rows}")
-    table = source[section.offset : section.offset + section.n_bytes].view(item).reshape(n_rows, n_cells)
-    return np.ascontiguousarray(table[:, chosen]).reshape(-1).view(np.uint8)
+    data = source[section.offset : section.offset + section.n_bytes]
+    return (
+        np.ascontiguousarray(section.items(data, n_cells)[:, chosen]).reshape(-1).view(np.uint8) if len(data) else data
+    )

@@ -134,15 +134,13 @@ def _write_table(
 
 
 def _write_section(writer: _Writer, section: Section, used: Index, n: int) -> None:
-    """K or V: a row per cell; transposed V: in each of its rows an element per cell. Zeros in fillers."""
-    rows = section.n_rows or 1
-    item = np.dtype(f"V{section.row_bytes // rows}")
-    if not item.itemsize:
+    """K or V, with zeros in fillers."""
+    if not section.row_bytes:
         return
-    source = writer.source[section.offset : section.offset + section.n_bytes].view(item).reshape(rows, len(used))
+    source = writer.source[section.offset : section.offset + section.n_bytes]
     target = writer.room(n * section.row_bytes)
     target[:] = 0
-    target.view(item).reshape(rows, n)[:, used] = source
+    section.items(target, n)[:, used] = section.items(source, len(used))
 
 
 def _filled(cells: StreamMap, filler: _Filler) -> StreamMap:

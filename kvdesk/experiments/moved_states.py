@@ -23,8 +23,8 @@ from kvdesk.backends.local.cache_manager.sequences import CacheSequence
 from kvdesk.backends.local.cache_manager.state_swapper import StateSwapper
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.llama.memory import state
-from kvdesk.cache.blob import Section, parse_state
-from kvdesk.cache.compaction import Layout, plan_compaction
+from kvdesk.cache.blob import parse_state
+from kvdesk.cache.compaction import Layout, permute_section, plan_compaction
 from kvdesk.cache.geometry import Geometry
 from kvdesk.chat import ConversationId
 from kvdesk.errors import EngineError
@@ -119,7 +119,7 @@ class Parts:
         self._other[:first] = self.blob[:first]
         start = time.perf_counter()
         for section in sections:
-            _take(self.blob, self._other, section, order)
+            permute_section(self.blob, self._other, section, order)
         return time.perf_counter() - start
 
     def set(self) -> float:
@@ -262,16 +262,6 @@ def copied(target: Bytes, source: Bytes, n_threads: int = 1) -> float:
     with ThreadPoolExecutor(n_threads) as pool:
         list(pool.map(lambda _: None, parts))  # starts the threads
         return timed(lambda: list(pool.map(lambda part: np.copyto(*part), parts)))
-
-
-def _take(source: Bytes, target: Bytes, section: Section, order: NDArray[np.int64]) -> None:
-    """One tensor: rows of cells, or of a transposed V an element of each cell in every row."""
-    part = slice(section.offset, section.offset + section.n_bytes)
-    rows = section.n_rows or 1
-    item = np.dtype(f"V{section.row_bytes // rows}")
-    shape = (section.n_rows, len(order)) if section.n_rows else (len(order),)
-    before, after = source[part].view(item).reshape(shape), target[part].view(item).reshape(shape)
-    np.take(before, order, axis=-1, out=after, mode="clip")
 
 
 def _accepted(taken: bool) -> None:

@@ -173,12 +173,12 @@ def context_is_padded_to_32(patch: Patch) -> None:
 
 @breakage("attention", "unified")
 def shared_cells_do_not_shift(patch: Patch) -> None:
-    right = StreamCells.holders
+    right = StreamCells.seq_has
 
     def seq_add(self: StreamCells, *args: Any) -> Any:
         shared = np.bitwise_count(self.bits[: self.high_water]).sum(axis=1) > 1
         with pytest.MonkeyPatch.context() as inner:
-            inner.setattr(StreamCells, "holders", lambda me, s: right(me, s) & ~shared)
+            inner.setattr(StreamCells, "seq_has", lambda me, s: right(me, s) & ~shared)
             return right_add(self, *args)
 
     right_add = StreamCells.seq_add
@@ -201,7 +201,7 @@ def shift_leaves_the_head(patch: Patch) -> None:
 @breakage("attention", "unified")
 def keep_leaves_cells_shared(patch: Patch) -> None:
     def seq_keep(self: StreamCells, seq_id: int) -> None:
-        freed = np.flatnonzero(~self.holders(seq_id) & (self.pos[: self.high_water] != -1))
+        freed = np.flatnonzero(~self.seq_has(seq_id) & (self.pos[: self.high_water] != -1))
         if len(freed):
             self.free(freed)
             self._lower_head(freed)
@@ -225,7 +225,7 @@ def copy_to_a_stream_leaves_its_head(patch: Patch) -> None:
 def copy_to_a_stream_packs_the_cells(patch: Patch) -> None:
     def copy_from(self: StreamCells, other: StreamCells, src: int, dst: int) -> None:
         self.reset()
-        index = np.flatnonzero(other.holders(src))
+        index = np.flatnonzero(other.seq_has(src))
         if len(index):
             packed = np.arange(len(index))
             self.place(packed, other.pos[index], [(dst,)] * len(index), other.token[index], other.written_at_op[index])

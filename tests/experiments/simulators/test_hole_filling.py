@@ -23,7 +23,7 @@ def cells_of(picture: str) -> StreamCells:
 
 
 def picture_of(cells: StreamCells) -> str:
-    held = {i: s for s in cells.sequences for i in np.flatnonzero(cells.holders(s)).tolist()}
+    held = {i: s for s in cells.sequences for i in np.flatnonzero(cells.seq_has(s)).tolist()}
     return "".join(str(held.get(i, ".")) for i in range(cells.size))
 
 

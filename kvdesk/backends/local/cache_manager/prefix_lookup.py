@@ -121,7 +121,7 @@ class PrefixLookup:
         if not self.has_small_window or not self._one_buffer or not self._window_holds(seq_id, n):
             return self._window_holds(seq_id, n)
         cells = self._context.memory.mirror.caches[-1].streams[0]
-        lent = cells.holders(seq_id) & (cells.pos[: cells.high_water] < n)
+        lent = cells.seq_has(seq_id) & (cells.pos[: cells.high_water] < n)
         n_stuck = int((cells.shared() | lent).sum())
         n_there = len({*cells.sequences, borrower})
         room = cells.size - n_there * self._n_swa - self._context.n_ubatch
