@@ -83,7 +83,6 @@ class Ubatch:
 
     n_seqs      sequence sets (equal split) or 1; with streams every one has n_tokens / n_seqs tokens, one after another
     seq_id_unq  sequence ids that take part, ascending
-    equal       made by split_equal or split_seq: llama_ubatch::equal_seqs
     """
 
     index: NDArray[np.int64]
@@ -92,7 +91,6 @@ class Ubatch:
     seq_ids: tuple[tuple[int, ...], ...]
     seq_id_unq: tuple[int, ...]
     n_seqs: int
-    equal: bool
 
     @property
     def n_tokens(self) -> int:
@@ -254,7 +252,7 @@ def _check_order(batch: Batch) -> BatchProblem | None:
     return None
 
 
-def _ubatch(batch: Batch, index: Sequence[int], n_seqs: int, equal: bool) -> Ubatch:
+def _ubatch(batch: Batch, index: Sequence[int], n_seqs: int) -> Ubatch:
     seq_ids = tuple(ids if len(ids := batch.seq_ids[i]) == 1 else engine_order(ids) for i in index)
     return Ubatch(
         index=np.asarray(index, dtype=np.int64),
@@ -263,14 +261,13 @@ def _ubatch(batch: Batch, index: Sequence[int], n_seqs: int, equal: bool) -> Uba
         seq_ids=seq_ids,
         seq_id_unq=tuple(sorted({s for ids in seq_ids for s in ids})),
         n_seqs=n_seqs,
-        equal=equal,
     )
 
 
 def split_simple(batch: Batch, n_ubatch: int) -> list[Ubatch]:
     """Consecutive chunks of `n_ubatch` tokens in batch order (llama-batch.cpp:508)."""
     n = batch.n_tokens
-    return [_ubatch(batch, range(i, min(n, i + n_ubatch)), 1, False) for i in range(0, n, n_ubatch)]
+    return [_ubatch(batch, range(i, min(n, i + n_ubatch)), 1) for i in range(0, n, n_ubatch)]
 
 
 def split_equal(batch: Batch, n_ubatch: int, sequential: bool, n_rs_seq: int = 0) -> list[Ubatch] | None:
@@ -302,7 +299,7 @@ def split_equal(batch: Batch, n_ubatch: int, sequential: bool, n_rs_seq: int = 0
         for ids in chosen:
             taken[ids] += count
         n_left -= len(index)
-        ubatches.append(_ubatch(batch, index, len(chosen), True))
+        ubatches.append(_ubatch(batch, index, len(chosen)))
     return ubatches
 
 
@@ -361,7 +358,7 @@ def split_seq(batch: Batch, n_ubatch: int) -> list[Ubatch]:
                 current = sets[i]
         done = set(index)
         left = [i for i in left if i not in done]
-        ubatches.append(_ubatch(batch, index, 1, True))
+        ubatches.append(_ubatch(batch, index, 1))
     return ubatches
 
 
@@ -385,5 +382,4 @@ def restored_ubatch(seq_id: int, positions: Sequence[int] | NDArray[np.int32], k
         seq_ids=((seq_id,),) * n,
         seq_id_unq=(seq_id,),
         n_seqs=1,
-        equal=True,
     )

@@ -89,7 +89,7 @@ class Attended:
     layers     each layer with attention, ascending
     n_read     as in `AttentionPreview`
     n_bytes    that were taken meanwhile
-    ms         all of it, `decode_ms` of which the decode
+    ms         it took
     """
 
     queries: Queries
@@ -101,7 +101,6 @@ class Attended:
     n_read: int = 0
     n_bytes: int = 0
     ms: float = 0.0
-    decode_ms: float = 0.0
 
 
 AttentionCommand = PreviewAttention | Attend

@@ -29,7 +29,7 @@ def attended(queries: Queries, number: int = 1, operation: int = 7) -> Attended:
     at = np.arange(N_COLUMNS, dtype=np.int32)
     bits = np.full((N_COLUMNS, 1), 3, np.uint64)
     columns = AttentionColumns(at, at.copy(), (at.copy(),), 0, bits)
-    return Attended(queries, number, operation, pos, columns, tuple(layers), 0, 24_000_000, 120.0, 30.0)
+    return Attended(queries, number, operation, pos, columns, tuple(layers), 0, 24_000_000, 120.0)
 
 
 def indexed(found: Attended) -> Attended:

@@ -70,17 +70,13 @@ class Facts:
 class Explanation:
     """One turn. `position`: of the first token that differs, -1 if none does (one list begins with the other).
 
-    reused, prefilled  tokens of the prompt that were in the cache, and those that were computed; together all
-    held_text          the cache's token at that position as text, "" for none; prompt_text: the prompt's
-    lost               tokens of the sequence that were of no use
+    reused  tokens of the prompt that were in the cache
+    lost    tokens of the sequence that were of no use
     """
 
     reused: int
-    prefilled: int
     lost: int
     position: int
-    held_text: str
-    prompt_text: str
     cause: Cause
     sentence: str
 
@@ -100,19 +96,16 @@ def explain(
         whole = cause in (Cause.RECURRENT, Cause.WINDOW)
         reused = 0 if whole else max(0, min(same, len(prompt) - 1))
     differs = same < len(held) and same < len(prompt) and cause is not Cause.TAKEN
-    held_text = text(held[same]) if differs else ""
-    prompt_text = text(prompt[same]) if differs else ""
     sentence = _because(cause, facts, reused, len(prompt) - reused)
     if differs:
         difference = tr("The cache held {held} at position {position:,}, the prompt has {prompt}.")
-        sentence += " " + difference.format(held=_quoted(held_text), position=same, prompt=_quoted(prompt_text))
+        sentence += " " + difference.format(
+            held=_quoted(text(held[same])), position=same, prompt=_quoted(text(prompt[same]))
+        )
     return Explanation(
         reused=reused,
-        prefilled=len(prompt) - reused,
         lost=max(0, len(held) - reused),
         position=same if differs else -1,
-        held_text=held_text,
-        prompt_text=prompt_text,
         cause=cause,
         sentence=sentence,
     )

@@ -42,7 +42,7 @@ def attend(
     blob = cache.copy_state(None if plan.whole else command.queries.seq_id) if plan.copied else None
     operation = cache.operation
     yield None
-    second, decode_s = SecondContext(context.model, how.settings, stop), 0.0
+    second = SecondContext(context.model, how.settings, stop)
     weights = Collected(plan, read_hyper(header))
     try:
         if blob is None:
@@ -52,9 +52,7 @@ def attend(
             for first in range(0, len(run.tokens), how.n_tokens):
                 yield None
                 part = Run(run.p0 + first, run.tokens[first : first + how.n_tokens])
-                start = time.perf_counter()
                 found = second.attend(part.tokens, part.p0, summed=not command.queries.each)
-                decode_s += time.perf_counter() - start
                 weights.add(found, part, columns_of(second, plan, copied, run.p0))
         n_bytes = second.n_bytes + 2 * (0 if blob is None else len(blob)) + how.answer_bytes
     finally:
@@ -70,7 +68,6 @@ def attend(
             n_read=len(plan.before),
             n_bytes=n_bytes,
             ms=(time.perf_counter() - began) * 1e3,
-            decode_ms=decode_s * 1e3,
         )
     )
 

@@ -133,7 +133,7 @@ class OperationJournal:
     def decoded(self, decode: MirroredDecode) -> None:
         """Write down decodes that the mirror has followed; those of an answer need no reason."""
         self._write()
-        record, batch, kind, ms, at_s, _ = decode
+        record, batch, kind, ms, at_s = decode
         conversation = self._conversation_of(batch.seq_ids[0][0]) if batch.seq_ids and batch.seq_ids[0] else None
         call = f"{calls.decode(decode.n_tokens)} -> {record.rc}"
         reason = self._purpose[1] if self._running is None else self._running.reason

@@ -35,7 +35,7 @@ class SpeedModel:
 
     def decoded(self, decode: MirroredDecode) -> None:
         """Learn from decodes that the mirror has followed, and report each."""
-        record, batch, kind, ms, at_s, _ = decode
+        record, batch, kind, ms, at_s = decode
         n = decode.n_tokens
         learns = record.rc == 0 and kind != "flush"
         told = "flush" if kind == "check" else kind

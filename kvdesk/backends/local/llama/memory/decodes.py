@@ -23,7 +23,6 @@ class PendingDecode(NamedTuple):
     batch      the tokens of all calls
     rc         what llama_decode returned; always 0 for several calls
     ms         wall time of each call; `at_s`: time.monotonic() at its end
-    n_threads  number of threads that computed them
     lines      what the engine printed, in order
     last       seq_pos_max of each sequence right after; None if the next decode prints it (llama-kv-cache.cpp:960)
     taken_back  for a failed decode: by sequence, the position from which on the engine removes it again
@@ -34,7 +33,6 @@ class PendingDecode(NamedTuple):
     rc: int
     ms: Sequence[float]
     at_s: Sequence[float]
-    n_threads: int
     lines: list[bytes]
     last: dict[int, int] | None
     taken_back: dict[int, int] | None = None
@@ -51,7 +49,7 @@ class PendingDecode(NamedTuple):
             and other.each
             and self.batch.seq_ids[0] == other.batch.seq_ids[0]
             and self.batch.pos[0] == other.batch.pos[-1] + 1
-            and (self.kind, self.n_threads) == (other.kind, other.n_threads)
+            and self.kind == other.kind
         )
 
 
@@ -67,7 +65,7 @@ def joined(decodes: Sequence[PendingDecode]) -> list[PendingDecode]:
 
 
 def _one(run: Sequence[PendingDecode]) -> PendingDecode:
-    (batch, kind, rc, _, _, n_threads, _, _, _), last = run[0], run[-1].last
+    (batch, kind, rc, *_), last = run[0], run[-1].last
     tokens = [token for decode in run for token in decode.batch.tokens]
     output = [wanted for decode in run for wanted in decode.batch.output]
     pos = range(batch.pos[0], batch.pos[0] + len(tokens))
@@ -77,7 +75,6 @@ def _one(run: Sequence[PendingDecode]) -> PendingDecode:
         rc,
         [ms for decode in run for ms in decode.ms],
         [at for decode in run for at in decode.at_s],
-        n_threads,
         [line for decode in run for line in decode.lines],
         last,
     )
@@ -91,7 +88,6 @@ class MirroredDecode(NamedTuple):
     kind: DecodeKind
     ms: Sequence[float]
     at_s: Sequence[float]
-    n_threads: int
 
     @property
     def n_tokens(self) -> int:

@@ -195,9 +195,8 @@ class MirroredMemory:
             self.seq_rm(plan.seq_id, plan.p0, -1)
 
     def set_threads(self, n_threads: int, n_threads_batch: int) -> None:
-        """Threads for decodes of one token and of more. Earlier decodes are followed first."""
+        """Threads for decodes of one token and of more."""
         if (n_threads, n_threads_batch) != (self.n_threads, self.n_threads_batch):
-            self.settle()
             self.n_threads, self.n_threads_batch = n_threads, n_threads_batch
             lib.llama_set_n_threads(self.ctx, n_threads, n_threads_batch)
 
@@ -399,9 +398,8 @@ class MirroredMemory:
         ms, at_s = (now - start) * 1e3, time.monotonic()
         waits = rc == 0 and now < self._settle_at and kind == "decode" and self._inspect <= 1
         last = None if waits else {s: self.seq_pos_max(s) for ids in batch.seq_ids for s in ids}
-        n_threads = self.n_threads if n == 1 else self.n_threads_batch
         taken_back = self._log.taken_back if rc not in (0, 1) else None
-        decoded = PendingDecode(batch, kind, rc, (ms,), (at_s,), n_threads, lines, last, taken_back)
+        decoded = PendingDecode(batch, kind, rc, (ms,), (at_s,), lines, last, taken_back)
         self._unsettled.append(decoded)
         if not waits:
             self.publish()
@@ -418,7 +416,7 @@ class MirroredMemory:
 
     def _follow(self, decode: PendingDecode) -> None:
         """Move the mirror like the engine, and compare."""
-        batch, kind, rc, ms, at_s, n_threads, lines, last, taken_back = decode
+        batch, kind, rc, ms, at_s, lines, last, taken_back = decode
         appends = decode.each and kind == "decode" and not self._small_window  # fills empty cells only
         if not appends:
             self.publish()
@@ -436,10 +434,10 @@ class MirroredMemory:
                 n_lines = len(lines) if n == len(ms) else sum(1 + len(slot.spans) for slot in record.slots)
                 self._compared(record, tokens, lines[:n_lines], last if n == len(ms) else None)
                 lines = lines[n_lines:]
-                mirrored = MirroredDecode(record, tokens, kind, ms[part], at_s[part], n_threads)
+                mirrored = MirroredDecode(record, tokens, kind, ms[part], at_s[part])
             else:
                 self._compared(record, batch, lines, last)
-                mirrored = MirroredDecode(record, batch, kind, ms, at_s, n_threads)
+                mirrored = MirroredDecode(record, batch, kind, ms, at_s)
             self._unpublished.append(mirrored)
             if not appends:
                 self.publish()
