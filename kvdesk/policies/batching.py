@@ -2,11 +2,11 @@
 
 An answer must visibly continue while another conversation reads a long prompt, and the prompt must not take much longer
 because of it. A chunk of fewer than `TILE` tokens shares a batch with the answers' tokens, because even a small batch
-is one pass over the weights; it is as large as the gap allows. A larger chunk has its own batch, because one more token
+is one pass over the weights; it is as large as the gap allows, and the batch a multiple of `ROWS`. A larger chunk has its own batch, because one more token
 in it costs as much as a step. It is halved if the last one took longer than the gap, and doubled if it took less than
 half of it. After a chunk, the answer gets as many steps without a prompt as its speed needs; after a chunk of a job,
 for which nobody waits, as many as take the same time. Pure: no queue, no clock; the caller reports how long a batch
-took. (docs/reading-beside.md has the measurements.)
+took. (docs/developers/reading-beside.md has the measurements.)
 """
 
 from __future__ import annotations
@@ -19,6 +19,9 @@ from kvdesk.values import dataclass
 
 AIM = 1 / SCATTER
 """Share of the longest gap that a chunk and a step may take. A tile may take all of it."""
+ROWS = 4
+"""Tokens whose products with repacked weights llama.cpp computes together (ggml-cpu/repack.cpp). Each of up to three left
+over costs as much as several of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,7 @@ class ChunkSize:
         self._most = 1 << n_batch.bit_length() - 1
         self.block = block
         self.n_tokens = self._least = min(max(LEAST_CHUNK, block), self._most)
+        self._token_ms = 0.0  # of a prompt while no answer waited
         self._step_ms = 0.0
         self._steps_ms = 0.0  # since the last chunk
         self._chunk_ms = 0.0
@@ -83,25 +87,34 @@ class ChunkSize:
         """A batch of answers' tokens alone."""
         self._step_ms = ms
         self._steps_ms += ms
+        self._begin()
 
     def prompt_took(self, n_tokens: int, ms: float) -> None:
         """A batch of a prompt while no answer waited: what a token costs, until a chunk has shown it."""
-        if n_tokens < TILE or self._taken:
+        if n_tokens >= TILE:
+            self._token_ms = ms / n_tokens
+            self._begin()
+
+    def _begin(self) -> None:
+        """The first chunk."""
+        if self._taken or not self._token_ms:
             return
-        fits = int(n_tokens * (AIM * self.longest_ms - self._step_ms) / ms)
+        fits = int((AIM * self.longest_ms - self._step_ms) / self._token_ms)
         n = TILE if fits >= TILE / MOST_GAPS else 1 << max(self._least, fits).bit_length() - 1
         self.n_tokens = min(n, self._most)
 
     def chunk_took(self, n_tokens: int, ms: float, *, along: bool) -> None:
         """A chunk beside answers. along: their tokens were in the same batch."""
         self._chunk_ms, self._along, self._steps_ms = ms, along, 0.0
-        if n_tokens != self.n_tokens and ms <= self.longest_ms:
+        if self.n_tokens - ROWS < n_tokens < self.n_tokens:
+            n_tokens = self.n_tokens  # without the odd ones
+        elif n_tokens != self.n_tokens and ms <= self.longest_ms:
             return  # the rest of a prompt
         self._taken[n_tokens] = ms
         whole_ms, half_ms = (self._taken.get(n) for n in (TILE, TILE // 2))
         is_dearer = whole_ms is not None and half_ms is not None and half_ms >= whole_ms
         keeps_tile = is_dearer and whole_ms is not None and whole_ms < MOST_GAPS * self.longest_ms
-        if keeps_tile and n_tokens == TILE // 2:
+        if keeps_tile and TILE // 2 <= n_tokens < TILE:
             self.n_tokens = TILE
         elif n_tokens >= TILE and ms + self._step_ms > (1.0 if n_tokens == TILE else AIM) * self.longest_ms:
             if n_tokens > self._least and not (keeps_tile and n_tokens == TILE):
@@ -144,6 +157,8 @@ def compose(
         n = n_left % TILE or n  # the odd tokens first: over many cells they may cost as much as three times as many
     elif n_left <= SCATTER * n:
         n = min(n_left, n_batch)  # a few more are cheaper than their own batch
+    elif n >= ROWS:
+        n -= (n + len(ones) * together) % ROWS
     along = together and n < TILE and n_batch > len(ones)
     if along:
         n = min(n, n_batch - len(ones))

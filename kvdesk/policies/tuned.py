@@ -37,14 +37,15 @@ _BESIDE = "`kvdesk bench cache --only beside`"
 TILE = _tuned("TILE", 64, "tokens",
     "From here on llama.cpp computes attention in tiles (GGML_FA_TILE_Q), far less a token over many cells. A chunk "
     "of a prompt beside answers has this size; twice as many are a prefill for the number of threads.",
-    _BESIDE + " (docs/reading-beside.md, the knee)")
+    _BESIDE + " (docs/developers/reading-beside.md, the knee)")
 LONGEST_GAP_MS = _tuned("LONGEST_GAP_MS", 400.0, "ms",
     "Between two tokens of an answer beside which a prompt is read or a job works; two steps where these are longer. "
     "Between two reports of a prompt that is read alone, in whole ubatches.",
     _BESIDE)
 LEAST_TOK_S = _tuned("LEAST_TOK_S", 5.0, "tok/s", "Speed of that answer.", _BESIDE)
-LEAST_SHARE = _tuned("LEAST_SHARE", 0.5, "of its speed alone",
-    "Speed of that answer where `LEAST_TOK_S` is more.", _BESIDE)
+LEAST_SHARE = _tuned("LEAST_SHARE", 0.25, "of its speed alone",
+    "Speed of that answer where `LEAST_TOK_S` is more: what it gets, the prompt loses. The longest gap alone leaves "
+    "as much to an answer of 10 tok/s, and more to a slower one.", _BESIDE)
 MOST_GAPS = _tuned("MOST_GAPS", 2.5, "longest gaps",
     "A whole tile may take so long where half of it takes as long: a prompt in halves would take twice its time.",
     _BESIDE + ", 1 B parameters")
@@ -71,7 +72,7 @@ KEPT = _tuned("KEPT", 4, "measurements",
 MASK_NS = _tuned("MASK_NS", 3.0, "ns",
     "In which flash attention sees that a cell is masked, for each token and each head of each layer. Qwen 0.5B: 6 in "
     "a batch of one token, 3 of 32, 4 of 512; SmolLM2 135M: 1.3.",
-    "docs/reading-beside.md (idle chats), `kvdesk lab run fragmentation`")
+    "docs/developers/reading-beside.md (idle chats), `kvdesk lab run fragmentation`")
 SEEN_NS = _tuned("SEEN_NS", 0.3, "ns",
     "In which a head takes in a number of K or V of a visible cell, until the cost of a cell was measured. Qwen 0.5B: "
     "0.64; SmolLM2 135M: 0.2.", "docs/developers/reading-beside.md (idle chats)")

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvdesk.policies.batching import AIM, ChunkSize, Share, Want, compose
-from kvdesk.policies.tuned import LEAST_TOK_S, LONGEST_GAP_MS, TILE
+from kvdesk.policies.batching import AIM, ROWS, ChunkSize, Share, Want, compose
+from kvdesk.policies.tuned import LEAST_SHARE, LEAST_TOK_S, LONGEST_GAP_MS, TILE
 
 Machine = Callable[[int, float], float]
 """ms of n tokens over so many cells that each of them sees."""
@@ -53,6 +53,17 @@ def billion(n: int, n_kv: float) -> float:
     return 15 + n * (2.9 + 0.0013 * n_kv)
 
 
+def dense(n: int, n_kv: float) -> float:
+    """Two cores and 1.5 billion parameters of Q4_K_M, as measured: 100 ms a step. Weights meet four tokens at once, and
+    each of up to three left over alone.
+    """
+    if n == 1:
+        return 100 + 0.006 * n_kv
+    if n < TILE:
+        return 60 + n // ROWS * ROWS * 12.4 + n % ROWS * 57 + n * 0.002 * n_kv
+    return 6 + n * (12 + 0.0015 * n_kv)
+
+
 def large(n: int, n_kv: float) -> float:
     """Eight billion: a step takes 250 ms, and prompts are read at 12 tokens a second."""
     return 190 + n * (60 + 0.003 * n_kv)
@@ -81,7 +92,7 @@ class Reading:
 
     @property
     def least(self) -> float:
-        return min(LEAST_TOK_S, 0.5e3 / self.before_ms)
+        return min(LEAST_TOK_S, LEAST_SHARE * 1e3 / self.before_ms)
 
 
 def read(machine: Machine, n_answers: int = 1, *, noise: float = 0.05, n_past: int = 300) -> Reading:
@@ -96,6 +107,8 @@ def read(machine: Machine, n_answers: int = 1, *, noise: float = 0.05, n_past: i
 
     chunk.prompt_took(n_past, taken(n_past, n_past))
     before = [taken(n_answers, n_past) for _ in range(40)]
+    for ms in before:
+        chunk.step_took(ms)
     done, held, n_decoded, now, last, gaps = 0, n_past, 0, 0.0, 0.0, list[float]()
     while done < N_PROMPT:
         wants = [*(Want(i, 0, now - last) for i in range(n_answers)), Want(99, N_PROMPT - done)]
@@ -164,13 +177,43 @@ def test_where_small_chunks_cost_thrice_as_much_the_tiled_one_is_taken() -> None
     assert max(read(billion).gaps_ms[:8]) <= LONGEST_GAP_MS, "while it fits, the gap is kept"
 
 
+def test_a_dense_model_keeps_the_gap_and_the_prompt_takes_little_longer() -> None:
+    """Half the answer's speed would double the prompt's time, and an odd token in each batch take a quarter of it."""
+    reading = read(dense)
+    assert max(reading.gaps_ms) <= reading.longest
+    assert reading.tok_s >= reading.least
+    assert reading.over_alone <= 1.4
+
+
+def test_a_small_chunk_and_the_answers_tokens_come_in_fours() -> None:
+    chunk = ChunkSize()
+    chunk.step_took(100.0)
+    chunk.prompt_took(512, 512 * 12.0)
+    assert chunk.n_tokens == 16
+    for n_answers, n in ((1, 15), (2, 14), (4, 16), (5, 15)):
+        shares = compose([*(Want(i, 0) for i in range(n_answers)), Want(99, 500)], chunk, 512, 9)
+        assert shares[-1] == Share(99, n)
+    chunk.chunk_took(15, 200.0, along=True)
+    assert chunk.n_tokens == 25, "it is the same chunk, without the odd tokens"
+
+
+def test_the_first_chunk_is_as_large_whatever_was_measured_first() -> None:
+    """An answer's steps, or another prompt: a chunk leaves room for a step."""
+    first, last = ChunkSize(), ChunkSize()
+    first.step_took(100.0)
+    first.prompt_took(300, 3600.0)
+    last.prompt_took(300, 3600.0)
+    last.step_took(100.0)
+    assert first.n_tokens == last.n_tokens == 16
+
+
 def test_a_slow_model_keeps_half_its_speed() -> None:
     """A step of 250 ms: the answer's tokens go along with a few of the prompt, since a batch costs its weights."""
     reading = read(large)
     assert reading.longest == pytest.approx(500, rel=0.1)
-    assert statistics.median(reading.gaps_ms) <= reading.longest
+    assert statistics.median(reading.gaps_ms) <= 1.05 * reading.longest, "the least chunk and the answer's token"
     assert max(reading.gaps_ms) <= 1.25 * reading.longest
-    assert reading.tok_s >= reading.least
+    assert reading.tok_s >= 0.45e3 / reading.before_ms
     assert reading.over_alone <= 3.5, "a token of the prompt at a time would take 4.8 times as long as alone"
 
 
@@ -256,16 +299,16 @@ def test_a_few_tokens_more_have_no_batch_of_their_own() -> None:
     chunk.chunk_took(TILE, 500.0, along=False)
     assert chunk.n_tokens == 32
     assert compose([Want(0, 0), Want(1, 40)], chunk, 512, 9) == (Share(0, 1), Share(1, 40))
-    assert compose([Want(0, 0), Want(1, 41)], chunk, 512, 9) == (Share(0, 1), Share(1, 32))
+    assert compose([Want(0, 0), Want(1, 41)], chunk, 512, 9) == (Share(0, 1), Share(1, 31))
 
 
 def test_the_first_of_several_prompts_is_read_first_and_a_short_one_beside_it() -> None:
     chunk = known(small)
     chunk.chunk_took(TILE, 500.0, along=False)
     alike = [Want(0, 0), *(Want(seq, 40) for seq in (5, 3, 4))]
-    assert compose(alike, chunk, 512, 9) == (Share(0, 1), Share(5, 32))
+    assert compose(alike, chunk, 512, 9) == (Share(0, 1), Share(5, 31))
     short = [Want(0, 0), Want(3, 1000), Want(4, 500), Want(5, 10)]
-    assert compose(short, chunk, 512, 9) == (Share(0, 1), Share(3, 16), Share(5, 10), Share(4, 6))
+    assert compose(short, chunk, 512, 9) == (Share(0, 1), Share(3, 16), Share(5, 10), Share(4, 5))
 
 
 def test_no_prompt_waits_for_ever() -> None:
