@@ -35,6 +35,7 @@ class Geometry:
     n_ubatch: int
     n_seq_max: int
     n_states: int  # recurrent ones, earlier ones of a sequence included
+    n_earlier: int  # earlier ones of each sequence
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,7 @@ class Estimate:
     """Bytes. Weights are mapped from the file: they are memory that must be there for speed."""
 
     n_ctx: int  # cells, all streams together
+    n_earlier: int  # earlier states of each sequence, a part of `r` and `s`
     weights: int
     k: int
     v: int
@@ -49,6 +51,11 @@ class Estimate:
     s: int
     compute: int
     output: int
+
+    @property
+    def earlier(self) -> int:
+        """Of all earlier states."""
+        return (self.r + self.s) * self.n_earlier // (1 + self.n_earlier)
 
     @property
     def context(self) -> int:
@@ -139,6 +146,7 @@ def geometry(hyper: Hyper, settings: ContextSettings) -> Geometry:
         n_ubatch=n_ubatch,
         n_seq_max=settings.n_seq_max,
         n_states=settings.n_seq_max * (1 + earlier),
+        n_earlier=earlier,
     )
 
 
@@ -154,6 +162,7 @@ def _estimate(hyper: Hyper, weights: int, settings: ContextSettings) -> Estimate
         v += type_v.row_bytes(v_width) * cells
     return Estimate(
         n_ctx=shape.n_ctx_seq * shape.n_stream,
+        n_earlier=shape.n_earlier,
         weights=weights,
         k=k,
         v=v,

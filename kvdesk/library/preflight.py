@@ -94,13 +94,14 @@ def trial_command(path: Path, settings: ContextSettings, memory_bytes: int) -> l
 
 
 def small_settings(settings: ContextSettings) -> ContextSettings:
-    """The types and switches of `settings` with as few cells as llama.cpp takes."""
+    """The types and switches of `settings` with as few cells as llama.cpp takes, and as many earlier states."""
+    n_ubatch = max(32, settings.n_rs_seq + 2)
     return settings.model_copy(
         update={
             "n_ctx": 256 if settings.kv_unified else 512,
             "n_seq_max": min(2, settings.n_seq_max),
-            "n_batch": 32,
-            "n_ubatch": 32,
+            "n_batch": n_ubatch,
+            "n_ubatch": n_ubatch,
             "n_threads": 1,
             "n_threads_batch": 1,
         }
@@ -135,6 +136,9 @@ def _try(header: GgufHeader, settings: ContextSettings, cancelled: Callable[[], 
                     return Verdict(False, f"{name} {how}.", stopped.detail), False
             code = child.wait() or 0
             verdict = _judge(name, code, told, child.last_words)
+            if crash_name(code) and not verdict.ok and needed.n_earlier:  # no room in its graph: llama-context.cpp:2396
+                words = tr("It may have no room for {n} earlier states (n_rs_seq).").format(n=needed.n_earlier)
+                verdict = replace(verdict, sentence=f"{verdict.sentence} {words}")
     except OSError as error:
         return Verdict(False, tr("The trial of the model could not be started."), repr(error)), False
     return verdict, not crash_name(code) or verdict.ok
@@ -162,7 +166,9 @@ def _fingerprint(header: GgufHeader, settings: ContextSettings) -> str:
     parts = [header.path.stat(), *(part.stat() for part in header.split_paths[1:])]
     facts = [(part.st_size, part.st_mtime_ns) for part in parts]
     switches = [settings.type_k, settings.type_v, settings.flash_attn, settings.kv_unified, settings.swa_full]
-    switches += [settings.n_rs_seq] * (settings.n_rs_seq > 0)  # without: as earlier versions have it
+    switches += [f"{settings.n_rs_seq} earlier states"] * (
+        settings.n_rs_seq > 0
+    )  # without: as earlier versions have it
     digest.update(repr((TRIAL, facts, [str(switch) for switch in switches], _engine_version())).encode())
     with header.path.open("rb") as file:
         for _ in range(0, header.data_offset, ENDS):

@@ -217,6 +217,7 @@ class ContextPreview:
 
     refused        why it cannot be made, "" if it can
     k_bytes .. compute_bytes   estimated
+    n_earlier      earlier states of each sequence (`n_rs_seq`), and earlier_bytes, their part of recurrent_bytes
     tok_s          predicted decode speed, None when this machine has not measured enough
     n_tokens       tokens of conversations now in the cache, that would be prefilled again
     n_cells        cells in use, all of which are removed: also those of branches that are not shown
@@ -239,6 +240,8 @@ class ContextPreview:
     why_not_carried: str = ""
     n_cells: int = 0
     convert_seconds: float | None = None
+    n_earlier: int = 0
+    earlier_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,7 +66,7 @@ class _Writer:
 def write_model(path: Path, kind: str) -> Path:
     """Write the smallest model of a memory class."""
     if kind.startswith("hybrid"):
-        return _write_lfm2(path, N_SWA if kind == "hybrid_iswa" else 0)
+        return _write_lfm2(path, N_SWA if kind == "hybrid_iswa" else 0, 12 if kind == "hybrid_deep" else 1)
     if kind == "msa":
         return _write_minimax_m3(path)
     architecture = {"iswa": "gemma2", "chunked": "llama4"}.get(kind, "llama")
@@ -90,20 +90,21 @@ def write_model(path: Path, kind: str) -> Path:
     return path
 
 
-def _write_lfm2(path: Path, n_swa: int) -> Path:
-    """Layer 0 is a short convolution (recurrent), layer 1 attention."""
+def _write_lfm2(path: Path, n_swa: int, n_recurrent: int) -> Path:
+    """The last layer is attention, those before it are short convolutions (recurrent)."""
     out = _Writer(path, "lfm2")
-    out.header(2, [0, 1], n_swa)
+    out.header(n_recurrent + 1, [0] * n_recurrent + [1], n_swa)
     out.out.add_shortconv_l_cache(3)
     out.tensor("token_embd_norm.weight", N_EMBD)
-    out.ffn(0)
-    out.tensor("blk.0.shortconv.conv.weight", N_EMBD, 3)
-    out.tensor("blk.0.shortconv.in_proj.weight", 3 * N_EMBD, N_EMBD)
-    out.tensor("blk.0.shortconv.out_proj.weight", N_EMBD, N_EMBD)
-    out.ffn(1)
-    out.attention(1)
-    out.tensor("blk.1.attn_q_norm.weight", N_EMBD)
-    out.tensor("blk.1.attn_k_norm.weight", N_EMBD)
+    for i in range(n_recurrent):
+        out.ffn(i)
+        out.tensor(f"blk.{i}.shortconv.conv.weight", N_EMBD, 3)
+        out.tensor(f"blk.{i}.shortconv.in_proj.weight", 3 * N_EMBD, N_EMBD)
+        out.tensor(f"blk.{i}.shortconv.out_proj.weight", N_EMBD, N_EMBD)
+    out.ffn(n_recurrent)
+    out.attention(n_recurrent)
+    out.tensor(f"blk.{n_recurrent}.attn_q_norm.weight", N_EMBD)
+    out.tensor(f"blk.{n_recurrent}.attn_k_norm.weight", N_EMBD)
     out.close()
     return path
 

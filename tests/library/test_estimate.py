@@ -124,6 +124,8 @@ def test_hybrid_by_interval(tmp_path: Path) -> None:
     assert e.s == 6 * 4 * 128 * 16 * 4
     more = estimate(model, ContextSettings(n_ctx=256, n_seq_max=4, n_rs_seq=7))
     assert (more.r, more.s) == (8 * e.r, 8 * e.s)
+    assert (more.n_earlier, more.earlier) == (7, 7 * (e.r + e.s))
+    assert (e.n_earlier, e.earlier) == (0, 0)
     small = estimate(model, ContextSettings(n_ctx=256, n_seq_max=4, n_ubatch=4, n_rs_seq=7))
     assert small.s == 3 * e.s, "an ubatch of four tokens keeps two earlier states"
 

@@ -366,6 +366,12 @@ def test_a_context_is_shown_before_it_is_made(window: MainWindow, qtbot: QtBot, 
     window.store.apply(preview(settings, n_cells=1066))
     assert "220 tokens are prefilled again in about 1.50 s" in panel.bar.ledger.text
     assert "All 1,066 cells in use are removed." in panel.bar.ledger.text
+    assert "recurrent" not in panel.bar.ledger.text
+    window.store.apply(preview(settings, recurrent_bytes=8_000_000))
+    assert "recurrent 8.0 MB\n" in panel.bar.ledger.text
+    window.store.apply(preview(settings, recurrent_bytes=8_000_000, n_earlier=7, earlier_bytes=7_000_000))
+    assert "recurrent 8.0 MB, of which 7 earlier states 7.0\n" in panel.bar.ledger.text
+    window.store.apply(preview(settings, n_cells=1066))
     panel.bar.ledger.set_keep("nothing")
     assert "1,066 cells are removed from the cache" in panel.bar.ledger.text
     panel.bar.ledger.set_keep("tokens")

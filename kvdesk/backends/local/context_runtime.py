@@ -208,6 +208,8 @@ def abilities(context: Context) -> Abilities:
 def _why_no_drafts(context: Context) -> str:
     """Why no guessed tokens may be in the batches of answers, "" if they may."""
     if not context.traits.geometry.most_removable:
+        if context.traits.geometry.facts.rollback and not context.settings.n_rs_seq:
+            return tr("No drafts: a wrong token can be removed only with Earlier states (n_rs_seq), which are 0.")
         return tr("No drafts: this model's memory cannot remove a wrong token.")
     if context.settings.exact and context.block > 1:
         return tr("No drafts: with exact answers a token is computed alone, among others it is rounded differently.")

@@ -16,7 +16,9 @@ from kvdesk.backends.local.llama.open_model import open_model
 from kvdesk.backends.local.llama.self_check import checked_context
 from kvdesk.backends.local.loaded_model import LoadedModel
 from kvdesk.chat import ConversationId
+from kvdesk.errors import ContextError
 from kvdesk.library.estimate import Estimate
+from kvdesk.library.preflight import run_preflight
 from kvdesk.policies.swap import Limits
 from kvdesk.protocol import calls
 from kvdesk.settings import CachePolicy, ContextSettings
@@ -97,9 +99,14 @@ class Session:
 
     def check(self, settings: ContextSettings) -> Estimate:
         """What a context with these settings would take, replacing the current one. Raises ContextError if it does not
-        fit into memory.
+        fit into memory, or if llama.cpp crashes in a trial of so many earlier states.
         """
-        return self.loaded.check(settings, freed=self.runtime.estimate.context)
+        needed = self.loaded.check(settings, freed=self.runtime.estimate.context)
+        if needed.n_earlier:
+            verdict = run_preflight(self.loaded.header.path, settings)
+            if not verdict.ok:
+                raise ContextError(verdict.sentence, verdict.detail)
+        return needed
 
     def use(self, own: EnginePolicy) -> None:
         """Use another policy, or another place for saved states."""

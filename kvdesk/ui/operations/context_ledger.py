@@ -99,7 +99,7 @@ class ContextLedger(QFrame):
         texts = {
             "K": _change(now.k_bytes if now else None, preview.k_bytes),
             "V": _change(now.v_bytes if now else None, preview.v_bytes),
-            "recurrent": f"{megabytes(preview.recurrent_bytes)} MB",
+            "recurrent": _states(preview),
             "compute": tr("{n} MB, estimated").format(n=megabytes(preview.compute_bytes)),
             "in all": tr("{total} of {available} MB free").format(
                 total=megabytes(total), available=megabytes(preview.available_bytes)
@@ -163,6 +163,16 @@ class ContextLedger(QFrame):
         if preview.why_not_carried and not preview.refused:
             words += tr(" Saved state cannot be carried over: {why}").format(why=preview.why_not_carried)
         self._cost.setText(words)
+
+
+def _states(preview: ContextPreview) -> str:
+    if not preview.n_earlier:
+        return f"{megabytes(preview.recurrent_bytes)} MB"
+    return tr("{n} MB, of which {n_earlier} earlier states {earlier}").format(
+        n=megabytes(preview.recurrent_bytes),
+        n_earlier=preview.n_earlier,
+        earlier=megabytes(preview.earlier_bytes),
+    )
 
 
 def _change(now: int | None, then: int) -> str:

@@ -132,6 +132,14 @@ def test_memories_that_cannot_give_back_have_no_drafts(other: HeadlessEngine, mo
 
 
 @much
+def test_a_memory_that_could_keep_earlier_states_says_so(tiny_folder: Path) -> None:
+    for headless in opened_with(written(tiny_folder, "lfm2", text=True), SMALL):
+        _, stats = answer(headless, Sampling(temperature=0.0, max_tokens=4), drafts=True)
+        assert stats.drafted_tokens == 0
+        assert "only with Earlier states (n_rs_seq), which are 0" in stats.draft_why
+
+
+@much
 @pytest.mark.parametrize("wrong", [0, 2])
 def test_earlier_states_take_a_wrong_token_back(
     earlier: HeadlessEngine, wrong: int, monkeypatch: pytest.MonkeyPatch

@@ -15,9 +15,16 @@ from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.llama.model import Model
 from kvdesk.cache.batch import Batch
 from kvdesk.cache.compare import compare_logits
-from kvdesk.errors import RefusedCall
-from kvdesk.settings import CacheType, ContextSettings
+from kvdesk.errors import RefusedCall, UserError
+from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
+from kvdesk.protocol.cache import RebuildContext, UsePolicy
+from kvdesk.protocol.chat import LoadModel
+from kvdesk.protocol.model import LocalFile
+from kvdesk.settings import CachePolicy, CacheType, ContextSettings, Sampling
+from tests.backends.local.conftest import SMALL, opened_with
 from tests.backends.local.ids import Ids, open_model, prompt_of
+from tests.backends.local.tiny_models import written
+from tests.cache.models import write_model
 
 ASKED = ContextSettings(n_ctx=512, n_seq_max=4, n_batch=64, n_ubatch=32, n_threads=1, n_threads_batch=1, n_rs_seq=4)
 TEXT = prompt_of(3, 40)
@@ -138,3 +145,37 @@ def test_an_edit_of_the_last_words_needs_no_checkpoint(model: Model, tmp_path: P
         edited = [*TEXT[:17], 5, 6, 7]
         assert ids.cache_manager.acquire_prefix(sequence, edited).n_tokens == 17
         assert ids.cache_manager.acquire_prefix(sequence, [*TEXT[:10], 5]).n_tokens == 0
+
+
+@pytest.mark.parametrize("n_written", [2, 12])
+def test_no_turn_reads_less_because_of_them(tiny_folder: Path, n_written: int) -> None:
+    """Why the setting is 0 at first: an answer is written one token at a time, and its second token is read over what
+    was kept of its question's end. Without checkpoints, which would hide it.
+    """
+    read = {}
+    for n_rs_seq in (0, 7):
+        settings = SMALL.model_copy(update={"n_rs_seq": n_rs_seq})
+        for headless in opened_with(written(tiny_folder, "lfm2", text=True), settings):
+            session_of(headless).loaded.model.vocab.ignore_eog()
+            headless.do(UsePolicy(CachePolicy(memory_mb=0, disk_mb=0)))
+            chat = HeadlessChat(headless)
+            chat.answer("one two three", Sampling(temperature=0.0, max_tokens=n_written))
+            asked = list(chat.messages)
+            found = []
+            for text in ("four five", "four five", "four fivf", "four"):  # asked, again, edited, shortened
+                chat.messages = asked
+                found.append(chat.answer(text, Sampling(temperature=0.0, max_tokens=n_written)).stats.prefilled_tokens)
+            read[n_rs_seq] = found
+    assert read[7] == read[0]
+    assert min(read[7][1:]) > 20, "read from the beginning"
+
+
+@pytest.mark.usefixtures("models_are_tried")
+def test_too_many_for_llama_cpp_are_refused_before_anything_is_lost(tmp_path: Path) -> None:
+    """Each takes three nodes a layer of a graph that has room for 1,024: it aborts (ggml.c:1814)."""
+    with closing(HeadlessEngine()) as headless:
+        headless.do(LoadModel(LocalFile(write_model(tmp_path / "deep.gguf", "hybrid_deep")), SMALL))
+        before = headless.engine.session.runtime
+        with pytest.raises(UserError, match=r"crash .* no room for 40 earlier states \(n_rs_seq\)"):
+            headless.do(RebuildContext(SMALL.model_copy(update={"n_rs_seq": 40, "n_ubatch": 64})))
+        assert headless.engine.session.runtime is before

@@ -110,6 +110,8 @@ class Previews:
             why_not_carried=why_not,
             n_cells=n_cells,
             convert_seconds=None if why_not else self._convert_seconds(header, n_cells, settings),
+            n_earlier=needed.n_earlier,
+            earlier_bytes=needed.earlier,
         )
 
     def _convert_seconds(self, header: GgufHeader, n_cells: int, settings: ContextSettings) -> float | None:
