@@ -61,11 +61,9 @@ def test_size_and_date_are_not_cut(qtbot: QtBot, theme: Theme, tmp_path: Path) -
     dialog.show()
     qtbot.waitUntil(lambda: table.model().rowCount(table.rootIndex()) == 1)
     header = table.header()
-    for column in (1, 2, 3):
-        text = table.model().index(0, column, table.rootIndex()).data()
-        qtbot.waitUntil(
-            lambda column=column, text=text: header.sectionSize(column) >= table.fontMetrics().horizontalAdvance(text)
-        )
+    texts = [table.model().index(0, column, table.rootIndex()).data() for column in range(4)]
+    widths = [table.fontMetrics().horizontalAdvance(text) for text in texts]
+    qtbot.waitUntil(lambda: all(header.sectionSize(column) >= widths[column] for column in (1, 2, 3)))
     assert not table.horizontalScrollBar().isVisible()
 
 
