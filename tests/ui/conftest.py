@@ -36,6 +36,8 @@ SHARING = frozenset(
     | {"test_overflow_choice", "test_timeline"}
     | {"test_focus", "test_input_methods", "test_introduction", "test_selection_links"}
     | {"test_empty_pane", "test_unreachable"}
+    | {"test_composer_attachments", "test_leaving_row", "test_loop_notice", "test_pane_header"}
+    | {"test_room", "test_serve_section", "test_tokens", "test_tool_message", "test_tool_servers"}
 )
 """Modules of these whose tests use one `window`, emptied before each, but for those that use `fresh`."""
 

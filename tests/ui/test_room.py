@@ -158,6 +158,7 @@ def test_an_answer_that_did_not_fit_offers_what_helps(window: MainWindow) -> Non
     assert again.help is None, "only under the last answer"
 
 
+@pytest.mark.usefixtures("fresh")
 def test_an_answer_that_only_slid_needs_no_help(window: MainWindow) -> None:
     show_messages(window, ONE, (message("q", "user", "Go on"), message("a", "assistant", "", "streaming")))
     window.store.apply(Overflowed(ONE, MessageId("a"), Overflow.SLIDE, "The oldest message left.", (MessageId("q"),)))

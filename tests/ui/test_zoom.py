@@ -1,16 +1,14 @@
-"""The size of the window's text and all around it: by keys, kept, and nothing cut where there is twice as much."""
+"""The size of the window's text and all around it: by keys, and kept. `test_nothing_cut.py` looks at twice the size."""
 
 from __future__ import annotations
 
 import pytest
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from kvdesk.settings import Settings, ThemeChoice
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets.colours import DARK, LIGHT
-from tests.ui.cut_texts import cut
 from tests.ui.samples import ONE, STATS, cache_view, message, show_messages
 
 CONTROL = Qt.KeyboardModifier.ControlModifier
@@ -71,33 +69,6 @@ def test_themes_are_actions(used: MainWindow) -> None:
     assert used.theme.colours is DARK
     used.action_set.run("view.theme_system")
     assert used.shown_settings.current.theme is ThemeChoice.SYSTEM
-
-
-@pytest.mark.parametrize("zoom", [*(pytest.param(zoom, marks=pytest.mark.matrix) for zoom in (100, 150)), 200])
-def test_nothing_is_cut_in_a_window_of_1280_by_800(used: MainWindow, qtbot: QtBot, zoom: int) -> None:
-    used.store.settings.change(**dict(Settings(theme=ThemeChoice.DARK, zoom=zoom)))
-    for place in ("", "Cache", "Graphs", "Timeline", "Log"):
-        if place:
-            used.shown_settings.show_page(place)
-        used.resize(1280, 800)
-        qtbot.waitUntil(lambda: used.width() == 1280)
-        QApplication.processEvents()
-        assert (place, used.width(), used.height()) == (place, 1280, 800)
-        assert (place, list(cut(used))) == (place, [])
-
-
-def test_dialogs_and_cards_grow_too(used: MainWindow) -> None:
-    used.store.settings.change(**dict(Settings(theme=ThemeChoice.DARK, zoom=200)))
-    used.resize(1280, 800)
-    for name in ("settings.open", "help.report", "help.palette", "help.tour"):
-        before = {one for one in QApplication.topLevelWidgets() if one.isVisible()}
-        used.action_set.run(name)
-        QApplication.processEvents()
-        shown = [one for one in QApplication.topLevelWidgets() if one not in before and one.isVisible()]
-        assert (name, list(cut(shown[0] if shown else used))) == (name, [])
-        for dialog in shown:
-            dialog.close()
-        used.help.palette.close_palette()
 
 
 def test_at_twice_the_size_the_chat_is_seen_and_the_inspector_on_demand(used: MainWindow, qtbot: QtBot) -> None:

@@ -76,17 +76,23 @@ def emptied(headless: HeadlessEngine) -> HeadlessEngine:
 # --- the embedded model: trained weights, grouped heads ---------------------------------------------------------------
 
 
-@pytest.fixture(
-    scope="module",
-    params=[
-        pytest.param({}, id="f16", marks=pytest.mark.matrix),
-        pytest.param(quantized(CacheType.Q8_0), id="q8_0"),
-        pytest.param(quantized(CacheType.Q4_0), id="q4_0", marks=pytest.mark.matrix),
-        pytest.param(quantized(CacheType.BF16), id="bf16", marks=pytest.mark.matrix),
-        pytest.param(SPLIT, id="streams"),
-        pytest.param(PLAIN, id="without flash attention", marks=pytest.mark.matrix),
-    ],
-)
+KINDS: dict[str, dict[str, object]] = {
+    "f16": {},
+    "q8_0": quantized(CacheType.Q8_0),
+    "q4_0": quantized(CacheType.Q4_0),
+    "bf16": quantized(CacheType.BF16),
+    "streams": SPLIT,
+    "without flash attention": PLAIN,
+}
+
+
+def tried(*every_run: str) -> list[object]:
+    """All kinds of cache: these in every run, the others in the matrix."""
+    rare = pytest.mark.matrix
+    return [pytest.param(KINDS[kind], id=kind, marks=[rare] * (kind not in every_run)) for kind in KINDS]
+
+
+@pytest.fixture(scope="module", params=tried("q8_0"))
 def kinds(request: pytest.FixtureRequest, model_file: Path) -> Iterator[HeadlessEngine]:
     yield from made(model_file, SMALL.model_copy(update=request.param))
 
@@ -96,6 +102,7 @@ def fused(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, Fused]]:
     return recorded(monkeypatch)
 
 
+@pytest.mark.parametrize("kinds", tried("q8_0", "streams"), indirect=True)
 def test_weights_are_those_of_q_and_the_live_cells(kinds: HeadlessEngine, fused: list[tuple[int, Fused]]) -> None:
     """At every layer, before and after removing, moving, sharing and compacting."""
     headless = emptied(kinds)

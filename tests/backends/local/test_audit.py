@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,15 @@ WINDOWS = ("iswa", "chunked", "hybrid_iswa", "dsa_iswa", "dsv4")
 FILES = sorted(SHARED_MODELS.glob("*.gguf"))
 
 
+def in_turn(names: Sequence[str], unified: ContextSettings, streams: ContextSettings) -> list[object]:
+    """Each class of memory in both layouts; in every run in one of them, the next in the other."""
+    return [
+        pytest.param(name, settings, id=f"{name}-{layout}", marks=[pytest.mark.matrix] * ((i + j) % 2))
+        for i, name in enumerate(names)
+        for j, (layout, settings) in enumerate((("unified", unified), ("streams", streams)))
+    ]
+
+
 def clean(tally: Tally, n_ops: int) -> None:
     assert tally.first == ""
     assert (tally.mismatches, tally.ops, tally.blobs) == (0, n_ops, n_ops)
@@ -46,14 +56,14 @@ def test_no_mismatch(tiny_folder: Path, name: str, settings: ContextSettings) ->
     assert tally.maps > 20 or name not in KINDS
 
 
-@pytest.mark.parametrize("settings", [SMALL_WINDOW, SMALL_WINDOWS], ids=["unified", "streams"])
-@pytest.mark.parametrize("name", WINDOWS)
+@pytest.mark.parametrize(("name", "settings"), in_turn(WINDOWS, SMALL_WINDOW, SMALL_WINDOWS))
 def test_no_mismatch_in_a_small_window(tiny_folder: Path, name: str, settings: ContextSettings) -> None:
     clean(run(written(tiny_folder, name), settings, 60, seed=11), 60)
 
 
-@pytest.mark.parametrize("settings", [EARLIER, EARLIER_STREAMS], ids=["unified", "streams"])
-@pytest.mark.parametrize("name", ["hybrid", "hybrid_iswa", "hybrid_idx", "dsv4"])
+@pytest.mark.parametrize(
+    ("name", "settings"), in_turn(("hybrid", "hybrid_iswa", "hybrid_idx", "dsv4"), EARLIER, EARLIER_STREAMS)
+)
 def test_no_mismatch_with_earlier_states(tiny_folder: Path, name: str, settings: ContextSettings) -> None:
     clean(run(written(tiny_folder, name), settings, 90, seed=5), 90)
 

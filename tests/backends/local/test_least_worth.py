@@ -195,7 +195,7 @@ def test_a_stop_ends_measuring_while_an_answer_is_written(
     audited(narrow, chat)
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", [POLICIES[0], pytest.param(POLICIES[1], marks=pytest.mark.matrix)])
 def test_what_left_is_gone_after_a_restart_too(talking_file: Path, tmp_path: Path, policy: Overflow) -> None:
     first = restarted(talking_file, tmp_path)
     try:

@@ -215,6 +215,7 @@ def test_an_edited_message_keeps_what_is_attached_and_the_draft_its_own(window: 
     assert widget.editor.buttons[2].isEnabled(), "what is attached is a question too"
 
 
+@pytest.mark.usefixtures("fresh")
 def test_a_sent_attachment_is_a_card_that_unfolds(window: MainWindow, qtbot: QtBot) -> None:
     asked = replace(message("q", "user", "What is it?"), attachments=(replace(PAPER, n_tokens=300), NOTES))
     show_messages(window, ONE, (asked,))
@@ -242,6 +243,7 @@ def test_characters_of_the_text_are_counted_after_what_is_attached(window: MainW
     assert selected == [("q", before, before + 4)]
 
 
+@pytest.mark.usefixtures("fresh")
 def test_a_search_unfolds_and_marks_what_it_found_in_an_attachment(window: MainWindow) -> None:
     show_messages(window, ONE, (replace(message("q", "user", "What is it?"), attachments=(PAPER, NOTES)),))
     first, second = window.chat.view.findChildren(AttachmentCard)
