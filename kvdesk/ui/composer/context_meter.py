@@ -31,7 +31,7 @@ def named_parts(parts: ContextParts, colours: Colours) -> list[_Part]:
         (tr("Attachments"), parts.attachments, mix(c.good, c.raised, 0.25)),
         (tr("Draft"), parts.draft, c.accent),
         (tr("Free"), parts.free, c.cell_span),
-        (tr("Room for the answer"), parts.answer, mix(c.secondary, c.raised, 0.6)),
+        (tr("Room for the answer"), parts.answer_room, mix(c.secondary, c.raised, 0.6)),
     ]
 
 

@@ -24,6 +24,11 @@ class ContextParts:
         return self.system + self.history + self.attachments + self.draft
 
     @property
+    def answer_room(self) -> int:
+        """What there is for the answer; less than is to be left in a context that is almost full."""
+        return min(self.answer, max(0, self.n_ctx - self.used))
+
+    @property
     def free(self) -> int:
         return max(0, self.n_ctx - self.used - self.answer)
 

@@ -87,3 +87,13 @@ def test_every_part_has_its_width(window: MainWindow) -> None:
     middle = image.height() // 2
     inks = [image.pixelColor(int(image.width() * share), middle).name() for share in (0.1, 0.4, 0.6, 0.9)]
     assert inks[0] == inks[1] != inks[2] == inks[3]
+
+
+def test_a_context_that_is_full_has_a_full_bar(window: MainWindow) -> None:
+    window.store.apply(replace(USE, n_tokens=1030, n_system=0, n_answer=128))
+    bar = window.chat.composer.meter.bar
+    image = bar.grab().toImage()
+    middle = image.height() // 2
+    assert len({image.pixelColor(int(image.width() * share), middle).name() for share in (0.1, 0.5, 0.9, 0.97)}) == 1
+    assert window.chat.composer.meter.number_text == "1,030 / 1,024"
+    assert ContextParts(1024, history=1000, answer=128).answer_room == 24
