@@ -103,7 +103,8 @@ QLineEdit, QSpinBox, QDoubleSpinBox, QComboBox {{ background: {c.raised}; border
     selection-background-color: {c.selection}; selection-color: {c.text}; }}
 QLineEdit:focus, QSpinBox:focus, QDoubleSpinBox:focus, QComboBox:focus {{ border-color: {c.accent}; }}
 QSpinBox[refused="true"], QDoubleSpinBox[refused="true"] {{ border-color: {c.danger}; }}
-QSpinBox:disabled, QDoubleSpinBox:disabled, QComboBox:disabled {{ background: {c.panel}; color: {disabled}; }}
+QLineEdit:disabled, QSpinBox:disabled, QDoubleSpinBox:disabled, QComboBox:disabled {{ background: {c.panel};
+    color: {disabled}; }}
 QSpinBox::up-button, QSpinBox::down-button, QDoubleSpinBox::up-button, QDoubleSpinBox::down-button {{ width: 0; }}
 QAbstractSpinBox QLineEdit {{ background: transparent; border: none; padding: 0 4px; min-height: 0; }}
 QSpinBox[scale="small"] {{ font-size: {small}px; padding: 2px 4px; min-height: 18px; }}
@@ -184,12 +185,15 @@ QRadioButton[scale="small"] {{ font-size: {small}px; }}
 QCheckBox::indicator {{ width: 12px; height: 12px; border-radius: 3px; border: 1px solid {handle};
     background: {c.raised}; }}
 QCheckBox::indicator:checked {{ border-color: {c.accent}; background: {c.accent}; image: url("{_TICK}"); }}
+QCheckBox:disabled, QRadioButton:disabled {{ color: {disabled}; }}
+QCheckBox::indicator:disabled, QRadioButton::indicator:disabled {{ border-color: {c.line}; background: {c.panel}; }}
 QCheckBox::indicator:checked:disabled {{ border-color: {handle}; background: {disabled}; }}
 QCheckBox::indicator:focus {{ border-color: {c.text}; }}
 QRadioButton::indicator {{ width: 12px; height: 12px; border-radius: 7px; border: 1px solid {handle};
     background: {c.raised}; }}
 QRadioButton::indicator:checked {{ border: 4px solid {c.accent}; border-radius: 7px; width: 6px; height: 6px;
     background: {c.accent_text}; }}
+QRadioButton::indicator:checked:disabled {{ border-color: {disabled}; background: {c.panel}; }}
 QRadioButton::indicator:focus {{ border-color: {c.text}; }}
 QToolTip {{ background: {c.raised}; color: {c.text}; border: 1px solid {handle}; border-radius: 6px; padding: 1px 2px;
     font-size: {small}px; }}

@@ -4,7 +4,15 @@ from colorsys import rgb_to_hls
 
 import pytest
 from PySide6.QtCore import QEvent
-from PySide6.QtWidgets import QApplication, QCheckBox, QStyle, QStyleOptionButton, QWidget
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QApplication,
+    QCheckBox,
+    QRadioButton,
+    QStyle,
+    QStyleOptionButton,
+    QWidget,
+)
 from pytestqt.qtbot import QtBot
 
 from kvdesk.settings import ThemeChoice
@@ -44,6 +52,27 @@ def test_the_schemas_of_tools_have_a_hue_that_no_message_has(colours: Colours) -
     for tool in tools:
         assert palette.contrast(tool, colours.cell_span) >= 1.6
         assert all(1 / 12 < abs(hue(tool) - hue(one)) < 11 / 12 for one in messages)
+
+
+@pytest.mark.parametrize("kind", [QCheckBox, QRadioButton])
+@pytest.mark.parametrize("is_on", [False, True])
+def test_what_is_disabled_looks_so_whether_it_is_on_or_off(
+    theme: Theme,  # noqa: ARG001
+    qtbot: QtBot,
+    kind: type[QAbstractButton],
+    is_on: bool,
+) -> None:
+    button = kind("Serve")
+    qtbot.addWidget(button)
+    button.setCheckable(True)
+    button.setChecked(is_on)
+    enabled = button.grab().toImage()
+    button.setEnabled(False)
+    disabled = button.grab().toImage()
+    frame = button.style().subElementRect(QStyle.SubElement.SE_CheckBoxIndicator, QStyleOptionButton(), button)
+    box = frame.adjusted(0, 0, 2, button.height())
+    assert enabled.copy(box) != disabled.copy(box), "the box"
+    assert enabled.copy(box.right() + 4, 0, 60, 40) != disabled.copy(box.right() + 4, 0, 60, 40), "the words"
 
 
 def test_colours_repeat() -> None:
