@@ -302,8 +302,8 @@ class ModelLoading:
 
 @dataclass(frozen=True, slots=True)
 class ModelLoaded:
-    """`remark` is something the user should know about the model, such as a template that cannot be used. `limit` is
-    what its server could show of its cache and does not, and what helps.
+    """`remark` is something the user should know about the model, such as a template that is missing or cannot be used.
+    `limit` is what its server could show of its cache and does not, and what helps.
     """
 
     model: ModelInfo

@@ -11,6 +11,7 @@ from typing import Final
 from kvdesk.backends.local.llama.binding import engine_version
 from kvdesk.backends.local.llama.open_model import OpenedModel
 from kvdesk.backends.local.prompt.prompt import PromptBuilder
+from kvdesk.backends.local.prompt.templates import CHATML_MARK
 from kvdesk.backends.local.scheduler.speed_model import MeasuredCosts
 from kvdesk.cache.compare import ROUNDING, ROUNDING_KL
 from kvdesk.library.estimate import Estimate, available_bytes, check_fits
@@ -48,11 +49,21 @@ class LoadedModel:
         """What the user should know about the model's chat template; "" for nothing. A remark about reasoning waits
         until the template is compiled.
         """
+        if self.prompts is not None and not self.model.chat_template and not self._knows_chatml:
+            return tr(
+                "This model has no chat template: it was probably not trained to chat, so its answers may make no "
+                "sense. Models for chats are often called “instruct” or “it”."
+            )
         if self.template_problem or self.prompts is None or not _REASONS.search(self.model.chat_template):
             return self.template_problem
         if not self.prompts.traits().is_unknown:
             return ""
         return tr("kvdesk does not know how this model marks its reasoning, so it is shown as part of the answer.")
+
+    @property
+    def _knows_chatml(self) -> bool:
+        """Whether the mark of the template that is used instead is one token."""
+        return len(self.model.vocab.tokenize(CHATML_MARK, add_special=False, parse_special=True)) == 1
 
     @property
     def noise(self) -> tuple[float, float]:

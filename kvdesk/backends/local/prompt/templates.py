@@ -58,6 +58,8 @@ _OWN_VARIABLES = frozenset(
 _FILE = "<template>"  # Jinja2's name for a template that is no file
 MODELS_OWN, CHATS_OWN = marked("The model's chat template"), marked("This chat's own template")
 """Names of templates in sentences."""
+CHATML_MARK = "<|im_start|>"
+"""With which `FALLBACK` begins every message."""
 FALLBACK = (  # ChatML, for a GGUF without a template
     "{% for message in messages %}"
     "{{ '<|im_start|>' + message.role + '\n' + message.content + '<|im_end|>\n' }}"
