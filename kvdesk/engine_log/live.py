@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from kvdesk.engine_log.causes import Finding, explain_request
+from kvdesk.engine_log.causes import HITS, Finding, explain_request
 from kvdesk.engine_log.cells import CellsReader, ShownCache, cache_lines
 from kvdesk.engine_log.events import TextJoiner
 from kvdesk.engine_log.first_token import FirstTokens
@@ -109,6 +109,8 @@ class LiveLog:
             before, now = (
                 explain_request(one, self._requests.server) for one in (replace(request, follows=None), request)
             )
+            if before.cause not in HITS:
+                continue  # said already
             self.totals.correct(before, now)
             if not self.is_quiet and not self._first_tokens.has_said(request):
                 for text in late_lines(request, now):

@@ -92,7 +92,7 @@ class RequestReader:
         self._timed: Request | None = None
         self._last_done = ""
         self._cut_from = -1
-        self._latest: deque[Prompt] = deque(maxlen=MOST_LATEST)  # the latest first
+        self._latest: deque[tuple[int, Prompt]] = deque(maxlen=MOST_LATEST)  # with their slots, the latest first
         self._n_chars = 0  # of the prompts that are remembered, some of them twice
         self._handlers = self._all_handlers()
 
@@ -115,16 +115,17 @@ class RequestReader:
         return self._compared(self._all_waiting())
 
     def _compared(self, found: list[Request]) -> list[Request]:
-        """The requests, each with the earlier one of any slot that it follows, where texts show that."""
+        """The requests, each with the earlier one of another slot that it follows, where texts show that."""
         for request in found:
             if request.prompt is None:
                 continue
             if request.how == "age" and request.loaded < 0:
-                alike = [one for one in self._latest if one.is_rendered == request.prompt.is_rendered]
-                if (best := followed(alike, request.prompt)) is not None:
+                alike = [one for _, one in self._latest if one.is_rendered == request.prompt.is_rendered]
+                best = followed(alike, request.prompt)
+                if best is not None and all(one is not best[0] or at != request.slot for at, one in self._latest):
                     before, shared = best
                     request.follows = before, (shared.common + shared.again) / max(shared.n, 1)
-            self._latest.appendleft(request.prompt)
+            self._latest.appendleft((request.slot, request.prompt))
         return found
 
     def _all_handlers(self) -> dict[Kind, _Handler]:

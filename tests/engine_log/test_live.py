@@ -139,3 +139,15 @@ def test_a_request_whose_text_comes_later_is_explained_then() -> None:
     assert sum("task 56" in text for text in said) == 2
     assert "3 misses: 367 tokens read again" in "\n".join(said)
     assert live.totals.score.requests == 4
+
+
+def test_what_was_explained_is_not_explained_again_by_its_text() -> None:
+    log = (LOGS / "prompts-2026-11.log").read_bytes()
+    said: list[str] = []
+    live = LiveLog(said.append, with_cells=False)
+    for line in read_lines([log]):
+        live.feed(line)
+    live.close()
+    verdicts = [text for text in said if text.startswith(("ok ", "MISS "))]
+    assert len(verdicts) == live.totals.score.requests == len({text.partition("task ")[2].partition(" ")[0] for text in verdicts})
+    assert not any("Another slot" in text for text in said)
