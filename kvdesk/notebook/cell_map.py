@@ -1,6 +1,7 @@
 """The cells of a cache as one piece of HTML: nothing is loaded, no script runs, and every text is escaped.
 
-Pure: a snapshot and calls in, HTML out. Neighbours in a row that belong to the same sequences are one rectangle.
+Pure: a snapshot and calls in, HTML or text out. Neighbours in a row that belong to the same sequences are one
+rectangle.
 """
 
 from __future__ import annotations
@@ -25,6 +26,13 @@ FIRST_HUE: Final = 205
 """Of sequence 0: blue, and 1 is rose, which nobody takes for the same."""
 GOLDEN_ANGLE: Final = 137.508
 """Degrees between the colours of two sequences."""
+
+
+def text_of(snapshot: CacheSnapshot, model: str) -> str:
+    """What a terminal shows: the numbers of each stream."""
+    numbers = [_numbers(cache, n, cells) for cache in snapshot.maps for n, cells in enumerate(cache.streams)]
+    states = [_states(snapshot)] if snapshot.recurrent else []
+    return "\n".join([f"{model} · {_state(snapshot)}", *numbers, *states])
 
 
 def page(snapshot: CacheSnapshot, calls: Sequence[Operation], model: str) -> str:

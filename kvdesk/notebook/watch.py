@@ -26,7 +26,7 @@ from kvdesk.cache.mirror import Mirror
 from kvdesk.cache.snapshot import CacheSnapshot, Verification
 from kvdesk.cache.verify import Difference, compare_blob, compare_spans
 from kvdesk.errors import UserError
-from kvdesk.notebook.cell_map import page
+from kvdesk.notebook.cell_map import page, text_of
 from kvdesk.protocol import calls
 from kvdesk.translation import tr
 
@@ -37,7 +37,8 @@ _METHODS: Final = ("kv_cache_clear", "kv_cache_seq_rm", "kv_cache_seq_cp", "kv_c
 def watch(llama: Any) -> closing[WatchedCache]:
     """The cache of a `llama_cpp.Llama` while the block runs; what was seen can be read afterwards.
 
-    Raises UserError for a cache that is in use already, and for a model whose cache kvdesk does not know.
+    Raises UserError for another object, for a cache that is in use already, and for a model whose cache kvdesk does not
+    know.
     """
     return closing(WatchedCache(llama))
 
@@ -49,6 +50,9 @@ class WatchedCache:
     """
 
     def __init__(self, llama: Any) -> None:
+        if not hasattr(llama, "_ctx"):
+            sentence = tr("kvdesk.watch follows a llama_cpp.Llama, and this is a {type}.")
+            raise UserError(sentence.format(type=type(llama).__name__))
         self._llama, self._ctx = llama, llama._ctx
         self._library = sys.modules[type(self._ctx).__module__].llama_cpp
         self._model = Path(str(llama.model_path)).name
@@ -106,6 +110,9 @@ class WatchedCache:
         for owner, name in self._replaced:
             vars(owner).pop(name, None)
         self._replaced.clear()
+
+    def __repr__(self) -> str:
+        return text_of(self.snapshot, self._model)
 
     def _repr_html_(self) -> str:
         return page(self.snapshot, self.events, self._model)

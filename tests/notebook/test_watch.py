@@ -86,6 +86,19 @@ def test_a_cache_that_is_in_use_is_refused(llama: Any) -> None:
         pass
 
 
+def test_what_is_no_llama_gets_a_sentence() -> None:
+    with pytest.raises(UserError, match=r"follows a llama_cpp\.Llama, and this is a str"):
+        kvdesk.watch("model.gguf")
+
+
+def test_a_terminal_shows_numbers(llama: Any) -> None:
+    with kvdesk.watch(llama) as cache:
+        llama.eval(PROMPT)
+    first, second = repr(cache).splitlines()
+    assert first.endswith("positions verified")
+    assert second == "kv, stream 0: 40 of 256 cells used, 0 shared, largest free run 216"
+
+
 def test_a_call_behind_its_back_is_a_mismatch(llama: Any) -> None:
     with kvdesk.watch(llama) as cache:
         llama.eval(PROMPT)
