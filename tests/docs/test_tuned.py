@@ -9,7 +9,7 @@ from tests.places import ROOT
 
 MOST = 25
 ENGINES = {  # no choice: they follow from llama.cpp, from the system or from the table
-    "_SPAN", "_SPLIT", "_APART_S", "_IDLE", "_PROC_STAT",
+    "ROWS", "_SPAN", "_SPLIT", "_APART_S", "_IDLE", "_PROC_STAT",
 }  # fmt: skip
 
 
