@@ -2,11 +2,11 @@
 
 An answer must visibly continue while another conversation reads a long prompt, and the prompt must not take much longer
 because of it. A chunk of fewer than `TILE` tokens shares a batch with the answers' tokens, because even a small batch
-is one pass over the weights; it is as large as the gap allows, and the batch a multiple of `ROWS`. A larger chunk has its own batch, because one more token
-in it costs as much as a step. It is halved if the last one took longer than the gap, and doubled if it took less than
-half of it. After a chunk, the answer gets as many steps without a prompt as its speed needs; after a chunk of a job,
-for which nobody waits, as many as take the same time. Pure: no queue, no clock; the caller reports how long a batch
-took. (docs/developers/reading-beside.md has the measurements.)
+is one pass over the weights; it is as large as the gap allows, and the batch a multiple of `ROWS`. A larger chunk has
+its own batch, because one more token in it costs as much as a step. It is halved if the last one took longer than the
+gap, and doubled if it took less than half of it. After a chunk, the answer gets as many steps without a prompt as its
+speed needs; after a chunk of a job, for which nobody waits, as many as take the same time. Pure: no queue, no clock;
+the caller reports how long a batch took. (docs/developers/reading-beside.md has the measurements.)
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from kvdesk.values import dataclass
 AIM = 1 / SCATTER
 """Share of the longest gap that a chunk and a step may take. A tile may take all of it."""
 ROWS = 4
-"""Tokens whose products with repacked weights llama.cpp computes together (ggml-cpu/repack.cpp). Each of up to three left
-over costs as much as several of them."""
+"""Tokens whose products with repacked weights llama.cpp computes together (ggml-cpu/repack.cpp). Each of up to three
+left over costs as much as several of them."""
 
 
 @dataclass(frozen=True, slots=True)

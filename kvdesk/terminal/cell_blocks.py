@@ -59,8 +59,8 @@ def lines(store: Store, view: CacheView, *, coloured: bool, columns: int = COLUM
 
 
 def _blocks(strip: StripFrame, columns: int) -> Iterator[Fragments]:
-    """The cells up to n_kv or the high-water mark, and in words how many free ones follow."""
-    code = strip.layer.code
+    """The cells up to n_kv, and in words how many free ones follow."""
+    code = strip.layer(0, strip.n_kv).code
     per_block = max(1, -(-code.size // (columns * _MOST_ROWS)))
     table = colour_table(ColourBy.CONVERSATION, DARK)
     shown = _rows(code, per_block, columns)
@@ -68,18 +68,18 @@ def _blocks(strip: StripFrame, columns: int) -> Iterator[Fragments]:
         yield _joined([(_colour(table, a), _colour(table, b)) for a, b in zip(upper, lower, strict=True)])
     one = tr("a half block is one cell")
     notes = [one if per_block == 1 else tr("a half block is {n:,} cells").format(n=per_block)]
-    if strip.layer.n_free:
-        notes.append(tr("{n:,} free cells follow").format(n=strip.layer.n_free))
+    if n_free := strip.stream.size - strip.n_kv:
+        notes.append(tr("{n:,} free cells follow").format(n=n_free))
     yield [("fg:ansibrightblack", " · ".join(notes))]
 
 
-def _rows(code: NDArray[np.uint8], per_block: int, columns: int) -> NDArray[np.uint8]:
+def _rows(code: NDArray[np.uint16], per_block: int, columns: int) -> NDArray[np.uint16]:
     """Rows of `columns` blocks, an even number of them. A block with several cells shows a used one if there is any."""
     blocks = np.pad(code, (0, -code.size % per_block)).reshape(-1, per_block).max(axis=1)
     return np.pad(blocks, (0, -blocks.size % (2 * columns)), constant_values=raster.PAD).reshape(-1, columns)
 
 
-def _colour(table: NDArray[np.uint32], code: np.uint8) -> str:
+def _colour(table: NDArray[np.uint32], code: np.uint16) -> str:
     return "" if code in (raster.PAD, raster.FREE) else f"#{int(table[code]) & 0xFFFFFF:06x}"
 
 

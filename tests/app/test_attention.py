@@ -45,7 +45,7 @@ def test_what_the_last_token_and_the_answer_looked_at(
     assert page.table.positions[0] == 0, "the first token is the sink of most models"
     app.wait(lambda: page.map._frame is not None and page.map._frame.scene.attention is shown)
     assert page.map._frame is not None
-    codes = page.map._frame.strips[0].layer.code[: stats.cells_used]
+    codes = page.map._frame.strips[0].layer(0, stats.cells_used).code
     assert ((codes - FIRST_GROUP) // N_SHADES != UNKNOWN).all(), "every cell was looked at"
     answer = window.chat.view.widgets[-1].message
     words = attention_words(store, answer, window.theme.colours)

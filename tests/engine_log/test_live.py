@@ -149,5 +149,9 @@ def test_what_was_explained_is_not_explained_again_by_its_text() -> None:
         live.feed(line)
     live.close()
     verdicts = [text for text in said if text.startswith(("ok ", "MISS "))]
-    assert len(verdicts) == live.totals.score.requests == len({text.partition("task ")[2].partition(" ")[0] for text in verdicts})
+    assert (
+        len(verdicts)
+        == live.totals.score.requests
+        == len({text.partition("task ")[2].partition(" ")[0] for text in verdicts})
+    )
     assert not any("Another slot" in text for text in said)

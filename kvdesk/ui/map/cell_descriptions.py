@@ -32,7 +32,7 @@ def cell_words(frame: MapFrame, strip: int, cell: int, texts: Mapping[int, str])
                 parts, pos = scene.tools.get(seq, ()), int(stream.pos[cell])
                 more += [tr("tools of {server}").format(server=name) for name, p0, p1 in parts if p0 <= pos < p1]
                 break
-        marks = int(part.layer.marks[cell])
+        marks = int(part.layer(cell, cell + 1).marks[0])
         if marks & raster.HIDDEN:
             more.append(tr("out of the sliding window: overwritten next"))
         if marks & raster.SHIFTED:

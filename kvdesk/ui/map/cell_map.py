@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
-from PySide6.QtCore import QMarginsF, QPointF, QRectF, Qt, QTimer, Signal
+from PySide6.QtCore import QMarginsF, QPointF, Qt, QTimer, Signal
 from PySide6.QtGui import (
     QColor,
     QFocusEvent,
@@ -41,6 +41,7 @@ from kvdesk.ui.map.pages import PageCache
 from kvdesk.ui.map.painter import Edges, MapPainter, Masks
 from kvdesk.ui.map.scrolled_map import ScrolledMap
 from kvdesk.ui.map.selection import MapSelection, outlines
+from kvdesk.ui.map.sight import Sight, look_at
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.values import replace
 from kvdesk.viewmodel.cells.attention import Shown
@@ -84,6 +85,7 @@ class CellMapView(ScrolledMap):
         self._lit: Masks = {}
         self._view: CacheView | None = None
         self._frame: MapFrame | None = None
+        self._sight: Sight | None = None
         self._laid_out: tuple[object, int, int, float] | None = None  # what they are laid out for
         self._key: MapLegend | None = None
         self._grounds: tuple[object, ...] = ()  # of `_key`
@@ -259,7 +261,7 @@ class CellMapView(ScrolledMap):
             return
         begun = time.perf_counter()
         self._refreshed_at = time.monotonic()
-        before = self._frame
+        before = self._sight
         self._make_frame(self._view)
         self._describe()
         where = self._where_changed(before)
@@ -269,17 +271,23 @@ class CellMapView(ScrolledMap):
         else:
             self.update(where)
 
-    def _where_changed(self, before: MapFrame | None) -> QRegion:
-        """Where the frame looks different from the one before: of most, a few rows."""
-        frame, viewport = self._frame, self._viewport
-        changed = None if frame is None or before is None or self._overlay else frame.changed(before)
-        if changed is None or self._painter.shows_texts(self.strips, viewport):
+    def _look_at(self, frame: MapFrame) -> Sight:
+        """What is seen of the frame now."""
+        sight = self._sight
+        if sight is None or sight.frame is not frame or sight.viewport is not self._viewport:
+            self._sight = sight = look_at(frame, self._viewport)
+        return sight
+
+    def _where_changed(self, before: Sight | None) -> QRegion:
+        """Where what is seen looks different: of most, a few rows."""
+        if self._frame is None:
+            return QRegion(self.rect())
+        sight = self._look_at(self._frame)
+        boxes = None if before is None or self._overlay else sight.changed(before)
+        if boxes is None or self._painter.shows_texts(self.strips, self._viewport):
             return QRegion(self.rect())
         where = QRegion()
-        for strip, first, end in changed:
-            left, top = viewport.corner(strip.x, strip.y + first // strip.columns * strip.cell)
-            right, bottom = viewport.corner(strip.x + strip.width, strip.y + -(-end // strip.columns) * strip.cell)
-            box = QRectF(left, top, right - left, bottom - top)
+        for box in boxes:
             where += box.marginsAdded(_AROUND).toAlignedRect()
         return where & self.rect()
 
@@ -339,8 +347,8 @@ class CellMapView(ScrolledMap):
         painter.fillRect(event.rect(), QColor(self._theme.colours.panel))
         if self._frame is not None and self._frame.strips:
             at = self._selection.at if self._at_mouse or self.hasFocus() else None
-            parts = self._frame, self._viewport, self._texts, self._edges, at, self._lit
-            self._painter.paint(painter, event.rect(), *parts)
+            parts = self._texts, self._edges, at, self._lit
+            self._painter.paint(painter, event.rect(), self._look_at(self._frame), *parts)
             if self._overlay:
                 self._painter.paint_words(painter, self.clock.words(self._painter.n_drawn), self.width())
             self.clock.painted((time.perf_counter() - begun) * 1e3)

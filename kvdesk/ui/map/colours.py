@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,18 @@ from kvdesk.cache.pages import PagedOverlay
 from kvdesk.cache.snapshot import CacheSnapshot, StreamMap
 from kvdesk.protocol.cache import MessageSpans
 from kvdesk.translation import marked, tr
-from kvdesk.ui.map.raster import NO_SEQUENCE, PARTIAL, SINK, Runs, second_sequence
+from kvdesk.ui.map.raster import (
+    FADING,
+    FRESH,
+    NO_SEQUENCE,
+    PARTIAL,
+    SHARED,
+    SINK,
+    Cells,
+    Coloured,
+    lowest_sequence,
+    without_lowest,
+)
 from kvdesk.values import dataclass, field
 from kvdesk.viewmodel.cells.attention import Shown
 from kvdesk.viewmodel.palette import N_COLOURS
@@ -26,7 +37,8 @@ N_TOOL_COLOURS: Final = 4
 """Of the schemas of servers, behind those of messages: further servers repeat them."""
 N_PAGE_OWNERS: Final = 3 * N_COLOURS  # colours of a pair of pages: further branches repeat them
 HOLDER_WORDS: Final = ("1", "2", "3", "4", "5–8", "9+")
-_HOLDER_FROM: Final = np.array([2, 3, 4, 5, 9])
+_HOLDER_GROUP: Final = np.searchsorted([2, 3, 4, 5, 9], np.arange(NO_SEQUENCE + 2), side="right").astype(np.uint8)
+"""Of cells that so many sequences hold."""
 
 
 class ColourBy(StrEnum):
@@ -110,8 +122,8 @@ def scales_of(snapshot: CacheSnapshot, mode: ColourBy) -> Scales:
 def _oldest(stream: StreamMap, operation: int) -> int:
     """Operations since the oldest used cell was written; 0 without one."""
     high = stream.high_water
-    written = stream.written_at_op[:high][stream.pos[:high] >= 0]
-    return max(0, operation - int(written.min())) if written.size else 0
+    oldest = stream.written_at_op[:high].min(initial=operation, where=stream.pos[:high] >= 0)
+    return operation - int(oldest)
 
 
 def conversation_groups(colours: Mapping[int, int]) -> NDArray[np.uint8]:
@@ -123,43 +135,89 @@ def conversation_groups(colours: Mapping[int, int]) -> NDArray[np.uint8]:
     return table
 
 
-def groups_of(
-    stream: StreamMap, runs: Runs, scene: Scene, scales: Scales, operation: int, page: NDArray[np.int32] | None
-) -> tuple[NDArray[np.uint8], NDArray[np.uint8] | None]:
-    """Group of each cell up to the high-water mark, and of its lower half where the two differ somewhere.
+Colouring = Callable[[Cells], Coloured]
 
-    `page`: page of each cell of the stream, when coloured by page.
-    """
-    high = stream.high_water
-    owners = conversation_groups(scene.colours)
+
+def colouring(scene: Scene, scales: Scales, operation: int, stream: StreamMap, place: tuple[int, int]) -> Colouring:
+    """What colours any cells of a stream. `place`: its cache and its number there."""
     match scene.mode:
         case ColourBy.CONVERSATION:
-            first = np.repeat(owners[runs.owner], runs.lengths)
-            if not runs.shared:
-                return first, None
-            return first, np.repeat(owners[second_sequence(runs)], runs.lengths)
+            owners = conversation_groups(scene.colours)
+            return lambda cells: _by_conversation(cells, owners)
         case ColourBy.POSITION:
             step = np.float32(N_STEPS / scales.position)
-            return np.clip(stream.pos[:high] * step, 0, N_STEPS - 1).astype(np.uint8), None
+            return lambda cells: _plain(cells, np.clip(cells.pos * step, 0, N_STEPS - 1).astype(np.uint8))
         case ColourBy.AGE:
-            age = np.maximum(operation - stream.written_at_op[:high], 0).astype(np.float32)
-            share = np.sqrt(np.minimum(age / np.float32(scales.age), 1))
-            return np.uint8(N_STEPS - 1) - (share * np.float32(N_STEPS - 1)).astype(np.uint8), None
+            return lambda cells: _by_age(cells, operation, scales.age)
         case ColourBy.MESSAGE:
-            return _by_message(stream, runs, scene.spans, scene.tools), None
-        case ColourBy.SEQUENCES:
-            steps = np.searchsorted(_HOLDER_FROM, runs.n_holders, side="right").astype(np.uint8)
-            return np.repeat(steps, runs.lengths), None
+            messages = _Messages.of(scene.spans, scene.tools)
+            return lambda cells: _plain(cells, messages.groups(cells))
+        case ColourBy.SEQUENCES:  # the colour says what is shared
+            return lambda cells: Coloured(_HOLDER_GROUP.take(cells.n_holders), None, _without(cells.marks, SHARED))
         case ColourBy.PAGE:
-            if page is None or page.size != stream.size:
-                return np.zeros(high, np.uint8), None
-            owner = owners[runs.owner]
-            owner = np.where(owner == UNKNOWN, owner, 1 + (owner - 1) % np.uint8(N_PAGE_OWNERS)).astype(np.uint8)
-            colour = np.repeat(owner, runs.lengths)
-            odd = (page[:high] & 1).astype(np.uint8)
-            return np.where(page[:high] < 0, np.uint8(UNKNOWN), colour * np.uint8(2) + odd + np.uint8(1)), None
+            return _by_page(scene, stream, *place)
         case ColourBy.ATTENTION:
-            return np.zeros(high, np.uint8), None  # but for `by_attention`
+            return _by_attention(scene.attention, stream, place)
+
+
+def _plain(cells: Cells, group: NDArray[np.uint8]) -> Coloured:
+    return Coloured(group, None, cells.marks)
+
+
+def _without(marks: NDArray[np.uint8], some: int) -> NDArray[np.uint8]:
+    """The marks without some."""
+    return marks & np.uint8(~some & 255)
+
+
+def _by_conversation(cells: Cells, owners: NDArray[np.uint8]) -> Coloured:
+    first, shared = owners.take(lowest_sequence(cells.bits)), cells.n_holders > 1
+    if not shared.any():
+        return _plain(cells, first)
+    second = owners.take(lowest_sequence(without_lowest(cells.bits)))
+    return Coloured(first, np.where(shared, second, first), cells.marks)
+
+
+def _by_age(cells: Cells, operation: int, oldest: int) -> Coloured:
+    age = np.maximum(operation - cells.written_at_op, 0).astype(np.float32)
+    share = np.sqrt(np.minimum(age / np.float32(oldest), 1))
+    return _plain(cells, np.uint8(N_STEPS - 1) - (share * np.float32(N_STEPS - 1)).astype(np.uint8))
+
+
+class _Messages(NamedTuple):
+    """Messages are numbered 1 to 8 and again, in their order; cells of no known message are unknown. The schemas of
+    tools, which are in the first message as a rule, come behind these numbers.
+
+    at      group of each position: of no sequence in the first row, then of each sequence; beyond all messages in the
+            last column
+    row_of  by sequence
+    known   bits of the sequences that have a row
+    """
+
+    at: NDArray[np.uint8]
+    row_of: NDArray[np.int64]
+    known: NDArray[np.uint64]
+
+    @classmethod
+    def of(cls, spans: Mapping[int, MessageSpans], tools: Mapping[int, tuple[tuple[str, int, int], ...]]) -> _Messages:
+        known = {seq: of.spans for seq, of in spans.items() if of.spans and 0 <= seq < NO_SEQUENCE}
+        end = max((span.p1 for parts in known.values() for span in parts), default=0)
+        at = np.zeros((len(known) + 1, end + 1), np.uint8)
+        row_of, bits = np.zeros(NO_SEQUENCE + 1, np.int64), np.zeros(4, np.uint64)
+        for row, (seq, parts) in enumerate(known.items(), start=1):
+            row_of[seq] = row
+            bits[seq // 64] |= np.uint64(1 << seq % 64)
+            for i, span in enumerate(parts):
+                at[row, max(span.p0, 0) : span.p1] = 1 + i % N_MESSAGE_COLOURS
+            for i, (_name, p0, p1) in enumerate(tools.get(seq, ())):
+                at[row, max(p0, 0) : min(p1, end)] = tool_group(i)
+        return cls(at, row_of, bits)
+
+    def groups(self, cells: Cells) -> NDArray[np.uint8]:
+        """A shared cell counts to its lowest sequence of which messages are known."""
+        owner = lowest_sequence(cells.bits & self.known[: cells.bits.shape[1]])
+        end = self.at.shape[1]
+        groups: NDArray[np.uint8] = self.at.take(self.row_of.take(owner) * end + np.clip(cells.pos, 0, end - 1))
+        return groups
 
 
 def tool_group(i: int) -> int:
@@ -167,26 +225,36 @@ def tool_group(i: int) -> int:
     return 1 + N_MESSAGE_COLOURS + i % N_TOOL_COLOURS
 
 
-def by_attention(
-    stream: StreamMap, place: tuple[int, int], shown: Shown, group: NDArray[np.uint8], marks: NDArray[np.uint8]
-) -> None:
-    """Colour the cells that were looked at, and those that the indexer left out, and mark sinks. Changes `group` and
-    `marks`. `place`: cache and stream.
-    """
-    cells, columns = shown.cells_in(*place, stream)
-    group[cells] = shown.steps(N_STEPS)[columns] + np.uint8(1)
-    group[cells[shown.left_out[columns]]] = LEFT_OUT
-    marks[cells[shown.sinks[columns]]] |= np.uint8(SINK)
-
-
-def page_marks(overlay: PagedOverlay, page: NDArray[np.int32], high_water: int, marks: NDArray[np.uint8]) -> None:
-    """Mark the cells of pages that are not full. Changes `marks`."""
+def _by_page(scene: Scene, stream: StreamMap, cache: int, number: int) -> Colouring:
+    """In two shades of the owner in turns; cells of pages that are not full are marked."""
+    overlay = scene.pages[cache] if cache < len(scene.pages) else None
+    if overlay is None or number >= len(overlay.page_of) or overlay.page_of[number].size != stream.size:
+        return lambda cells: _plain(cells, np.zeros(cells.pos.size, np.uint8))
+    page_of = overlay.page_of[number]
+    owners = conversation_groups(scene.colours)
+    owners = np.where(owners == UNKNOWN, owners, 1 + (owners - 1) % np.uint8(N_PAGE_OWNERS))
     partial = np.zeros(overlay.n_pages + 1, np.uint8)  # the last entry is that of page -1
     for sequence in overlay.sequences:
         if sequence.n_empty and sequence.pages:
             partial[sequence.pages[-1]] = PARTIAL
-    if page.size >= high_water:
-        marks |= partial[page[:high_water]]
+
+    def coloured(cells: Cells) -> Coloured:
+        page = page_of[cells.where]
+        shade = owners.take(lowest_sequence(cells.bits)) * np.uint8(2) + (page & 1).astype(np.uint8) + np.uint8(1)
+        return Coloured(np.where(page < 0, np.uint8(UNKNOWN), shade), None, cells.marks | partial[page])
+
+    return coloured
+
+
+def _by_attention(shown: Shown | None, stream: StreamMap, place: tuple[int, int]) -> Colouring:
+    """The cells that were looked at, and those that the indexer left out; sinks are marked."""
+    group, marks = np.zeros(stream.high_water, np.uint8), np.zeros(stream.high_water, np.uint8)
+    if shown is not None:
+        looked_at, columns = shown.cells_in(*place, stream)
+        group[looked_at] = shown.steps(N_STEPS)[columns] + np.uint8(1)
+        group[looked_at[shown.left_out[columns]]] = LEFT_OUT
+        marks[looked_at[shown.sinks[columns]]] = SINK
+    return lambda cells: Coloured(group[cells.where], None, _without(cells.marks, FRESH | FADING) | marks[cells.where])
 
 
 def page_words(overlay: PagedOverlay, name: str = "") -> str:
@@ -204,30 +272,3 @@ def page_words(overlay: PagedOverlay, name: str = "") -> str:
         n_used=f"{overlay.n_used:,}",
     )
     return f"{name}: {words}" if name else words
-
-
-def _by_message(
-    stream: StreamMap,
-    runs: Runs,
-    spans: Mapping[int, MessageSpans],
-    tools: Mapping[int, tuple[tuple[str, int, int], ...]],
-) -> NDArray[np.uint8]:
-    """Messages are numbered 1 to 8 and again, in their order; cells of no known message are unknown. The schemas of
-    tools, which are in the first message as a rule, come behind these numbers.
-
-    A shared cell counts to its lowest sequence of which messages are known.
-    """
-    known = {seq: of.spans for seq, of in sorted(spans.items(), reverse=True) if of.spans and runs.hold(seq).any()}
-    end = max((span.p1 for parts in known.values() for span in parts), default=0)
-    message_at = np.zeros(
-        (len(known) + 1, end + 1), np.uint8
-    )  # the first row is of no sequence, the last column beyond
-    row_of = np.zeros(runs.starts.size, np.int64)
-    for row, (seq, parts) in enumerate(known.items(), start=1):
-        row_of[runs.hold(seq)] = row
-        for i, span in enumerate(parts):
-            message_at[row, max(span.p0, 0) : span.p1] = 1 + i % N_MESSAGE_COLOURS
-        for i, (_name, p0, p1) in enumerate(tools.get(seq, ())):
-            message_at[row, max(p0, 0) : min(p1, end)] = tool_group(i)
-    at = np.clip(stream.pos[: stream.high_water], 0, end) + np.repeat(row_of * (end + 1), runs.lengths)
-    return message_at.ravel()[at]

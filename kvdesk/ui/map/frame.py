@@ -1,17 +1,18 @@
-"""The data of a drawing of the cell map, made once for each change: strips and the codes of their cells."""
+"""The data of a drawing of the cell map, made once for each change: strips, and what gives their cells a code."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kvdesk.cache.metrics import n_kv
 from kvdesk.cache.snapshot import CacheMap, StreamMap
 from kvdesk.protocol.cache import CacheView
 from kvdesk.translation import tr
 from kvdesk.ui.map import raster
-from kvdesk.ui.map.colours import ColourBy, Scales, Scene, by_attention, groups_of, page_marks, scales_of
+from kvdesk.ui.map.colours import Colouring, Scales, Scene, colouring, scales_of
 from kvdesk.ui.map.layout import StreamSize, Strip, lay_out
 
 
@@ -21,8 +22,19 @@ class StripFrame:
 
     strip: Strip
     stream: StreamMap
-    layer: raster.Layer = field(repr=False)
     n_kv: int
+    colouring: Colouring = field(repr=False)
+    limits: raster.Limits
+    hidden_below: NDArray[np.int64] | None = field(repr=False)
+
+    def layer(self, first: int, end: int) -> raster.Layer:
+        """The cells from `first` to before `end`, which may be behind the last one."""
+        cells = raster.cells_of(self.stream, first, end, self.limits, self.hidden_below)
+        return raster.layer(cells, self.colouring(cells), end, self.n_kv, self.stream.size)
+
+    def rows(self, first: int, end: int) -> raster.Layer:
+        """The cells of the rows from `first` to before `end`."""
+        return self.layer(first * self.strip.columns, end * self.strip.columns)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,20 +50,8 @@ class MapFrame:
     def is_younger(self, operation: int) -> bool:
         """Whether some cell was written after that operation."""
         return self.operation > operation and any(
-            p.stream.written_at_op.max(initial=0) > operation for p in self.strips
+            part.stream.written_at_op.max(initial=0) > operation for part in self.strips
         )
-
-    def changed(self, before: MapFrame) -> list[tuple[Strip, int, int]] | None:
-        """Where it looks different from one before: strip, first cell, last cell + 1. None: all of it may."""
-        if self.layout is not before.layout or self.scene.mode is not before.scene.mode:
-            return None
-        found = []
-        for one, other in zip(before.strips, self.strips, strict=True):
-            cells = raster.changed(one.layer, other.layer)
-            heads = (one.stream.head, other.stream.head) if one.stream.head != other.stream.head else ()
-            for first, end in (*([cells] if cells is not None else ()), *((head, head + 1) for head in heads)):
-                found.append((other.strip, first, min(end, other.strip.n_cells)))
-        return found
 
     @property
     def is_shifted(self) -> bool:
@@ -61,7 +61,7 @@ class MapFrame:
     @property
     def has_holes(self) -> bool:
         """Whether some cell before the last used one is free."""
-        return any((part.layer.code == raster.HOLE).any() for part in self.strips)
+        return any(part.stream.used < part.stream.high_water for part in self.strips)
 
     @property
     def n_cells(self) -> int:
@@ -71,7 +71,7 @@ class MapFrame:
         """Strip and cell of the used cell nearest to a point; None where every cell is free."""
         best, nearest = None, float("inf")
         for i, part in enumerate(self.strips):
-            used = np.flatnonzero(part.layer.code >= raster.FIRST_GROUP)
+            used = np.flatnonzero(part.stream.pos[: part.stream.high_water] >= 0)
             if not used.size:
                 continue
             strip, half = part.strip, part.strip.cell / 2
@@ -109,48 +109,16 @@ def strip_name(maps: tuple[CacheMap, ...], cache: int, stream: int) -> str:
     return ", ".join(part for part in (name, where) if part)
 
 
-Limits = tuple[int, int]
-"""Operations after which a written cell is fading, and just written."""
-
-
-def make_frame(view: CacheView, strips: tuple[Strip, ...], scene: Scene, limits: Limits) -> MapFrame:
-    """Codes of all strips."""
+def make_frame(view: CacheView, strips: tuple[Strip, ...], scene: Scene, limits: raster.Limits) -> MapFrame:
+    """What gives the cells of all strips their codes."""
     snapshot = view.snapshot
     scales = scales_of(snapshot, scene.mode)
     spans = [max([n_kv(stream) for stream in cache.streams], default=0) for cache in snapshot.maps]
+    hidden_below = [raster.hidden_below(cache, snapshot.sequences) for cache in snapshot.maps]
     done: list[StripFrame] = []
     for strip in strips:
-        cache = snapshot.maps[strip.map_index]
-        stream = cache.streams[strip.stream_index]
-        span = min(spans[strip.map_index], stream.size)
-        layer = _layer(stream, cache, strip, scene, scales, snapshot.operation, span, limits)
-        done.append(StripFrame(strip, stream, layer, span))
+        m, s = strip.map_index, strip.stream_index
+        stream = snapshot.maps[m].streams[s]
+        colours = colouring(scene, scales, snapshot.operation, stream, (m, s))
+        done.append(StripFrame(strip, stream, min(spans[m], stream.size), colours, limits, hidden_below[m]))
     return MapFrame(strips, tuple(done), scene, scales, snapshot.operation)
-
-
-def _layer(
-    stream: StreamMap,
-    cache: CacheMap,
-    strip: Strip,
-    scene: Scene,
-    scales: Scales,
-    operation: int,
-    span: int,
-    limits: Limits,
-) -> raster.Layer:
-    runs = raster.runs_of(stream)
-    marks = raster.marks_of(stream, runs, cache, *limits)
-    page = None
-    if scene.mode is ColourBy.PAGE and strip.map_index < len(scene.pages):
-        overlay = scene.pages[strip.map_index]
-        if strip.stream_index < len(overlay.page_of):
-            page = overlay.page_of[strip.stream_index]
-            page_marks(overlay, page, stream.high_water, marks)
-    elif scene.mode is ColourBy.SEQUENCES:
-        marks &= np.uint8(~raster.SHARED & 255)  # the colour says it
-    elif scene.mode is ColourBy.ATTENTION:
-        marks &= np.uint8(~(raster.FRESH | raster.FADING) & 255)  # lightness is the scale
-    group, second = groups_of(stream, runs, scene, scales, operation, page)
-    if scene.mode is ColourBy.ATTENTION and scene.attention is not None:
-        by_attention(stream, (strip.map_index, strip.stream_index), scene.attention, group, marks)
-    return raster.layer(stream, runs, span, group, second, marks)

@@ -15,7 +15,7 @@ from kvdesk.ui.map.colour_tables import colour_table
 from kvdesk.ui.map.colours import ColourBy
 from kvdesk.ui.map.legend_entries import Entry, Kind, MapLegend
 from kvdesk.ui.map.pixels import Part, picture
-from kvdesk.ui.map.raster import Layer
+from kvdesk.ui.map.raster import MARK_SHIFT, Layer
 from kvdesk.ui.widgets.colours import Colours
 from kvdesk.ui.widgets.legend import Legend, swatch
 from kvdesk.ui.widgets.theme import Theme
@@ -73,11 +73,14 @@ def _swatch(
     """Rich text with the picture of an entry, `width` by `height` pixels of the text."""
     if kind in ("head", "n_kv"):
         return swatch(_line(kind, QColor(colours.text), height, ratio), width, height)
-    found = np.array([codes], np.uint8)
-    if kind != "ramp":  # a cell of the map, as the map draws it, without the grid
-        layer = Layer(found[0, :1], found[0, 1:2] if kind == "split" else None, np.array([marks], np.uint8))
-        found = picture(layer, 1, Part(0, 1, 0, 1), round(height * ratio) + 1)[:-1, :-1]
-    argb = np.ascontiguousarray(colour_table(mode, colours)[found])
+    found, colour_of = np.array(codes, np.uint16), colour_table(mode, colours)
+    if kind == "ramp":
+        argb = colour_of[found[None]]
+    else:  # a cell of the map, as the map draws it, without the grid
+        found |= marks << MARK_SHIFT
+        layer = Layer(found[:1], found[1:2] if kind == "split" else None)
+        cell = picture(layer, 1, Part(0, 1, 0, 1), round(height * ratio) + 1, colour_of)
+        argb = np.ascontiguousarray(cell[:-1, :-1])
     image = QImage(argb.data, argb.shape[1], argb.shape[0], 4 * argb.shape[1], QImage.Format.Format_RGB32)
     return swatch(image, width, height)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -13,10 +14,11 @@ from PySide6.QtGui import QColor, QImage, QPainter, QPen, QPixmap, QPolygonF, QS
 from kvdesk.graphemes import cut
 from kvdesk.ui.map import raster
 from kvdesk.ui.map.colour_tables import colour_table
-from kvdesk.ui.map.frame import MapFrame, StripFrame
+from kvdesk.ui.map.frame import StripFrame
 from kvdesk.ui.map.layout import LABEL_PX, NUMBER_GAP_PX, Strip, row_step
 from kvdesk.ui.map.pixels import picture
 from kvdesk.ui.map.raster import FIRST_GROUP
+from kvdesk.ui.map.sight import SeenStrip, Sight
 from kvdesk.ui.map.viewport import Viewport
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.palette import contrast
@@ -26,7 +28,7 @@ _TEXT_LENGTH: Final = 8
 _SMALLEST_FRAME_PX: Final = 7.0  # head and cursor are to be seen around the smallest cell
 _KEPT_TEXTS: Final = 4096
 _LEADING_PX: Final = 3  # above and below the digits of a row number
-_INKS: Final = ("#000000", "#ffffff")
+_INKS: Final = (QColor("#000000"), QColor("#ffffff"))
 
 Outline = NDArray[np.uint8]  # where the outline of the selection runs (`pixels.edges_of`)
 Edges = Mapping[int, Outline]  # by strip
@@ -53,8 +55,7 @@ class MapPainter:
         self,
         painter: QPainter,
         exposed: QRect,
-        frame: MapFrame,
-        viewport: Viewport,
+        sight: Sight,
         texts: Mapping[int, str],
         edges: Edges,
         at: tuple[int, int] | None,
@@ -66,21 +67,21 @@ class MapPainter:
             self._look = look
             self._rings.clear()
             self._texts.clear()
+        frame, viewport = sight.frame, sight.viewport
         colour_of = colour_table(frame.scene.mode, self._theme.colours)
         self.n_drawn = sum(
-            _draw_cells(painter, exposed, part, viewport, colour_of, edges.get(i), lit.get(i))
-            for i, part in enumerate(frame.strips)
+            _draw_cells(painter, exposed, seen, viewport, colour_of, edges.get(i), lit.get(i))
+            for i, seen in enumerate(sight.strips)
         )
-        self._draw_labels(painter, frame.layout, viewport)
-        pens = _pens(self._theme)
-        for part in frame.strips:
-            self._draw_row_numbers(painter, exposed, part.strip, viewport)
-            if (line := _boundary(part, viewport)) is not None:
-                for pen in pens:
+        self._draw_labels(painter, [strip for strip in frame.layout if strip.label], viewport)
+        for seen in sight.strips:
+            self._draw_row_numbers(painter, exposed, seen.strip.strip, viewport)
+            if (line := _boundary(seen.strip, viewport)) is not None:
+                for pen in _pens(self._theme):
                     painter.setPen(pen)
                     painter.drawPolyline(line)
-            if part.strip.cell * viewport.zoom >= _TEXT_FROM_PX:
-                self._draw_texts(painter, part, viewport, texts, colour_of)
+            if seen.strip.strip.cell * viewport.zoom >= _TEXT_FROM_PX:
+                self._draw_texts(painter, seen, viewport, texts, colour_of)
         for part in frame.strips:
             if (head := _ring_at(part.strip, part.stream.head, viewport)) is not None:
                 self._draw_ring(painter, head, 1.5, viewport)
@@ -101,11 +102,13 @@ class MapPainter:
 
     def _draw_labels(self, painter: QPainter, strips: Sequence[Strip], viewport: Viewport) -> None:
         """Names of the strips; that of a strip whose beginning is out of sight stays at the edge, on a ground."""
+        if not strips:
+            return
         painter.setFont(self._theme.small)
         metrics = painter.fontMetrics()
         for strip in strips:
             corner, end = viewport.to_widget(strip.x, strip.y), viewport.to_widget(0, strip.y + strip.height)
-            if not strip.label or end.y() <= 0 or corner.y() > viewport.height + LABEL_PX:
+            if end.y() <= 0 or corner.y() > viewport.height + LABEL_PX:
                 continue
             pinned = corner.y() < LABEL_PX
             x, y = max(corner.x(), 0.0), max(corner.y() - LABEL_PX, 0.0)
@@ -118,7 +121,7 @@ class MapPainter:
     def _draw_row_numbers(self, painter: QPainter, exposed: QRect, strip: Strip, viewport: Viewport) -> None:
         """The number of the first cell of some rows, left of them; none that would be cut."""
         size = strip.cell * viewport.zoom
-        right = viewport.to_widget(strip.x, 0).x() - NUMBER_GAP_PX
+        right = viewport.corner(strip.x, 0)[0] - NUMBER_GAP_PX
         if right <= max(exposed.left(), 0):
             return
         painter.setFont(self._theme.mono_small)
@@ -127,7 +130,7 @@ class MapPainter:
         step = row_step(strip, size, height + 4)
         seen = viewport.visible(strip)
         for row in range(-(-seen.row // step) * step, seen.rows, step):
-            y = viewport.to_widget(0, strip.y + row * strip.cell).y() + (size - height) / 2
+            y = viewport.corner(0, strip.y + row * strip.cell)[1] + (size - height) / 2
             if not -_LEADING_PX <= y <= viewport.height - height + _LEADING_PX:
                 continue
             number = self._static(f"{row * strip.columns:,}")
@@ -143,34 +146,36 @@ class MapPainter:
     def _draw_texts(
         self,
         painter: QPainter,
-        part: StripFrame,
+        seen: SeenStrip,
         viewport: Viewport,
         texts: Mapping[int, str],
         colour_of: NDArray[np.uint32],
     ) -> None:
         """Token texts where they can be read."""
         painter.setFont(self._theme.mono_small)
-        strip, stream, layer = part.strip, part.stream, part.layer
+        strip, stream, part = seen.strip.strip, seen.strip.stream, seen.part
         size = strip.cell * viewport.zoom
-        seen = viewport.visible(strip)
-        inks = {code: _inks(int(colour_of[code])) for code in np.unique(layer.code).tolist()}
-        for row in range(seen.row, seen.rows):
-            first = row * strip.columns
-            last = min(first + seen.columns, stream.high_water)
-            for cell in range(first + seen.column, last):
-                code = int(layer.code[cell])
+        codes, marks = (
+            every.reshape(-1, strip.columns)[:, part.column : part.columns].tolist()
+            for every in (seen.layer.code, seen.layer.marks)
+        )
+        argb, pen = colour_of.tolist(), None
+        for row, line in enumerate(zip(codes, marks, strict=True), part.row):
+            for cell, (code, mark) in enumerate(zip(*line, strict=True), row * strip.columns + part.column):
                 if code < FIRST_GROUP:
                     continue
                 text = self._static(cut(texts.get(int(stream.token[cell]), "").strip(), _TEXT_LENGTH, "") or "·")
-                box = text.size()
-                corner = viewport.to_widget(*strip.corner(cell))
-                corner += QPointF((size - box.width()) / 2, (size - box.height()) / 2)
-                ink, paper = inks[code]
-                if layer.marks[cell]:  # patterns are under it
+                box, (x, y) = text.size(), viewport.corner(*strip.corner(cell))
+                x, y = x + (size - box.width()) / 2, y + (size - box.height()) / 2
+                ink, paper = _inks(argb[code])
+                if mark:  # patterns are under it
                     painter.setPen(paper)
-                    painter.drawStaticText(corner + QPointF(0.8, 0.8), text)
-                painter.setPen(ink)
-                painter.drawStaticText(corner, text)
+                    painter.drawStaticText(QPointF(x + 0.8, y + 0.8), text)
+                    pen = paper
+                if pen is not ink:
+                    painter.setPen(ink)
+                    pen = ink
+                painter.drawStaticText(QPointF(x, y), text)
 
     def _static(self, text: str) -> QStaticText:
         """The text laid out once, for as long as the map is drawn."""
@@ -208,26 +213,28 @@ def _ring_at(strip: Strip, cell: int, viewport: Viewport) -> _Ring | None:
 def _draw_cells(
     painter: QPainter,
     exposed: QRect,
-    part: StripFrame,
+    seen: SeenStrip,
     viewport: Viewport,
     colour_of: NDArray[np.uint32],
     edges: Outline | None,
     lit: NDArray[np.bool_] | None,
 ) -> int:
     """The exposed rows of a strip as one image, in device pixels. Returns the number of their cells."""
-    strip, pixels = part.strip, round(viewport.pixels(part.strip))
-    seen = viewport.visible(strip, exposed.top(), exposed.bottom() + 1)
-    n_cells = (seen.rows - seen.row) * (seen.columns - seen.column)
+    strip, pixels = seen.strip.strip, round(viewport.pixels(seen.strip.strip))
+    part = viewport.visible(strip, exposed.top(), exposed.bottom() + 1)
+    n_cells = (part.rows - part.row) * (part.columns - part.column)
     if not n_cells:
         return 0
-    layer = part.layer if lit is None else raster.lit(part.layer, lit)
-    argb = colour_of.take(picture(layer, strip.columns, seen, pixels, edges))
+    layer = seen.rows(part.row, part.rows)
+    if lit is not None:
+        layer = raster.lit(layer, lit[part.row * strip.columns : part.rows * strip.columns])
+    argb = picture(layer, strip.columns, part, pixels, colour_of, edges)
     height, width = argb.shape
     image = QImage(argb.data, width, height, 4 * width, QImage.Format.Format_RGB32)
     image.setDevicePixelRatio(viewport.ratio)
     x, y = viewport.corner(strip.x, strip.y)
     step = pixels / viewport.ratio
-    painter.drawImage(QPointF(x + seen.column * step, y + seen.row * step), image)
+    painter.drawImage(QPointF(x + part.column * step, y + part.row * step), image)
     return n_cells
 
 
@@ -251,11 +258,12 @@ def _pens(theme: Theme) -> tuple[QPen, QPen]:
     return QPen(QColor(theme.colours.panel), 1), dashed
 
 
+@lru_cache(maxsize=256)
 def _inks(argb: int) -> tuple[QColor, QColor]:
     """The ink that is read best on a ground, and the other one."""
     ground = QColor(argb).name()
-    ink, paper = sorted(_INKS, key=lambda ink: contrast(ink, ground), reverse=True)
-    return QColor(ink), QColor(paper)
+    ink, paper = sorted(_INKS, key=lambda ink: contrast(ink.name(), ground), reverse=True)
+    return ink, paper
 
 
 def _ring(size: float, thickness: float, ratio: float, theme: Theme) -> QPixmap:

@@ -74,5 +74,6 @@ def test_the_scale_of_ages_ends_at_the_oldest_cell() -> None:
     view = cache_view(operation=1_606, runs=((0, 10, (0,), 0, 6), (10, 20, (0,), 10, 1_600)))
     assert scales_of(view.snapshot, ColourBy.AGE).age == 1_600
     frame = make_frame(view, strips_of(view, 400, 1.0), Scene(ColourBy.AGE), (0, 0))
-    old, young = int(frame.strips[0].layer.code[0]), int(frame.strips[0].layer.code[10])
+    codes = frame.strips[0].layer(0, 11).code
+    old, young = int(codes[0]), int(codes[10])
     assert (young - old) // raster.N_SHADES > N_STEPS // 2, "told apart over the whole scale"

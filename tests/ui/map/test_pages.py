@@ -27,11 +27,12 @@ def test_pages_take_turns_in_shade_and_those_that_are_not_full_are_marked() -> N
     view = cache_view(runs=((0, 40, (0,), 0, 1),), size=256)
     scene = Scene(ColourBy.PAGE, colours={0: 0}, pages=(paged_overlay(view.snapshot.maps[0], 16),))
     (part,) = make_frame(view, strips_of(view, 400, 1.0), scene, NEVER).strips
-    groups = (part.layer.code[:40].astype(int) - raster.FIRST_GROUP) // raster.N_SHADES
+    layer = part.layer(0, 60)
+    groups = (layer.code[:40].astype(int) - raster.FIRST_GROUP) // raster.N_SHADES
     assert groups.tolist() == [3] * 16 + [4] * 16 + [3] * 8
-    assert (part.layer.marks[:32] == 0).all()
-    assert (part.layer.marks[32:40] == raster.PARTIAL).all()
-    assert (part.layer.marks[40:] == 0).all()
+    assert (layer.marks[:32] == 0).all()
+    assert (layer.marks[32:40] == raster.PARTIAL).all()
+    assert (layer.marks[40:] == 0).all()
 
 
 def test_cells_written_after_the_overlay_are_on_no_page_yet() -> None:
@@ -39,7 +40,7 @@ def test_cells_written_after_the_overlay_are_on_no_page_yet() -> None:
     new = cache_view(runs=((0, 36, (0,), 0, 1),), size=256)
     scene = Scene(ColourBy.PAGE, colours={0: 0}, pages=(paged_overlay(old.snapshot.maps[0], 16),))
     (part,) = make_frame(new, strips_of(new, 400, 1.0), scene, NEVER).strips
-    assert set(part.layer.code[32:36].tolist()) == {raster.FIRST_GROUP}
+    assert set(part.layer(32, 36).code.tolist()) == {raster.FIRST_GROUP}
 
 
 def test_an_overlay_that_took_long_is_kept_for_long() -> None:

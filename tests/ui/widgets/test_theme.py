@@ -5,7 +5,6 @@ from colorsys import rgb_to_hls
 import pytest
 from PySide6.QtCore import QEvent
 from PySide6.QtWidgets import (
-    QAbstractButton,
     QApplication,
     QCheckBox,
     QRadioButton,
@@ -59,7 +58,7 @@ def test_the_schemas_of_tools_have_a_hue_that_no_message_has(colours: Colours) -
 def test_what_is_disabled_looks_so_whether_it_is_on_or_off(
     theme: Theme,  # noqa: ARG001
     qtbot: QtBot,
-    kind: type[QAbstractButton],
+    kind: type[QCheckBox | QRadioButton],
     is_on: bool,
 ) -> None:
     button = kind("Serve")
