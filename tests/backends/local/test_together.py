@@ -80,10 +80,11 @@ def test_an_answer_goes_on_while_a_prompt_is_read(
         headless.engine.step()
     chunks = [n for kind, n in kinds if kind == "prefill"]
     steps = kinds.count(("decode", 1))
-    size = 27 if along else 64
-    whole = chunks[chunks.index(size) : -1]  # those before follow what the tiny model took by itself
+    sizes = {24, 28} if along else {64}
+    first = min(chunks.index(size) for size in sizes if size in chunks)
+    whole = chunks[first:-1]  # those before follow what the tiny model took by itself
     assert len(whole) >= 2
-    assert set(whole) == {size}
+    assert set(whole) <= sizes
     assert along or steps >= len(whole) - 1, "the answer had a token of its own between two chunks"
     tokens = [t for d in of(headless.events, TextDelta) if d.conversation == writer.id for t in d.tokens]
     assert tuple(tokens) == alone
