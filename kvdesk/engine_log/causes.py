@@ -118,7 +118,7 @@ class Finding:
 def explain_request(request: Request, server: Server) -> Finding:
     """Why this request read what it read."""
     cause, sentence, helps = _cause(request, server)
-    lost = 0 if cause in HITS else _lost(request, cause)
+    lost = 0 if cause in HITS or request.error else _lost(request, cause)
     has_time = request.read > 0 and request.prompt_ms > 0
     per_token_ms = request.prompt_ms / request.read if has_time else server.ms_per_token
     return Finding(
@@ -399,6 +399,9 @@ def _is_unlike_all(r: Request, cause: Cause) -> bool:
 
 
 def _unlike_all(r: Request) -> str:
+    if r.elsewhere is not None and r.elsewhere[2]:
+        said = tr("Slot {n} was busy and may have had its beginning: the request got slot {slot}.")
+        return said.format(n=r.elsewhere[0], slot=r.slot)
     if r.elsewhere is None or r.elsewhere[1] <= 0:
         return tr("No slot begins like it: another conversation, or something changed near its beginning.")
     said = tr(
@@ -435,7 +438,7 @@ def _notes(r: Request, cause: Cause) -> list[str]:
         notes.append(tr("Old checkpoints erased, since --ctx-checkpoints was reached: {n}.").format(n=r.erased))
     if r.reuse_off > 0:
         notes.append(tr("--cache-reuse {n} was ignored: this memory cannot be shifted.").format(n=r.reuse_off))
-    if r.cancelled:
+    if r.cancelled and not r.error:  # a server cancels what it refuses, too
         notes.append(tr("The client disconnected."))
     return notes
 
@@ -446,10 +449,11 @@ def _more(r: Request, cause: Cause, s: Server) -> str:
         return ""
     if s.inside:
         return "" if 4 in r.levels else cures.LOG_INSIDE[s.inside]
+    bodies = cures.LOG_BODIES if s.level < 5 else tr(cures.LOG_NEXT)
     if is_unlike_all:
-        return cures.LOG_BODIES
+        return bodies
     if cause is Cause.FORCED and 4 not in r.levels:
         return cures.LOG_TEXT
     if cause in (Cause.DIVERGED, Cause.TEMPLATE, Cause.ANSWER):
-        return cures.LOG_BODIES if r.old or 4 in r.levels else cures.LOG_TEXT
+        return bodies if r.old or 4 in r.levels else cures.LOG_TEXT
     return ""

@@ -129,5 +129,7 @@ LOG_TEXT: Final = "LLAMA_SERVER_SLOTS_DEBUG=1 LLAMA_SERVER_SLOTS_N_DIFF=24 llama
 """The level at which llama-server prints checkpoints, slots and the text around the first difference."""
 LOG_BODIES: Final = "llama-server -lv 5"
 """Prints requests too: with them doctor names the message. Such a log holds prompts."""
+LOG_NEXT: Final = marked("one more request: llama-server prints a text with the next request of its slot")
+"""At level 5."""
 LOG_INSIDE: Final = {"Ollama": "OLLAMA_DEBUG=1", "LM Studio": "LM Studio's developer log, verbose"}
 """By the program that runs llama-server."""

@@ -133,6 +133,29 @@ def test_how_to_log_more() -> None:
     assert explained(same=200, reused=200).more == LOG_BODIES
     assert explained(Server(program="Ollama"), same=200, reused=200).more == ""
     assert explained().more == ""
+    assert "one more request" in explained(Server(level=5), same=200, reused=200).more
+
+
+def test_a_refused_request_read_nothing_and_its_client_did_not_go() -> None:
+    found = explained(error="request (900 tokens) exceeds the available context size", cancelled=True, reused=-1)
+    assert (found.cause, found.lost, found.notes) == (Cause.TOO_LONG, 0, ())
+
+
+def test_a_busy_slot_may_have_had_what_a_new_one_has_not() -> None:
+    new: dict[str, Any] = {
+        "how": "age",
+        "is_first": True,
+        "has_earlier": True,
+        "same": -1,
+        "held": -1,
+        "reused": 0,
+        "read": 400,
+    }
+    found = explained(elsewhere=(1, -1, True), **new)
+    assert found.cause is Cause.NEW
+    assert found.notes[0].startswith("Slot 1 was busy and may have had its beginning")
+    assert explained(**new).notes[0].startswith("No slot begins like it")
+    assert explained(**{**new, "has_earlier": False}).notes == ()
 
 
 def test_notes_say_what_else_happened() -> None:
