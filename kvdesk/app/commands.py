@@ -38,8 +38,8 @@ class AppCommands(Commands):
     def stop(self, conversation: ConversationId) -> None:
         self.controller.conversations.stop(conversation)
 
-    def regenerate(self, conversation: ConversationId, n: int = 1) -> None:
-        self.controller.conversations.turns.regenerate(conversation, n)
+    def regenerate(self, conversation: ConversationId, n: int = 1, message: MessageId | None = None) -> None:
+        self.controller.conversations.turns.regenerate(conversation, n, message)
 
     def ask_starter(self, name: str) -> None:
         self.controller.furnish()

@@ -81,15 +81,16 @@ class Turns:
         self._add(conversation, "user", QueuedMessage(text, old.attachments), old.parent)
         return self._ask(conversation)
 
-    def regenerate(self, conversation: ConversationId, n: int = 1) -> None:
-        """`n` new answers beside the last one, made together: all stay, as branches of the same question. Several call
-        no tools: only what is shown continues automatically.
+    def regenerate(self, conversation: ConversationId, n: int = 1, message: MessageId | None = None) -> None:
+        """`n` new answers beside this one (None: the last), made together: all stay, as branches of the same question,
+        and so does what follows it. Several call no tools: only what is shown continues automatically.
         """
         branch = self._state.branch(conversation)
-        if not self._state.is_answered(conversation) and branch and branch[-1].role == "assistant":
+        wanted = [m for m in branch if m.id == message] if message is not None else branch[-1:]
+        if not self._state.is_answered(conversation) and wanted and wanted[0].role == "assistant":
             for _ in range(n):
-                self._state.cut_branch(conversation, branch[-1].parent)
-                self._ask(conversation, replaces=branch[-1].id, may_call=n == 1)
+                self._state.cut_branch(conversation, wanted[0].parent)
+                self._ask(conversation, replaces=wanted[0].id, may_call=n == 1)
 
     def continue_answer(self, conversation: ConversationId, message: MessageId | None = None) -> MessageId | None:
         """Go on with an answer where it ended (None: the last one), if it ended early (`kvdesk.chat.ended_early`) and

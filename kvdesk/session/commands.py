@@ -60,8 +60,8 @@ class Commands:
     def stop(self, conversation: ConversationId) -> None:
         """Stop the answer that is written."""
 
-    def regenerate(self, conversation: ConversationId, n: int = 1) -> None:
-        """Answer the last question again, n times at once, as branches."""
+    def regenerate(self, conversation: ConversationId, n: int = 1, message: MessageId | None = None) -> None:
+        """Answer the question of this answer (None: of the last) again, n times at once, as branches."""
 
     def ask_starter(self, name: str) -> None:
         """Ask the questions of a card of the empty chat."""

@@ -137,6 +137,21 @@ def test_three_more_answers_are_written_together_each_its_own(held: Held) -> Non
     assert held.stopped == []
 
 
+def test_an_earlier_answer_is_made_again_and_what_follows_it_stays(held: Held) -> None:
+    first = held.say("Joke?")
+    held.answer(first, "First joke")
+    held.answer(held.say("Another", first.conversation), "Second joke")
+    held.service.turns.regenerate(first.conversation, 1, first.messages[0].id)
+    assert len(held.asked) == 2, "a question is not made again"
+    held.service.turns.regenerate(first.conversation, 1, first.answer)
+    again = held.asked[-1]
+    assert [m.text for m in again.messages] == ["Joke?"]
+    held.answer(again, "Better joke")
+    assert held.texts(first.conversation) == ["Joke?", "Better joke"]
+    held.service.turns.show_branch(first.conversation, first.answer)
+    assert held.texts(first.conversation) == ["Joke?", "First joke", "Another", "Second joke"]
+
+
 def test_an_edited_question_is_a_branch_beside_the_first(held: Held) -> None:
     first = held.say("Cats?")
     held.answer(first, "Miaow")

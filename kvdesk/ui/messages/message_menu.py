@@ -34,9 +34,10 @@ def message_menu(
     if isinstance(widget, MessageWidget):
         _add_changes(menu, kit, widget, is_last=is_last)
     _add_pin(menu, kit, widget.message)
-    if widget.message.role == "assistant" and is_last:
+    if widget.message.role == "assistant":
+        of = widget.message.conversation, widget.message.id
         for n, name in ((1, tr("Answer again")), (3, tr("Three more answers at once"))):
-            again = menu.addAction(name, kit.act("chat.regenerate" if n == 1 else "chat.regenerate_three"))
+            again = menu.addAction(name, partial(kit.commands.regenerate, of[0], n, of[1]))
             again.setEnabled(not kit.store.is_answering and kit.store.can_chat and not kit.store.dead)
             again.setToolTip(tr("Each answer becomes a branch; the question is prefilled only once"))
     menu.addSeparator()

@@ -390,6 +390,18 @@ def test_a_deletion_can_be_undone_after_its_notice_went(window: MainWindow, qtbo
     assert any(line.text().startswith("Undo the deletion") for line in window.help.menu().actions())
 
 
+def test_any_answer_can_be_made_again_while_none_is_written(window: MainWindow) -> None:
+    later = message("a2", "assistant", "Because.")
+    shown(window, QUESTION, ANSWER, message("q2", "user", "And?"), later)
+    asked = record(window.commands.regenerate)
+    action(window, ANSWER.id, "Answer again").trigger()
+    action(window, ANSWER.id, "Three more answers at once").trigger()
+    action(window, later.id, "Answer again").trigger()
+    assert asked == [(ONE, 1, ANSWER.id), (ONE, 3, ANSWER.id), (ONE, 1, later.id)]
+    append_message(window, message("a3", "assistant", "", state="streaming"))
+    assert not action(window, ANSWER.id, "Answer again").isEnabled()
+
+
 def test_the_last_one_that_is_left_can_be_made_again(window: MainWindow) -> None:
     shown(window, QUESTION, ANSWER, message("q2", "user", "And?"))
     remove_messages(window, ONE, [MessageId("q2")], [QUESTION, ANSWER])
