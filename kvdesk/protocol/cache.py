@@ -248,7 +248,7 @@ class ContextPreview:
 class Verified:
     """A conversation as it is in the cache against the same tokens computed afresh. `ghost`: how much of the effect of
     what was removed from it by hand is still there (`kvdesk.cache.compare.ghost_share`); None: nothing was removed, or
-    it made no difference.
+    it made no difference, which is `without_effect`.
     """
 
     conversation: ConversationId
@@ -256,6 +256,7 @@ class Verified:
     logits: LogitsComparison
     ms: float
     ghost: float | None = None
+    without_effect: bool = False
 
 
 @dataclass(frozen=True, slots=True)

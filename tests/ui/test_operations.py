@@ -429,8 +429,20 @@ def test_a_verification_ends_in_a_sentence(window: MainWindow) -> None:
     window.store.apply(Working("Verifying", 320, 320))
     window.store.apply(Verified(ONE, 320, LogitsComparison(1, 0, 0, -1, -1, -1, Verdict.EXACT), 812.0))
     window.store.apply(Working("Verifying", 0, 0))
-    assert "“A village far away” is exact" in window.activity.text
+    assert "The next token of “A village far away” is exact" in window.activity.text
     assert "320 tokens" in window.activity.text
+    assert "removed" not in window.activity.text
+
+
+@pytest.mark.parametrize(
+    ("ghost", "said"), [(0.25, "25% of what was removed still counts"), (None, "What was removed makes no difference")]
+)
+def test_a_verification_says_what_is_left_of_what_was_removed(
+    window: MainWindow, ghost: float | None, said: str
+) -> None:
+    alike = LogitsComparison(1, 0.001, 0.1, -1, -1, -1, Verdict.ROUNDING)
+    window.store.apply(Verified(ONE, 320, alike, 812.0, ghost, without_effect=ghost is None))
+    assert said in window.activity.text
 
 
 def cells_menu(window: MainWindow, name: str) -> dict[str, QAction]:

@@ -23,6 +23,9 @@ def test_cells_and_bytes_of_a_range() -> None:
     part = leaving(view, CONTEXT, 0, 4, 10, span.pos_max)
     assert (part.p0, part.p1, part.n_cells) == (4, 10, 6)
     assert part.words.startswith("Cells: 6")
+    one = leaving(view, CONTEXT, 0, 40, 41, span.pos_max)
+    assert one.words == f"Cells: 1; {cell / 1e6:.3f} MB of K and V become free", "not 0.0"
+    assert leaving(view, CONTEXT, 0, 4, 4, span.pos_max).words == "No cell has these positions"
 
 
 def test_the_last_tokens_behind_it_are_asked() -> None:

@@ -114,11 +114,14 @@ class OperationAnswers:
 
     def _show_verified(self, event: Verified) -> None:
         title = self._store.title(event.conversation, -1)
-        said = tr("“{title}” is {verdict} ({n} tokens computed again in {time}).")
+        said = tr("The next token of “{title}” is {verdict} ({n} tokens computed again in {time}).")
         said = said.format(title=title, verdict=event.logits, n=f"{event.n_tokens:,}", time=took(event.ms))
         if event.ghost is not None:
             share = tr("{share} of what was removed still counts in the next token.").format(share=f"{event.ghost:.0%}")
             said = f"{said} {share}"
+        elif event.without_effect:
+            none = tr("What was removed makes no difference to it, even computed again: ask about it, then verify.")
+            said = f"{said} {none}"
         self._store.notify(
             said,
             "good" if event.logits.verdict.same else "warning",

@@ -21,8 +21,12 @@ class SurpriseBar(ColourBar):
         self.setAccessibleName(
             tr("Legend: how likely each token was, from no colour to the strongest: {names}").format(names=names)
         )
-        tip = tr("The probability before sampling: {names}. A click on a token shows what else was likely there")
-        self.setToolTip(plain_tip(tip.format(names=names)))
+        tip = tr(
+            "The probability before sampling: {names}. A click on a token shows what else was likely there. Answers "
+            "have colours if they were written while this was on"
+        ).format(names=names)
+        self.setToolTip(plain_tip(tip))
+        self.setAccessibleDescription(tip)
         kit.theme.follow(self._show_colours)
 
     def _show_colours(self) -> None:

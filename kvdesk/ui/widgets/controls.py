@@ -288,6 +288,14 @@ class Choice(QComboBox):
         is_elided = is_tip and option.currentText != self.currentText()
         return (is_elided and whole_tip(self, event, self.currentText())) or super().event(event)
 
+    def showPopup(self) -> None:
+        """Its texts have room beside a scroll bar too."""
+        view = self.view()
+        if self.count() > self.maxVisibleItems():
+            beside = view.verticalScrollBar().sizeHint().width() + 2 * view.frameWidth()
+            view.setMinimumWidth(view.sizeHintForColumn(0) + beside)
+        super().showPopup()
+
     def initStyleOption(self, option: QStyleOptionComboBox) -> None:
         super().initStyleOption(option)
         part = QStyle.SubControl.SC_ComboBoxEditField

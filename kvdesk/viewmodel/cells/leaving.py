@@ -36,6 +36,8 @@ class Leaving:
     @property
     def words(self) -> str:
         """Cells and bytes."""
+        if not self.n_cells:
+            return tr("No cell has these positions")
         if self.n_shared:
             said = tr("Cells: {n}, {shared} of which stay for other chats; {mb} MB of K and V become free")
         else:

@@ -203,7 +203,10 @@ def duration(seconds: float) -> str:
 
 
 def megabytes(n_bytes: float) -> str:
+    """In MB, without the unit; a few cells are not 0.0."""
     value = n_bytes / 1e6
+    if 0 < value < 0.1:
+        return f"{value:.3f}"
     return f"{value:,.1f}" if value < 100 else f"{value:,.0f}"
 
 

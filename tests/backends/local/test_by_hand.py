@@ -377,6 +377,7 @@ def test_what_stays_of_a_removed_part_is_measured_and_said(embedded: HeadlessEng
     assert done.note.startswith(f"{n - first - 6} tokens behind the hole are read again with the next turn")
     (hole,) = of(embedded.do(VerifyConversation(chat.id)), Verified)
     assert (hole.n_tokens, hole.ghost) == (first, None), "what is behind the hole is not asked"
+    assert not hole.without_effect
     embedded.do(Operate(ShiftPositions(s, first + 6, -1, -6), measured=False))
     (moved,) = of(embedded.do(VerifyConversation(chat.id)), Verified)
     assert moved.n_tokens == n - 6

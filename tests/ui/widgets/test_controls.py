@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QLineEdit, QStyleOptionComboBox, QWidget
 from pytestqt.qtbot import QtBot
 
 from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.controls import Choice, ElidedLabel, has_focus
+from kvdesk.ui.widgets.controls import Choice, ElidedLabel, has_focus, small_choice
 
 LONG = "Tell me about tides in three sentences, and then about the Moon"
 
@@ -27,6 +27,20 @@ def test_a_choice_ends_in_an_ellipsis_where_there_is_no_room(qtbot: QtBot) -> No
     assert choice.currentText() == LONG
     choice.resize(1000, 28)
     assert shown_by(choice) == LONG
+
+
+@pytest.mark.usefixtures("theme")
+def test_a_list_that_scrolls_has_room_for_its_texts(qtbot: QtBot) -> None:
+    choice = small_choice("Layers")
+    qtbot.addWidget(choice)
+    choice.addItems(["All layers", *(f"Layer {i}" for i in range(24))])
+    choice.show()
+    choice.showPopup()
+    view = choice.view()
+    qtbot.waitUntil(view.isVisible)
+    assert view.verticalScrollBar().isVisible()
+    assert view.viewport().width() >= view.sizeHintForColumn(0)
+    choice.hidePopup()
 
 
 @pytest.mark.parametrize(("n_lines", "is_elided"), [(1, True), (2, False)])

@@ -234,8 +234,8 @@ class CacheOperations:
         n = last + 1 - max(p1, len(sequence.tokens))
         return tr(
             "{n} tokens behind the hole are read again with the next turn: then nothing is left of what was removed. "
-            "Shifted up they stay and cost nothing, but were computed while it was there: “Verify” then says how much "
-            "of it they still hold."
+            "Shifted to close the hole they stay and cost nothing, but were computed while it was there: “Verify” then "
+            "says how much of it they still hold."
         ).format(n=f"{n:,}")
 
     def _remember(self, operation: HandOperation, before: Before) -> None:

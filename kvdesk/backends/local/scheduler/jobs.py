@@ -185,8 +185,10 @@ def verify(cache_manager: Cache, noise: tuple[float, float], conversation: Conve
             logits = yield Reading(spare, tokens if last else tokens[:-1], working, asks=last)
     ms = (time.perf_counter() - start) * 1e3
     n_left, before = cache_manager.removed.get(conversation, (-1, held))
-    ghost = ghost_share(before, held, logits) if n_left == total else None
-    emit(Verified(conversation, total, compare_logits(logits, held, *noise), ms, ghost))
+    removed = n_left == total
+    ghost = ghost_share(before, held, logits) if removed else None
+    found = compare_logits(logits, held, *noise)
+    emit(Verified(conversation, total, found, ms, ghost, without_effect=removed and ghost is None))
 
 
 def refill(

@@ -34,6 +34,7 @@ def second_settings(settings: ContextSettings, n_cells: int, n_batch: int) -> Co
             "exact": False,
             "kv_unified": True,
             "swa_full": True,
+            "n_rs_seq": 0,  # nothing is taken back
         }
     )
 
