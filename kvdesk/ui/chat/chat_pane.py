@@ -43,6 +43,7 @@ from kvdesk.ui.composer.drafts import Drafts
 from kvdesk.ui.composer.queue_view import QueueView
 from kvdesk.ui.composer.sent_messages import SentMessages
 from kvdesk.ui.messages.alternatives import AlternativesView
+from kvdesk.ui.messages.attention_words import are_attended
 from kvdesk.ui.messages.branch_tree import BranchTree
 from kvdesk.ui.messages.chat_view import ChatView
 from kvdesk.ui.messages.find_bar import FindBar
@@ -175,7 +176,7 @@ class ChatPane(QWidget):
 
     def _show_surprise(self) -> None:
         """The legend of colours that there are."""
-        is_on = self._store.settings.current.token_probabilities and not self._store.attention.is_open
+        is_on = self._store.settings.current.token_probabilities and not are_attended(self._store)
         self.surprise.setVisible(is_on and self.view.has_probabilities)
 
     def _on_changed(self, changed: Changed, update: Update | None) -> None:

@@ -33,13 +33,19 @@ def sink_colour(colours: Colours) -> str:
     return mix(colours.window, colours.secondary, 0.35)
 
 
+def are_attended(store: Store) -> bool:
+    """Whether somebody looks at attention in the chat that is shown, so that its words have no other colours."""
+    return store.attention.is_open and store.selected is not None and store.selected in store.spans
+
+
 def attention_words(store: Store, message: Message, colours: Colours) -> TokenText | None:
-    """None while nobody looks at attention, or where it is not known which tokens a message has."""
-    spans = store.spans.get(store.selected) if store.selected is not None else None
-    span = store.span_of(message.conversation, message.id)
-    looking = store.attention
-    if not looking.is_open or spans is None or span is None or not span.char_ends or message.state == "streaming":
+    """None while nobody looks at attention; without colours where it is not known which tokens a message has."""
+    if store.selected is None or not are_attended(store):
         return None
+    spans, looking = store.spans[store.selected], store.attention
+    span = store.span_of(message.conversation, message.id)
+    if span is None or not span.char_ends or message.state == "streaming":
+        return TokenText((), lambda _at: "", lambda _at: None)
     before, seq_id = len(attached_text(message.attachments)), spans.seq_id
     shown = looking.shown if looking.shown is not None and looking.shown.seq_id == seq_id else None
     tints = []

@@ -11,7 +11,8 @@ from PySide6.QtGui import QHelpEvent
 from PySide6.QtWidgets import QTextEdit, QToolTip
 from pytestqt.qtbot import QtBot
 
-from kvdesk.chat import Message
+from kvdesk.chat import Message, MessageId
+from kvdesk.protocol.cache import MessageSpan, MessageSpans
 from kvdesk.protocol.chat import ModelLoaded, TokenLogprobs, TurnPreview
 from kvdesk.protocol.logprobs import pack, unknown
 from kvdesk.settings import ThemeChoice
@@ -82,6 +83,20 @@ def test_the_less_likely_a_token_was_the_stronger_its_colour(window: MainWindow)
     assert window.chat.surprise.isVisible()
     assert "< 1 %" in window.chat.surprise.accessibleName()
     assert window.chat.surprise.minimumWidth() == 1, "a narrow pane stays as narrow"
+
+
+@pytest.mark.parametrize("in_cells", [True, False])
+def test_colours_have_their_legend_beside_the_page_of_attention(window: MainWindow, in_cells: bool) -> None:
+    """Words in cells have the colours of attention, those of a chat that is not in the cache keep these."""
+    widget = show(window, answer(*SAID))
+    spans = (MessageSpan(MessageId("a"), 0, 8, 3, (3, 5, 8)), MessageSpan(MessageId("q"), 0, 3, 1, ()))
+    if in_cells:
+        window.store.apply(MessageSpans(ONE, 0, spans))
+    window.kit.actions.run("view.attention")
+    assert bool(coloured(prose(widget))) == window.chat.surprise.isVisible() == (not in_cells)
+    window.store.apply(MessageSpans(ONE, 0, spans[1:]))
+    assert not coloured(prose(widget)), "its tokens are not known"
+    assert not window.chat.surprise.isVisible()
 
 
 def test_what_was_not_kept_or_is_off_has_no_colour(window: MainWindow) -> None:
