@@ -68,16 +68,14 @@ class Unwrapper:
 
     def messages(self, text: str) -> Sequence[Message]:
         """The messages of one line: several where a line of JSON holds several."""
-        if "\x1b" in text:
-            text = _COLOUR.sub("", text)
-        if "\r" in text:
-            text = text.rstrip("\r").rsplit("\r", 1)[-1]
+        text = _plain(text)
         found = _json(text) if text.startswith("{") else None
         if found is None:
             return (self._message(text),)
         if found.type == "log":
             return _of_server(found)
-        message, clock, level = self._message((found.log or found.MESSAGE or found.message or text).removesuffix("\n"))
+        inner = _plain((found.log or found.MESSAGE or found.message or text).removesuffix("\n"))
+        message, clock, level = self._message(inner)
         return ((message, clock or (found.time if isinstance(found.time, str) else ""), level),)
 
     def _message(self, text: str) -> Message:
@@ -100,6 +98,13 @@ class Unwrapper:
             return wrapping
         found = (match[0] for learned in self._learned if (match := learned.match(text)))
         return next(found, "")
+
+
+def _plain(text: str) -> str:
+    """Without colours, and without what a line has overwritten."""
+    if "\x1b" in text:
+        text = _COLOUR.sub("", text)
+    return text.rstrip("\r").rsplit("\r", 1)[-1] if "\r" in text else text
 
 
 def _alike(wrapping: str) -> re.Pattern[str]:

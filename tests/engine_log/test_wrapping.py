@@ -48,6 +48,7 @@ PREFIXES = {
 WRAPPED: dict[str, Callable[[str], str]] = {
     **{name: prefix.__add__ for name, prefix in PREFIXES.items()},
     "docker's file": lambda line: json.dumps({"log": f"{line}\n", "stream": "stderr", "time": "2026-11-27T01:40:32Z"}),
+    "docker's file, colours": lambda line: json.dumps({"log": f"\x1b[34m{line}\x1b[0m\r\n", "stream": "stdout"}),
     "journalctl -o json": lambda line: json.dumps({"__CURSOR": "s", "MESSAGE": line, "PRIORITY": "6"}),
     "a collector": lambda line: json.dumps({"level": "info", "message": line, "tags": ["a"]}),
 }
