@@ -73,7 +73,8 @@ def request_lines(request: Request, finding: Finding) -> Iterator[str]:
 def late_lines(request: Request, finding: Finding) -> Iterator[str]:
     """Why a request missed that was said to have been new."""
     who = tr("slot {slot}, task {task}").format(slot=request.slot, task=request.task)
-    yield f"{tr('MISS'):5} {who} · {finding.cause}"
+    verdict = tr("MISS")
+    yield f"{verdict:5} {who} · {finding.cause}"
     yield from _miss_lines(request, replace(finding, notes=()))
 
 
@@ -100,7 +101,7 @@ def summary_lines(totals: Totals, server: Server) -> Iterator[str]:
         counts = tr("{tokens:,} tokens in prompts, {share} % reused")
         requests = f"{requests}, {counts.format(tokens=score.prompt_tokens, share=score.share)}"
     if lost:
-        misses = f"{misses}: {tr('{n:,} tokens read again').format(n=lost)}"
+        misses += ": " + tr("{n:,} tokens read again").format(n=lost)
         misses += f", {seconds:,.1f} s" if seconds else ""
     yield f"{requests}. {misses}."
     for cause, found in totals.misses:

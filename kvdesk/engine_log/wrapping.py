@@ -1,7 +1,7 @@
 """What wraps a message of a log: colours, JSON, quotes of Markdown, time stamps, names of services and containers.
 
-A few wrappings are known. Others are learned: what stands before a sentence of llama.cpp is taken off the lines that
-begin alike. Must never know what a message means.
+A few wrappings are known. Others are learned: the text before a sentence of llama.cpp is taken off the lines that begin
+alike. Must never know what a message means.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Unwrapper:
         return text[own.end() :], own["clock"] or day or "", LEVELS.get(own["letter"], 0)
 
     def _wrapping(self, text: str, at: int) -> str:
-        """What stands before the message, where more does than `_KNOWN`, up to `at`, takes off."""
+        """The text before the message; "" if it is no longer than what `_KNOWN` takes off, up to `at`."""
         begin = text[:_LONGEST]
         if any(hint in begin for hint in _HINTS) and (sentence := _SENTENCE.search(begin, at)):
             wrapping = _OWN.sub("", begin[: sentence.start()], 1)

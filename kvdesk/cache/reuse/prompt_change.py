@@ -271,7 +271,7 @@ def overlap(before: Prompt, after: Prompt) -> Overlap:
 
 def followed(earlier: Iterable[Prompt], prompt: Prompt) -> tuple[Prompt, Overlap] | None:
     """The prompt that this one most likely follows: the one that has most in common with it, the first of several.
-    None if none has half of it, or of itself.
+    None if all have less than half of the shorter prompt in common with it.
     """
     best = max(((one, overlap(one, prompt)) for one in earlier), key=lambda found: _shared(found[1]), default=None)
     if best is None or 2 * _shared(best[1]) < min(best[1].n, overlap(best[0], best[0]).n):
