@@ -118,6 +118,7 @@ def _seen(model: str, layers: Sequence[LayerAttention], texts: list[str]) -> See
         model=model,
         texts=texts,
         n_rows=n_rows,
+        layers=[layer.layer for layer in layers],
         n_heads=sum(layer.n_heads for layer in layers),
         shares=(received(combined(layers)) / n_rows).tolist(),
         sinks=np.flatnonzero(sinks(layers, n_rows)).tolist(),

@@ -32,6 +32,7 @@ class Seen:
 
     texts   of the tokens, by position
     n_rows  tokens that look: the last ones
+    layers  numbers of those that are counted, n_heads: of their heads
     shares  of all that they look at, what each token gets: the mean over heads
     sinks   tokens that many heads look at whatever the text says
     chosen  for what share of the tokens that look, and of the layers, an indexer chose each token; None without one
@@ -40,6 +41,7 @@ class Seen:
     model: str
     texts: list[str]
     n_rows: int
+    layers: list[int]
     n_heads: int
     shares: list[float]
     sinks: list[int]
@@ -47,9 +49,10 @@ class Seen:
 
     @property
     def title(self) -> str:
-        return tr("{model}: what {n_rows:,} of {n:,} tokens look at, the mean of {n_heads:,} heads").format(
-            model=self.model, n_rows=self.n_rows, n=len(self.texts), n_heads=self.n_heads
-        )
+        n_layers = len(self.layers)
+        where = tr("layer {n}").format(n=self.layers[0]) if n_layers == 1 else tr("{n} layers").format(n=n_layers)
+        said = tr("{model}: what {n_rows:,} of {n:,} tokens look at, the mean of {n_heads:,} heads ({where})")
+        return said.format(model=self.model, n_rows=self.n_rows, n=len(self.texts), n_heads=self.n_heads, where=where)
 
     def best(self, n: int) -> list[int]:
         """The tokens that get most."""

@@ -178,7 +178,7 @@ class ContextSettings(Table):
         description=marked(
             "For hybrid models of LFM2, Qwen3.5, Qwen 4, Nemotron-H, Kimi K3, BailingMoE 3, GLM-5-Next and DeepSeek "
             "V4: states kept of each sequence, so that as many of the last tokens of a batch can be removed again. "
-            "Each one takes the memory of all recurrent states once more"
+            "Speculative decoding needs them, such as 7. Each one takes the memory of all recurrent states once more"
         ),
     )
 

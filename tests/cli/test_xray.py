@@ -24,7 +24,7 @@ def xray(capsys: pytest.CaptureFixture[str], *more: str) -> str:
 
 def test_the_table_names_what_is_looked_at_most(capsys: pytest.CaptureFixture[str], model_file: Path) -> None:
     lines = xray(capsys, "--model", str(model_file)).splitlines()
-    assert "what 12 of 12 tokens look at, the mean of 270 heads" in lines[0]
+    assert "what 12 of 12 tokens look at, the mean of 270 heads (30 layers)" in lines[0]
     assert re.fullmatch(r" +0 +6\d\.\d%  'The'  \[sink\]", lines[3]), "the first token is the sink of this model"
     shares = [float(line.split()[1].rstrip("%")) for line in lines[3:]]
     assert shares == sorted(shares, reverse=True)
@@ -46,6 +46,8 @@ def test_json_has_each_head(capsys: pytest.CaptureFixture[str], talking_file: Pa
     np.testing.assert_allclose([token["share"] for token in found["tokens"]], mean, atol=1e-5)
     one = json.loads(xray(capsys, "--model", str(talking_file), "--json", "--last", "3", "--layer", "1", "--head", "0"))
     assert one["layers"] == found["layers"][1:]
+    (title, *_) = xray(capsys, "--model", str(talking_file), "--last", "3", "--layer", "1").splitlines()
+    assert title.endswith("what 3 of 12 tokens look at, the mean of 1 heads (layer 1)")
 
 
 def test_what_an_indexer_chose(capsys: pytest.CaptureFixture[str], tiny_folder: Path, tmp_path: Path) -> None:
