@@ -61,7 +61,8 @@ def test_what_is_disabled_looks_so_whether_it_is_on_or_off(
     kind: type[QCheckBox | QRadioButton],
     is_on: bool,
 ) -> None:
-    button = kind("Serve")
+    button = kind()
+    button.setText("Serve")
     qtbot.addWidget(button)
     button.setCheckable(True)
     button.setChecked(is_on)
