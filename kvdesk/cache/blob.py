@@ -52,8 +52,8 @@ class Section:
     ggml_type: int = -1
 
     def items(self, data: NDArray[np.uint8], n_cells: int) -> NDArray[np.void]:
-        """`data` of so many cells, laid out as this tensor, which is not empty: shape (rows, n_cells). An item is what
-        a cell has; of a transposed V one of its numbers.
+        """`data` of `n_cells` cells, laid out as this tensor, which is not empty: shape (rows, n_cells). An item is
+        what a cell has; of a transposed V one of its numbers.
         """
         n_rows = self.n_rows or 1
         return data.view(f"V{self.row_bytes // n_rows}").reshape(n_rows, n_cells)

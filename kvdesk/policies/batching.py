@@ -20,8 +20,8 @@ from kvdesk.values import dataclass
 AIM = 1 / SCATTER
 """Share of the longest gap that a chunk and a step may take. A tile may take all of it."""
 ROWS = 4
-"""Tokens whose products with repacked weights llama.cpp computes together (ggml-cpu/repack.cpp). Each of up to three
-left over costs as much as several of them."""
+"""Tokens that llama.cpp multiplies with repacked weights together (ggml-cpu/repack.cpp). Each of up to three left over
+costs as much as several of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +158,7 @@ def compose(
     elif n_left <= SCATTER * n:
         n = min(n_left, n_batch)  # a few more are cheaper than their own batch
     elif n >= ROWS:
-        n -= (n + len(ones) * together) % ROWS
+        n -= (n + len(ones) * together) % ROWS  # leave none over
     along = together and n < TILE and n_batch > len(ones)
     if along:
         n = min(n, n_batch - len(ones))
