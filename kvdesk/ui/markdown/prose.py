@@ -65,6 +65,15 @@ def set_leading(form: QTextBlockFormat) -> None:
     form.setLineHeight(_LEADING, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
 
 
+def set_plain(document: QTextDocument, text: str) -> None:
+    """Show `text` as it is written, with that distance between its lines."""
+    document.setPlainText(text)
+    form, whole = QTextBlockFormat(), QTextCursor(document)
+    set_leading(form)
+    whole.select(QTextCursor.SelectionType.Document)
+    whole.mergeBlockFormat(form)
+
+
 class ProseWriter:
     """One writing of a run of top-level blocks at the end of a document."""
 

@@ -15,7 +15,6 @@ from PySide6.QtGui import (
     QPalette,
     QResizeEvent,
     QTextBlock,
-    QTextBlockFormat,
     QTextCursor,
     QTextOption,
     QWheelEvent,
@@ -34,7 +33,7 @@ from kvdesk.ui.markdown.formulas import formula_drawer
 from kvdesk.ui.markdown.marks import word_marks
 from kvdesk.ui.markdown.offsets import source_offsets, to_shown, to_source
 from kvdesk.ui.markdown.parser import markdown_parser
-from kvdesk.ui.markdown.prose import QUOTES, SAFE_SCHEMES, ProseWriter, set_leading, top_level_starts
+from kvdesk.ui.markdown.prose import QUOTES, SAFE_SCHEMES, ProseWriter, set_plain, top_level_starts
 from kvdesk.ui.markdown.token_marks import TokenMarks, TokenText
 from kvdesk.ui.widgets.theme import Theme
 
@@ -88,7 +87,7 @@ class ProseView(QTextBrowser):
         if self._kind == "plain" and text == self._source:
             return
         self._kind, self._source = "plain", text
-        self._set_plain(text)
+        set_plain(self.document(), text)
         self._fit()
 
     def show_formula(self, latex: str, is_whole: bool = True) -> None:
@@ -103,16 +102,8 @@ class ProseView(QTextBrowser):
             writer.write_formula(latex)
             self._wait(writer.waits)
         else:
-            self._set_plain(latex)
+            set_plain(self.document(), latex)
         self._fit()
-
-    def _set_plain(self, text: str) -> None:
-        """With the leading of answers."""
-        self.setPlainText(text)
-        form, whole = QTextBlockFormat(), QTextCursor(self.document())
-        set_leading(form)
-        whole.select(QTextCursor.SelectionType.Document)
-        whole.mergeBlockFormat(form)
 
     def show_markdown(self, source: str) -> None:
         """The text of an answer so far. What is settled stays; the last block is written again."""

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+from math import ceil
 from typing import Final
 
 from PySide6.QtCore import QEvent, Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent, QResizeEvent, QTextCursor
-from PySide6.QtWidgets import QAbstractScrollArea, QHBoxLayout, QPlainTextEdit, QPushButton, QWidget
+from PySide6.QtWidgets import QAbstractScrollArea, QHBoxLayout, QPushButton, QTextEdit, QWidget
 
 from kvdesk.chat import Message
 from kvdesk.protocol.chat import TurnPreview
 from kvdesk.translation import tr
+from kvdesk.ui.markdown.prose import set_plain
 from kvdesk.ui.messages.room_help import RoomHelp, edit_words, select_excess
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import label, push_button, show_text
-from kvdesk.ui.widgets.direction import align_by_text
 from kvdesk.ui.widgets.input_method import composes
 from kvdesk.ui.widgets.kit import Kit
-from kvdesk.ui.widgets.text_height import text_height
 
 PAUSE_MS: Final = 300
 _LEAST_LINES: Final = {"user": 2, "assistant": 4}
@@ -146,18 +146,20 @@ class MessageEditor(QWidget):
         self._show_state()
 
 
-class _Edit(QPlainTextEdit):
-    """As high as its text."""
+class _Edit(QTextEdit):
+    """As high as its text, whose lines are as far from each other as those of the message."""
 
     entered = Signal()
     left = Signal()
 
     def __init__(self, text: str, least_lines: int) -> None:
-        super().__init__(text)
+        super().__init__()
+        self.setAcceptRichText(False)
+        set_plain(self.document(), text)
+        self.document().clearUndoRedoStacks()
         self._least = least_lines
         self.textChanged.connect(self._fit)
         composes(self)
-        align_by_text(self)
 
     def event(self, event: QEvent) -> bool:
         is_override = event.type() == QEvent.Type.ShortcutOverride
@@ -188,10 +190,13 @@ class _Edit(QPlainTextEdit):
         return around.viewport().height() if around is not None else self.screen().size().height()
 
     def _fit(self) -> None:
-        lines = round(self.document().documentLayout().documentSize().height())  # this layout counts in lines
-        line = text_height(self, 1)
-        most = min(_MOST_LINES, self._seen_px // line - _AROUND_LINES)
+        document = self.document()
+        layout, first, margin = document.documentLayout(), document.firstBlock(), document.documentMargin()
+        line = layout.blockBoundingRect(first).height() / max(first.layout().lineCount(), 1)
+        line = line or self.fontMetrics().lineSpacing()  # before the first layout
+        lines = round((layout.documentSize().height() - 2 * margin) / line)
+        most = min(_MOST_LINES, int(self._seen_px / line) - _AROUND_LINES)
         shown = max(min(lines + 1, most), self._least)
-        height = line * shown + 2 * round(self.document().documentMargin()) + _EDGES_PX
+        height = ceil(line * shown + 2 * margin) + _EDGES_PX
         if height != self.height():
             self.setFixedHeight(height)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtWidgets import QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QPlainTextEdit, QTextEdit, QWidget
 
 from kvdesk.policies.forecast import in_seconds
 from kvdesk.protocol.chat import TurnPreview
@@ -57,7 +57,7 @@ def edit_words(preview: TurnPreview, *, is_answer: bool) -> tuple[str, str]:
     return said, "secondary"
 
 
-def select_excess(field: QPlainTextEdit, n_fitting: int) -> None:
+def select_excess(field: QPlainTextEdit | QTextEdit, n_fitting: int) -> None:
     """Select all but the first characters of what is typed, so that it can be seen, and deleted."""
     text, cursor = field.toPlainText(), field.textCursor()
     cursor.setPosition(utf16(text))  # positions in a document count UTF-16 units

@@ -118,8 +118,9 @@ QComboBox QAbstractItemView::item {{ padding: 4px 8px; border-radius: 4px; min-h
 QComboBox QAbstractItemView::item:selected {{ background: {c.hover}; color: {c.text}; }}
 QPlainTextEdit, QTextBrowser {{ background: transparent; border: none; color: {c.text};
     selection-background-color: {c.selection}; selection-color: {c.text}; }}
-QPlainTextEdit[boxed="true"] {{ background: {c.raised}; border: 1px solid {c.line}; border-radius: 6px; padding: 4px; }}
-QPlainTextEdit[boxed="true"]:focus {{ border-color: {c.accent}; }}
+QAbstractScrollArea[boxed="true"] {{ background: {c.raised}; border: 1px solid {c.line}; border-radius: 6px;
+    padding: 4px; color: {c.text}; selection-background-color: {c.selection}; selection-color: {c.text}; }}
+QAbstractScrollArea[boxed="true"]:focus {{ border-color: {c.accent}; }}
 
 QFrame[card="composer"] {{ background: {c.raised}; border: 1px solid {c.line}; border-radius: 12px; }}
 QFrame[card="composer"][focused="true"] {{ border-color: {handle}; }}
