@@ -28,8 +28,12 @@ def data_dir() -> Path:
 
     Raises UserError when it cannot be made.
     """
+    return _made(_data_place())
+
+
+def _data_place() -> Path:
     home = os.environ.get("KVDESK_HOME")
-    return _made(Path(home) if home else Path(platformdirs.user_data_dir("kvdesk", appauthor=False)))
+    return Path(home) if home else Path(platformdirs.user_data_dir("kvdesk", appauthor=False))
 
 
 def log_dir() -> Path:
@@ -125,8 +129,9 @@ def models_dir() -> Path:
     return data_dir() / "models"
 
 
-def settings_file() -> Path:
-    return data_dir() / "settings.json"
+def settings_file(*, make_folder: bool = True) -> Path:
+    """`make_folder`: for who writes it. Who only reads it leaves nothing behind."""
+    return (data_dir() if make_folder else _data_place()) / "settings.json"
 
 
 def keys_file() -> Path:

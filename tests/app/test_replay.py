@@ -15,6 +15,10 @@ from kvdesk.__main__ import main
 from kvdesk.app.windows.qt_application import run_until_closed
 from kvdesk.app.windows.replay import open_journal
 from kvdesk.cache.journal.file import JournalHeader, save_journal
+from kvdesk.settings import Settings, ThemeChoice
+from kvdesk.store.settings_file import save_settings
+from kvdesk.ui.widgets.colours import DARK, LIGHT, Colours
+from kvdesk.ui.widgets.theme import Theme
 from tests.cache.journals import FACTS, Player
 from tests.cli.test_record import two_dumps
 
@@ -40,6 +44,26 @@ def test_a_journal_is_shown_without_a_model(qtbot: QtBot, journal: Path) -> None
     assert window.timeline.at == 1
     assert "1  " in window.timeline.details
     assert not window.grab().isNull()
+
+
+@pytest.mark.parametrize(("theme", "colours"), [(ThemeChoice.DARK, DARK), (ThemeChoice.LIGHT, LIGHT)])
+def test_the_window_has_the_look_that_was_chosen_in_kvdesk(
+    qtbot: QtBot, journal: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, theme: ThemeChoice, colours: Colours
+) -> None:
+    monkeypatch.setenv("KVDESK_HOME", str(tmp_path))
+    save_settings(Settings(theme=theme), tmp_path / "settings.json")
+    window = open_journal(journal)
+    qtbot.addWidget(window)
+    (look,) = window.findChildren(Theme)
+    assert look.colours is colours
+
+
+def test_looking_for_the_look_leaves_no_folder_behind(
+    qtbot: QtBot, journal: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KVDESK_HOME", str(tmp_path / "home"))
+    qtbot.addWidget(open_journal(journal))
+    assert not (tmp_path / "home").exists()
 
 
 def test_the_chosen_operation_is_seen_whole_in_every_height(qtbot: QtBot, journal: Path) -> None:

@@ -24,6 +24,7 @@ from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets import boxes, key_tips
 from kvdesk.ui.widgets.controls import ElidedButton, push_button
 from kvdesk.ui.widgets.dialog import Dialog
+from kvdesk.ui.widgets.popup import Popup
 from tests.ui.recording import hear, record
 from tests.ui.samples import ONE, cache_view, message, show_messages
 
@@ -62,6 +63,23 @@ def test_what_tab_reaches_shows_its_tooltip(window: MainWindow, qtbot: QtBot, mo
     qtbot.keyClick(second, Qt.Key.Key_Tab)
     qtbot.waitUntil(lambda: QToolTip.text() == "A long name of a model\nOpen another model")
     dialog.close()
+
+
+@pytest.mark.usefixtures("qapp")
+def test_what_tab_reaches_in_a_popup_shows_its_tooltip(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(key_tips, "TIP_MS", 0)
+    anchor = QWidget()
+    qtbot.addWidget(anchor)
+    anchor.show()
+    popup = Popup(anchor, 200)
+    first, second = push_button("One"), push_button("Two", tip="What this one does")
+    boxes.column(first, second, on=popup)
+    with qtbot.waitExposed(popup):
+        popup.open_at(first)
+    qtbot.waitUntil(first.hasFocus)
+    qtbot.keyClick(first, Qt.Key.Key_Tab)
+    qtbot.waitUntil(lambda: QToolTip.text() == "What this one does")
+    popup.close()
 
 
 def test_a_line_of_a_menu_that_a_key_reaches_tells_its_tooltip(

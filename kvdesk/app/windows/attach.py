@@ -16,7 +16,7 @@ from PySide6.QtWidgets import QApplication, QPlainTextEdit, QSplitter
 
 from kvdesk.app.display import has_display
 from kvdesk.app.report.journal_saver import JournalSaver
-from kvdesk.app.windows.qt_application import SideWindow, qt_application, run_until_closed
+from kvdesk.app.windows.qt_application import SideWindow, chosen_theme, qt_application, run_until_closed
 from kvdesk.app.windows.replay import JournalCommands
 from kvdesk.cache.journal.file import JournalHeader
 from kvdesk.cache.journal.recording import Recording
@@ -28,7 +28,6 @@ from kvdesk.translation import tr
 from kvdesk.ui.timeline.page import TimelinePage
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import ElidedLabel
-from kvdesk.ui.widgets.theme import Theme
 from kvdesk.values import dataclass
 
 LOOK_MS: Final = 200
@@ -59,7 +58,7 @@ class AttachWindow(SideWindow):
     def __init__(self, app: QApplication, log: Log) -> None:
         super().__init__(log.name)
         self._log = log
-        theme, store, commands = Theme(app, self), Store(), JournalCommands(self._export, self._show_recording)
+        theme, store, commands = chosen_theme(app, self), Store(), JournalCommands(self._export, self._show_recording)
         self.about = ElidedLabel(tone="secondary", scale="small")
         self._say_about()
         self.timeline = TimelinePage(theme, store, commands)

@@ -6,15 +6,18 @@ import signal
 import sys
 from typing import Final
 
-from PySide6.QtCore import QTimer
+from PySide6.QtCore import QObject, QTimer
 from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QApplication, QWidget
 
+from kvdesk import paths
 from kvdesk.session import Commands, Store
+from kvdesk.store.settings_file import load_settings
 from kvdesk.ui.shell.activity_strip import ActivityStrip
 from kvdesk.ui.widgets.controls import on_ground
 from kvdesk.ui.widgets.floating import Floating
 from kvdesk.ui.widgets.icons import application_icon
+from kvdesk.ui.widgets.key_tips import tell_reached
 from kvdesk.ui.widgets.theme import Theme
 
 WAKE_MS: Final = 250
@@ -31,6 +34,14 @@ def qt_application() -> QApplication:
     return app
 
 
+def chosen_theme(app: QApplication, parent: QObject) -> Theme:
+    """The look and the size of text that the user chose in kvdesk's window; without such a choice the system's."""
+    settings, _ = load_settings(paths.settings_file(make_folder=False))
+    theme = Theme(app, parent, settings.theme)
+    theme.set_size(settings.zoom, settings.font_px)
+    return theme
+
+
 class SideWindow(QWidget):
     """A journal, a log or a saved state in its own window, which Ctrl+Q and Ctrl+W close."""
 
@@ -41,6 +52,9 @@ class SideWindow(QWidget):
         self.setWindowIcon(application_icon())
         for keys in ("Ctrl+Q", "Ctrl+W"):
             QShortcut(QKeySequence(keys), self).activated.connect(self.close)
+
+    def focusNextPrevChild(self, next: bool) -> bool:  # noqa: A002 - Qt's name
+        return tell_reached(self, moved=super().focusNextPrevChild(next))
 
     def show_notices(self, theme: Theme, store: Store, commands: Commands, over: QWidget) -> None:
         """Notices of `store` float over the bottom of a widget of this window."""

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QApplication
 
 from kvdesk.app.display import has_display
 from kvdesk.app.report.journal_saver import JournalSaver
-from kvdesk.app.windows.qt_application import SideWindow, qt_application, run_until_closed
+from kvdesk.app.windows.qt_application import SideWindow, chosen_theme, qt_application, run_until_closed
 from kvdesk.cache.journal.file import JournalHeader, load_journal
 from kvdesk.cache.journal.recording import Recording
 from kvdesk.errors import UserError
@@ -21,7 +21,6 @@ from kvdesk.translation import tr
 from kvdesk.ui.timeline.page import TimelinePage
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import ElidedLabel
-from kvdesk.ui.widgets.theme import Theme
 
 
 class JournalCommands(Commands):
@@ -47,7 +46,7 @@ class ReplayWindow(SideWindow):
     def __init__(self, app: QApplication, name: str, header: JournalHeader, recording: Recording) -> None:
         super().__init__(name)
         self._header = header
-        theme, store, commands = Theme(app, self), Store(), JournalCommands(self._export)
+        theme, store, commands = chosen_theme(app, self), Store(), JournalCommands(self._export)
         self.timeline = TimelinePage(theme, store, commands, live=False)
         self._saver = JournalSaver(self, store.notify)
         self.about = ElidedLabel(about(name, header, recording), tone="secondary", scale="small")

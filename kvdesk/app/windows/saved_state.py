@@ -8,7 +8,7 @@ from pathlib import Path
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent
 
 from kvdesk.app.background import Background
-from kvdesk.app.windows.qt_application import SideWindow, qt_application, run_until_closed
+from kvdesk.app.windows.qt_application import SideWindow, chosen_theme, qt_application, run_until_closed
 from kvdesk.errors import KvdeskError
 from kvdesk.session import Commands, Store
 from kvdesk.settings import ContextSettings
@@ -95,7 +95,7 @@ def open_window(question: Question) -> StateWindow:
     """Raises UserError, before there is a window, where the file cannot be read."""
     answer = question.answer()
     app = qt_application()
-    return StateWindow(Theme(app, app), question, answer)
+    return StateWindow(chosen_theme(app, app), question, answer)
 
 
 def run(question: Question) -> int:

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QDialog, QDialogButtonBox, QGridLayout, QLabel, QP
 
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import label, push_button
-from kvdesk.ui.widgets.key_tips import show_tip
+from kvdesk.ui.widgets.key_tips import tell_reached
 from kvdesk.ui.widgets.scroll_column import ScrollColumn
 from kvdesk.ui.widgets.sizes import DIALOG_MARGIN_PX, fit_to_screen
 from kvdesk.ui.widgets.theme import Theme
@@ -43,11 +43,7 @@ class Dialog(QDialog):
         return button
 
     def focusNextPrevChild(self, next: bool) -> bool:  # noqa: A002 - Qt's name
-        """Tab. What it reaches then shows its tooltip."""
-        moved = super().focusNextPrevChild(next)
-        if moved and (reached := self.focusWidget()) is not None:
-            show_tip(reached)
-        return moved
+        return tell_reached(self, moved=super().focusNextPrevChild(next))
 
     def bring_up(self) -> None:
         """Show it, or bring it in front of what covers it."""

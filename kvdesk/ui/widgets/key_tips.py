@@ -27,6 +27,13 @@ def show_tip(widget: QWidget) -> None:
     QTimer.singleShot(TIP_MS, widget, show)
 
 
+def tell_reached(window: QWidget, *, moved: bool) -> bool:
+    """For `focusNextPrevChild` of a window: what Tab has reached shows its tooltip. Returns `moved`."""
+    if moved and (reached := window.focusWidget()) is not None:
+        show_tip(reached)
+    return moved
+
+
 def show_tips_of(menu: QMenu) -> None:
     """Of its lines, by key too. A screen reader hears them: Qt gives it the text of a line only."""
     menu.setToolTipsVisible(True)

@@ -6,6 +6,8 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QFrame, QWidget
 
+from kvdesk.ui.widgets.key_tips import tell_reached
+
 
 class Popup(QFrame):
     """Under the right end of `anchor`, `width` px wide."""
@@ -23,6 +25,9 @@ class Popup(QFrame):
         self.show()
         if first is not None:
             first.setFocus(Qt.FocusReason.PopupFocusReason)
+
+    def focusNextPrevChild(self, next: bool) -> bool:  # noqa: A002 - Qt's name
+        return tell_reached(self, moved=super().focusNextPrevChild(next))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_Escape:
