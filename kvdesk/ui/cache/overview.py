@@ -52,7 +52,9 @@ class Overview(QWidget):
         self.all_button = push_button(
             tr(SHOW_ALL), scale="small", tip=f"{tr(SHOW_ALL)} (Ctrl+Shift+I)", clicked=kit.act("view.instruments")
         )
-        about = label(tr("Operations, positions, graphs, timeline, log"), tone="secondary", scale="small", wrap=True)
+        more = (tr(page.label).lower() for part in kit.slices for page in part.pages if not page.replaces)
+        shows = ", ".join((tr("Operations, positions, graphs, timeline, log"), *more))
+        about = label(shows, tone="secondary", scale="small", wrap=True)
         boxes.column(
             grid,
             boxes.Gap(8),
