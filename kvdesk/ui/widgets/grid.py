@@ -7,6 +7,7 @@ from PySide6.QtGui import QKeySequence, QResizeEvent, QShortcut, QWheelEvent
 from PySide6.QtWidgets import QAbstractItemView, QApplication, QTableView, QTableWidget, QTableWidgetItem
 
 from kvdesk.ui.widgets.controls import plain_tip
+from kvdesk.ui.widgets.key_tips import show_tips_in
 from kvdesk.ui.widgets.theme import Theme
 
 
@@ -29,6 +30,7 @@ class Grid(QTableWidget):
         self.setObjectName("grid")
         theme.give_font(self, "small")
         make_plain(self)
+        show_tips_in(self)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         copy = QShortcut(QKeySequence(QKeySequence.StandardKey.Copy), self)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from PySide6.QtCore import QEvent, QPoint, QTimer
+from PySide6.QtCore import QEvent, QPoint, Qt, QTimer
 from PySide6.QtGui import QAction, QCursor, QHelpEvent, QTextDocumentFragment
-from PySide6.QtWidgets import QApplication, QMenu, QToolTip, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QApplication, QMenu, QToolTip, QWidget
 
 from kvdesk.ui.widgets.announce import announce
 
@@ -32,6 +32,20 @@ def tell_reached(window: QWidget, *, moved: bool) -> bool:
     if moved and (reached := window.focusWidget()) is not None:
         show_tip(reached)
     return moved
+
+
+def show_tips_in(view: QAbstractItemView) -> None:
+    """Of its cells, when a key reaches one with more to say than is seen of it."""
+
+    def show() -> None:
+        index = view.currentIndex()
+        tip, text = (index.data(role) or "" for role in (Qt.ItemDataRole.ToolTipRole, Qt.ItemDataRole.DisplayRole))
+        place = view.visualRect(index)
+        is_whole = tip == text and view.sizeHintForIndex(index).width() <= place.width()
+        if view.hasFocus() and tip and not is_whole:
+            QToolTip.showText(view.viewport().mapToGlobal(place.bottomLeft()), tip, view)
+
+    view.selectionModel().currentChanged.connect(lambda: QTimer.singleShot(TIP_MS, view, show))
 
 
 def show_tips_of(menu: QMenu) -> None:

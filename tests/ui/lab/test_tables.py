@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QToolTip
+from pytestqt.qtbot import QtBot
+
+from kvdesk.protocol.experiment import Table
+from kvdesk.ui.lab.tables import ResultTable, fitted, wrapped
+from kvdesk.ui.widgets import key_tips
+from kvdesk.ui.widgets.grid import Grid
+from kvdesk.ui.widgets.theme import Theme
+
+LONG = "when idle, if more than half of the cells are holes"
+WIDE = Table(
+    "A day",
+    ("policy", "waited over never", "token P50, P95, longest (ms)", "first token P50, P95 (ms)", "compactions"),
+    ((LONG, "0.981 (0.95 to 1.02)", "5.1, 12.4, 1,220.0", "1,120, 4,440", "12"),),
+)
+
+
+def test_a_wide_table_fits_and_a_key_tells_what_is_cut(
+    theme: Theme, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(key_tips, "TIP_MS", 0)
+    shown = ResultTable(theme, WIDE)
+    qtbot.addWidget(shown)
+    with qtbot.waitExposed(shown):
+        shown.resize(1200, 200)
+        shown.show()
+    (cells,) = shown.findChildren(Grid)
+    head = cells.horizontalHeader()
+    flat, whole = head.height(), cells.columnWidth(0)
+    shown.resize(420, 200)
+    qtbot.waitUntil(lambda: head.height() > flat and cells.columnWidth(0) < whole)
+    assert head.length() <= cells.viewport().width(), "nothing is scrolled sideways"
+    cells.setFocus()
+    qtbot.waitUntil(cells.hasFocus)
+    cells.setCurrentCell(0, 1)
+    qtbot.keyClick(cells, Qt.Key.Key_Left)
+    qtbot.waitUntil(lambda: QToolTip.text() == LONG)
+    shown.resize(1200, 200)
+    qtbot.waitUntil(lambda: (head.height(), cells.columnWidth(0)) == (flat, whole))
+
+
+def test_the_widest_columns_give_way() -> None:
+    assert fitted([300, 40, 100], [30, 30, 30], 500) == [300, 40, 100]
+    assert fitted([300, 40, 100], [30, 30, 30], 200) == [80, 40, 80]
+    assert fitted([300, 40, 100], [30, 30, 90], 200) == [70, 40, 90]
+    assert fitted([300, 40], [30, 30], 50) == [30, 30], "then it is scrolled"
+
+
+def test_a_title_is_broken_between_words() -> None:
+    assert wrapped("waited over never", len, 11) == "waited over\nnever"
+    assert wrapped("compactions", len, 5) == "compactions"
+    assert wrapped("", len, 5) == ""
