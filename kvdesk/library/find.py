@@ -104,7 +104,7 @@ def _lm_studio(home: Path) -> Iterator[Path]:
         yield folder / "models"
 
 
-def all_folders(chosen: Iterable[str] = ()) -> tuple[Folder, ...]:
+def all_folders(chosen: Iterable[str]) -> tuple[Folder, ...]:
     """kvdesk's own folder, those that a person chose, and those of the known applications."""
     own = Folder("kvdesk", paths.models_dir())
     return own, *(Folder(short_name(Path(folder)), Path(folder)) for folder in chosen), *known_folders()
