@@ -207,6 +207,9 @@ class ElidedButton(QPushButton):
         self.full_text = text
         self.setAccessibleName(text)
         self.updateGeometry()
+        parent = self.parentWidget()
+        if (layout := parent.layout() if parent is not None else None) is not None:
+            layout.activate()  # at once: else a longer text would be cut until the next turn of the loop
         self._elide()
 
     def sizeHint(self) -> QSize:

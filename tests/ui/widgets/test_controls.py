@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QLineEdit, QStyleOptionComboBox, QWidget
 from pytestqt.qtbot import QtBot
 
 from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.controls import Choice, ElidedLabel, has_focus, small_choice
+from kvdesk.ui.widgets.controls import Choice, ElidedButton, ElidedLabel, has_focus, small_choice
 
 LONG = "Tell me about tides in three sentences, and then about the Moon"
 
@@ -41,6 +41,20 @@ def test_a_list_that_scrolls_has_room_for_its_texts(qtbot: QtBot) -> None:
     assert view.verticalScrollBar().isVisible()
     assert view.viewport().width() >= view.sizeHintForColumn(0)
     choice.hidePopup()
+
+
+@pytest.mark.usefixtures("theme")
+def test_a_button_that_gets_a_longer_text_shows_all_of_it_at_once(qtbot: QtBot) -> None:
+    button, whole = ElidedButton("Loading a model  5%"), QWidget()
+    boxes.row(button, boxes.Stretch(1), on=whole)
+    qtbot.addWidget(whole)
+    whole.resize(600, 60)
+    whole.show()
+    button.setText("Loading a model  57%")
+    assert button.text() == "Loading a model  57%"
+    whole.setFixedWidth(100)
+    button.setText("Loading a model  100%")
+    qtbot.waitUntil(lambda: button.text().endswith("…"))
 
 
 @pytest.mark.parametrize(("n_lines", "is_elided"), [(1, True), (2, False)])
