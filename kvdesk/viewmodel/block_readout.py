@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from kvdesk.blocks.tree import BlockMap
 from kvdesk.protocol.blocks import BlockMapView
 from kvdesk.translation import marked, tr
+from kvdesk.viewmodel.cells.readout import duration
 
 
 class BlockColour(StrEnum):
@@ -101,7 +102,7 @@ def describe(blocks: BlockMap, index: int) -> str:
         if parent == -2
         else tr("Tokens {first:,} to {last:,} of its prompts").format(first=depth * n, last=depth * n + n - 1),
         tr("{n} prompts go on from it").format(n=children) if children else tr("No whole block follows"),
-        tr("Stored {age} ago").format(age=_age(block.stored_s)),
+        tr("Stored {age} ago").format(age=duration(max(time.time() - block.stored_s, 0.0))),  # by two computers' clocks
     ]
     if block.n_stored > 1:
         lines.append(tr("Reported {n} times").format(n=block.n_stored))
@@ -135,13 +136,3 @@ def shades(blocks: BlockMap, by: BlockColour) -> NDArray[np.float64]:
 def tiers(blocks: BlockMap) -> Sequence[str]:
     """The tiers that blocks lie on, each once."""
     return sorted({block.tiers[0] for block in blocks.blocks})
-
-
-def _age(stored_s: float) -> str:
-    """By the clocks of two computers: never less than nothing."""
-    seconds = max(time.time() - stored_s, 0.0)
-    if seconds < 90:
-        return tr("{n:.0f} s").format(n=seconds)
-    if seconds < 5400:
-        return tr("{n:.0f} min").format(n=seconds / 60)
-    return tr("{n:.1f} h").format(n=seconds / 3600)
