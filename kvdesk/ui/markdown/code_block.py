@@ -10,7 +10,7 @@ from PySide6.QtGui import QColor, QGuiApplication, QResizeEvent, QSyntaxHighligh
 from PySide6.QtWidgets import QFrame, QPlainTextEdit, QTextEdit
 
 from kvdesk.translation import tr
-from kvdesk.ui.markdown.marks import word_marks
+from kvdesk.ui.markdown.marks import source_marks, word_marks
 from kvdesk.ui.markdown.offsets import source_offsets
 from kvdesk.ui.markdown.segments import Segment
 from kvdesk.ui.markdown.token_marks import TokenMarks, TokenText
@@ -45,6 +45,8 @@ class CodeBlock(QFrame):
         self._view.setAccessibleName(tr("Code"))
         self._colouring = _Colouring(self._view)
         self._found: list[QTextEdit.ExtraSelection] = []  # marked by `mark`
+        self._linked: list[QTextEdit.ExtraSelection] = []  # by `highlight`
+        self._pointed: list[QTextEdit.ExtraSelection] = []
         self._tokens = TokenMarks(self._view, self._offsets, self._show_marks)
         self._source = ""
         head = boxes.row((self._language, 1), self._save, self._copy, margins=(12, 4, 4, 0))
@@ -81,8 +83,24 @@ class CodeBlock(QFrame):
         self._source = source
         self._tokens.show(tokens)
 
+    def highlight(self, first: int, last: int, source: str) -> None:
+        """As `ProseView.highlight`, in the `source` of `show_tokens`."""
+        self._linked = self._marks(first, last, source)
+        self._show_marks()
+
+    def point_at(self, first: int, last: int, source: str) -> None:
+        """As `ProseView.point_at`, in the `source` of `show_tokens`."""
+        self._pointed = self._marks(first, last, source)
+        self._show_marks()
+
+    def _marks(self, first: int, last: int, source: str) -> list[QTextEdit.ExtraSelection]:
+        if first >= last:
+            return []
+        self._source = source
+        return source_marks(self._view.document(), self._offsets(), first, last, self._theme.colours.selection)
+
     def _show_marks(self) -> None:
-        self._view.setExtraSelections(self._tokens.selections + self._found)
+        self._view.setExtraSelections(self._tokens.selections + self._found + self._linked + self._pointed)
 
     def _offsets(self) -> list[int]:
         """Of the characters that are shown, in the source; the line of the fence is not."""

@@ -30,8 +30,8 @@ from kvdesk.ui.markdown.formula_object import (
     update_formulas,
 )
 from kvdesk.ui.markdown.formulas import formula_drawer
-from kvdesk.ui.markdown.marks import word_marks
-from kvdesk.ui.markdown.offsets import source_offsets, to_shown, to_source
+from kvdesk.ui.markdown.marks import characters, source_marks, word_marks
+from kvdesk.ui.markdown.offsets import source_offsets, to_source
 from kvdesk.ui.markdown.parser import markdown_parser
 from kvdesk.ui.markdown.prose import QUOTES, SAFE_SCHEMES, ProseWriter, set_plain, top_level_starts
 from kvdesk.ui.markdown.token_marks import TokenMarks, TokenText
@@ -133,7 +133,8 @@ class ProseView(QTextBrowser):
         cursor = self.textCursor()
         if not cursor.hasSelection():
             return 0, 0
-        first, last = to_source(self._offsets(), cursor.selectionStart(), cursor.selectionEnd())
+        text, ends = self.toPlainText(), (cursor.selectionStart(), cursor.selectionEnd())
+        first, last = to_source(self._offsets(), *(characters(text, end) for end in ends))
         ending = [source_of(form) for at, form in formulas_in(self.document()) if at + 1 == cursor.selectionEnd()]
         return first, min(last + len("".join(ending)[1:]), len(self._source))
 
@@ -167,14 +168,7 @@ class ProseView(QTextBrowser):
     def _marks(self, first: int, last: int) -> list[QTextEdit.ExtraSelection]:
         if first >= last:
             return []
-        start, end = to_shown(self._offsets(), first, last)
-        mark = QTextEdit.ExtraSelection()
-        cursor = QTextCursor(self.document())
-        cursor.setPosition(start)
-        cursor.setPosition(end, QTextCursor.MoveMode.KeepAnchor)
-        mark.cursor = cursor
-        mark.format.setBackground(QColor(self._theme.colours.selection))
-        return [mark]
+        return source_marks(self.document(), self._offsets(), first, last, self._theme.colours.selection)
 
     def show_tokens(self, tokens: TokenText | None) -> None:
         """What is known of the tokens of the source; None: nothing. Again after the text has changed."""

@@ -68,19 +68,27 @@ class MessageBody(QWidget):
         return ""
 
     def highlight(self, first: int, last: int) -> None:
-        """Mark characters `[first, last)` of the source in the prose; none where the range is empty."""
-        for prose, start in self._prose():
-            prose.highlight(max(first - start, 0), max(last - start, 0))
+        """Mark characters `[first, last)` of the source; none where the range is empty, or in reasoning."""
+        for part, start in self._parts():
+            place = max(first - start, 0), max(last - start, 0)
+            if isinstance(part, CodeBlock):
+                part.highlight(*place, self._source[start:])
+            else:
+                part.highlight(*place)
 
     def point_at(self, first: int, last: int) -> None:
         """The same, beside what is highlighted."""
-        for prose, start in self._prose():
-            prose.point_at(max(first - start, 0), max(last - start, 0))
+        for part, start in self._parts():
+            place = max(first - start, 0), max(last - start, 0)
+            if isinstance(part, CodeBlock):
+                part.point_at(*place, self._source[start:])
+            else:
+                part.point_at(*place)
 
-    def _prose(self) -> Iterator[tuple[ProseView, int]]:
-        """The prose that is shown, and its offset in the source."""
+    def _parts(self) -> Iterator[tuple[ProseView | CodeBlock, int]]:
+        """Prose and programs that are shown, and where each begins in the source."""
         for (_, widget), start in zip(self._shown, self._starts, strict=True):
-            if isinstance(widget, ProseView):
+            if not isinstance(widget, CollapsedThinking):
                 yield widget, start
 
     def show_tokens(self, tokens: TokenText | None) -> None:

@@ -286,6 +286,16 @@ def test_bullets_do_not_touch_their_text(theme: Theme, view: ProseView, source: 
     assert next(x for x in inked if x > bullet_end) - bullet_end > theme.px(5)
 
 
+@pytest.mark.parametrize("word", ["sea", "tide", "end"])
+def test_a_selected_word_is_that_word_of_the_source(view: ProseView, word: str) -> None:
+    source = "😀 **the** 🌊 sea\n\n| a | b |\n|---|---|\n| 😀 | tide |\n\nthe end"
+    view.show_markdown(source)
+    view.setTextCursor(view.document().find(word))
+    first, last = view.selected_range()
+    assert source[first:last] == word
+    assert first == source.rindex(word)
+
+
 def test_what_is_marked_is_marked_in_another_theme_too(theme: Theme, qtbot: QtBot) -> None:
     view = ProseView(theme)
     qtbot.addWidget(view)
