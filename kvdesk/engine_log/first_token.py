@@ -37,7 +37,7 @@ _SHOWN: Final = 40
 
 @dataclass(frozen=True, slots=True)
 class _Ended:
-    """`is_elsewhere`: its slot had nothing of it, so that it may follow a prompt of another."""
+    """`is_elsewhere`: its slot was the oldest, so that it may follow a prompt of another."""
 
     url: str
     slot: int
@@ -78,7 +78,7 @@ class FirstTokens:
         if self._thread is None:
             self._thread = threading.Thread(target=self._ask_all, name="kvdesk-slots", daemon=True)
             self._thread.start()
-        is_miss, is_elsewhere = finding.cause not in HITS, request.how == "age" and request.reused <= 0
+        is_miss, is_elsewhere = finding.cause not in HITS, request.how == "age"
         self._ended.put(_Ended(url.rstrip("/"), request.slot, request.task, request.body, is_miss, is_elsewhere))
 
     def close(self) -> None:
@@ -104,17 +104,16 @@ class FirstTokens:
 
     def _line(self, ended: _Ended) -> str:
         """ "" if nothing differs, or the prompt is not shown. Raises the errors of a bad answer."""
-        before = self._held.pop(ended.slot, None)
+        own = self._held.pop(ended.slot, None)
         asked = self._by_slots(ended) or self._by_template(ended)
         if asked is None:
             return ""
-        others = [before, *self._held.values()] if ended.is_elsewhere else []
+        known = [own, *self._held.values()] if ended.is_elsewhere else []
         self._held[ended.slot] = asked
-        change = ""
-        if found := _followed([one for one in others if one and one.by == asked.by], asked):
-            before, change = found
-        elif not ended.is_miss:
+        found = _followed([one for one in known if one and one.by == asked.by], asked)
+        if found is None and not ended.is_miss:
             return ""
+        before, change = found or (own, "")
         if before is None or before.by != asked.by:
             return ""
         held = before.prompt + before.answer
@@ -128,8 +127,13 @@ class FirstTokens:
         said = tr(
             "First token that differs, by {by} and /tokenize: {n:,}. The slot has {held}, the prompt has {prompt}."
         )
+        if before is not own:
+            said = tr(
+                "First token that differs from another slot, by {by} and /tokenize: {n:,}. That slot has {held}, the "
+                "prompt has {prompt}."
+            )
         said = said.format(by=asked.by, n=n, held=_shown(old, n), prompt=_shown(new, n))
-        return "        " + " ".join(filter(None, (change, said)))
+        return "        " + (said if before is own else f"{change} {said}".lstrip())
 
     def _by_slots(self, ended: _Ended) -> _Text | None:
         """None if the server does not show its prompts, or the slot has another request already."""

@@ -106,10 +106,20 @@ def test_a_conversation_that_goes_on_in_another_slot_is_found(server: Server) ->
         asking.ended(request, finding(Cause.NEW), server.url)
         asking.close()
     (line,) = said
-    assert line.startswith(
-        "        Message 1 changed. Usual cause: the system prompt contains the date or the time. First"
-    )
-    assert "/slots and /tokenize: 3." in line
+    assert line.startswith("        Message 1 changed. Usual cause: the system prompt contains the date or the time. ")
+    assert "from another slot, by /slots and /tokenize: 3. That slot has" in line
+
+
+def test_the_oldest_slot_is_compared_with_itself_too(server: Server) -> None:
+    said: list[str] = []
+    asking = FirstTokens(said.append)
+    text = "<|im_start|>system\nIt is {}. You keep a lighthouse, its lamp and its horn.<|im_end|>\n<|im_start|>user\nHi"
+    for task, time in enumerate(("14:03", "14:05")):
+        server.slot = {"id": 0, "id_task": task, "prompt": text.format(time), "generated": ""}
+        asking.ended(Request(0, task, 1, how="age", n_prompt=9, reused=3), finding(Cause.DIVERGED), server.url)
+        asking.close()
+    (line,) = said
+    assert line.startswith("        First token that differs, by /slots and /tokenize: 3. The slot has")
 
 
 def test_a_server_that_hides_its_prompts_renders_those_of_the_log(server: Server) -> None:
