@@ -99,7 +99,7 @@ class Session:
 
     def check(self, settings: ContextSettings) -> Estimate:
         """What a context with these settings would take, replacing the current one. Raises ContextError if it does not
-        fit into memory, or if llama.cpp crashes in a trial of so many earlier states.
+        fit into memory, or if llama.cpp crashes in a trial of its earlier states.
         """
         needed = self.loaded.check(settings, freed=self.runtime.estimate.context)
         if needed.n_earlier:
