@@ -157,9 +157,22 @@ def test_all_of_a_command_is_seen(tools: Rig, qtbot: QtBot) -> None:
     assert dialog.place.text() == r'npx -y "<!--" "\u202egpj.exe\n" "&amp;" "-->"'
 
 
+@pytest.fixture(scope="module")
+def web_server() -> Iterator[ToolServer]:
+    with serving() as server:
+        yield server
+
+
+@pytest.fixture
+def web(web_server: ToolServer) -> ToolServer:
+    """The server `test`, at which nobody has signed in."""
+    ServerKeys(paths.keys_file()).keep(tokens_of(web_server.url), "")
+    return web_server
+
+
 @pytest.mark.parametrize("yes", [True, False])
 def test_a_page_to_sign_in_is_opened_only_when_a_person_says_so(
-    tools: Rig, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch, yes: bool
+    tools: Rig, web: ToolServer, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch, yes: bool
 ) -> None:
     opened: list[str] = []
 
@@ -168,20 +181,19 @@ def test_a_page_to_sign_in_is_opened_only_when_a_person_says_so(
         return True
 
     monkeypatch.setattr(QDesktopServices, "openUrl", open_url)
-    with serving() as server:
-        tools.window.commands.tools.add(server, {})
-        tools.window.commands.tools.start("test")
-        consent(tools, qtbot)
-        qtbot.waitUntil(lambda: bool(tools.window.findChildren(SignInDialog)), timeout=PATIENCE_MS)
-        [dialog] = tools.window.findChildren(SignInDialog)
-        assert not opened
-        assert dialog.place.text() == server.url.removesuffix("mcp") + "authorize"
-        (dialog.yes if yes else dialog.no).click()
-        assert len(opened) == yes
-        if yes:
-            httpx.get(opened[0], follow_redirects=True)
-        wanted = "on" if yes else "off"
-        qtbot.waitUntil(lambda: tools.window.store.tool_states["test"].state == wanted, timeout=PATIENCE_MS)
+    tools.window.commands.tools.add(web, {})
+    tools.window.commands.tools.start("test")
+    consent(tools, qtbot)
+    qtbot.waitUntil(lambda: bool(tools.window.findChildren(SignInDialog)), timeout=PATIENCE_MS)
+    [dialog] = tools.window.findChildren(SignInDialog)
+    assert not opened
+    assert dialog.place.text() == web.url.removesuffix("mcp") + "authorize"
+    (dialog.yes if yes else dialog.no).click()
+    assert len(opened) == yes
+    if yes:
+        httpx.get(opened[0], follow_redirects=True)
+    wanted = "on" if yes else "off"
+    qtbot.waitUntil(lambda: tools.window.store.tool_states["test"].state == wanted, timeout=PATIENCE_MS)
 
 
 def test_a_call_that_is_denied_is_not_run(tools: Rig, qtbot: QtBot) -> None:
@@ -324,20 +336,19 @@ def test_a_change_of_the_tools_is_said_with_what_is_read_again_for_it(tools: Rig
 
 
 @pytest.fixture
-def signed_in(tools: Rig, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> Iterator[ToolServer]:
+def signed_in(tools: Rig, web: ToolServer, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> ToolServer:
     """The server `test` runs, at which the person has signed in."""
     monkeypatch.setattr(QDesktopServices, "openUrl", lambda url: bool(httpx.get(url.toString(), follow_redirects=True)))
     commands, store = tools.window.commands.tools, tools.window.store
-    with serving() as server:
-        commands.add(server, {})
-        commands.start("test")
-        consent(tools, qtbot)
-        qtbot.waitUntil(lambda: bool(tools.window.findChildren(SignInDialog)), timeout=PATIENCE_MS)
-        [dialog] = tools.window.findChildren(SignInDialog)
-        dialog.yes.click()
-        qtbot.waitUntil(lambda: store.tool_states["test"].state == "on", timeout=PATIENCE_MS)
-        assert store.settings.current.tool_servers[-1].signed_in
-        yield server
+    commands.add(web, {})
+    commands.start("test")
+    consent(tools, qtbot)
+    qtbot.waitUntil(lambda: bool(tools.window.findChildren(SignInDialog)), timeout=PATIENCE_MS)
+    [dialog] = tools.window.findChildren(SignInDialog)
+    dialog.yes.click()
+    qtbot.waitUntil(lambda: store.tool_states["test"].state == "on", timeout=PATIENCE_MS)
+    assert store.settings.current.tool_servers[-1].signed_in
+    return web
 
 
 @pytest.mark.usefixtures("signed_in")
