@@ -377,7 +377,7 @@ def test_closing_meanwhile_deletes_the_token_too(tools: Rig, signed_in: ToolServ
 
 
 def with_a_key(rig: Rig) -> None:
-    server = local().model_copy(update={"env": ("KVDESK_TEST_KEY",)})
+    server = SERVER.model_copy(update={"env": ("KVDESK_TEST_KEY",)})
     rig.window.commands.tools.add(server, {"KVDESK_TEST_KEY": "secret"})
 
 
