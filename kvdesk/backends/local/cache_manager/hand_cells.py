@@ -42,7 +42,7 @@ class CacheCopy:
     def has(self, conversation: ConversationId) -> bool:
         """Whether it contains something of the conversation."""
         owners = (*(s.conversation for s in self.leases), *(s.conversation for s in self.saved))
-        return conversation in owners
+        return conversation in owners or any(conversation in s.chats for s in self.saved)
 
 
 class HandCells:

@@ -147,13 +147,16 @@ class Leases:
             self.release(sequence)
 
     def forget(self, conversation: ConversationId, reason: str) -> None:
-        """Remove all cells of the conversation, in every branch, and its saved states. Changes the cache."""
+        """Remove all cells of the conversation, in every branch, its saved states, and the documents that no other chat
+        has. Changes the cache.
+        """
         for branch in self._pool.inactive_branches(conversation):
             self.truncate(branch, 0, reason)
             self.release(branch)
         if (sequence := self._pool.get(conversation)) is not None:
             self.truncate(sequence, 0, reason)
         self.swapper.saved_states.drop_of(conversation)
+        self.swapper.saved_states.leave(conversation)
         self.to_refill.pop(conversation, None)
 
     def close(self, conversation: ConversationId, reason: str) -> None:

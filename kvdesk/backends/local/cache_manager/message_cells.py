@@ -13,7 +13,8 @@ _DELETED = marked("a message was deleted")
 
 def drop_messages(cache_manager: Cache, conversation: ConversationId, messages: Collection[MessageId]) -> None:
     """Remove the cells of these messages and of all later ones, which were computed from them: in every branch of the
-    conversation that is not being answered, and in its saved states. Earlier cells stay. Changes the cache.
+    conversation that is not being answered, in its saved states, and the documents that no other chat has. Earlier
+    cells stay. Changes the cache.
     """
     held = cache_manager.to_refill.get(conversation)
     if held is not None and any(span.message in messages for span in held.spans):
@@ -33,6 +34,7 @@ def drop_messages(cache_manager: Cache, conversation: ConversationId, messages: 
             cache_manager.truncate(sequence, 0, tr(_DELETED))
         cache_manager.release_empty_branch(sequence)
     saved_states = cache_manager.swapper.saved_states
+    saved_states.leave(conversation)  # until its next turn, which has what it still has
     saved_states.drop(
         saved.key
         for saved in saved_states.all_of(conversation)

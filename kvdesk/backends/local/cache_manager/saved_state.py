@@ -38,6 +38,8 @@ class _Entry:
                    conversation can use the state
     client         name of the program that sent the request; "": a chat
     sharing        as `Client.sharing`: used only by requests of the same value, and never written to disk
+    first          position of its first token: above 0 only for a document
+    chats          of a document, which belongs to no one conversation: the chats that have it. () for any other state
     """
 
     key: str
@@ -54,6 +56,8 @@ class _Entry:
     exact: int = ALL_EXACT
     client: str = ""
     sharing: str = ""
+    first: int = 0
+    chats: tuple[ConversationId, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +127,7 @@ def saved_of(row: dict[str, Any]) -> SavedState:
     entry = from_builtins(_Entry, row)
     if not _KEY.fullmatch(entry.key):
         raise ValueError("a strange key")
-    if not 0 <= entry.n_bytes < 1 << 50 or entry.exact < 0 or not 0 <= entry.used < 1 << 62:
+    if not 0 <= entry.n_bytes < 1 << 50 or entry.exact < 0 or not 0 <= entry.used < 1 << 62 or entry.first < 0:
         raise ValueError("a strange number")
     if not entry.tokens or not math.isfinite(entry.prefill_ms):
         raise ValueError("a state of no tokens, or of no time")

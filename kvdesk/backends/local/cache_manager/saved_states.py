@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from kvdesk.backends.local.cache_manager.saved_state import (
     INDEX,
@@ -44,6 +44,8 @@ from kvdesk.whole_file import write_whole
 _log = logging.getLogger(__name__)
 _TRIAL = 1 << 20  # bytes that are compressed to see whether it pays
 _PAYS = 0.8
+NOBODY: Final = ConversationId("")
+"""The conversation of a document's state, which its `chats` share."""
 
 
 class SavedStateStore:
@@ -98,6 +100,10 @@ class SavedStateStore:
         saved = self._saved.get(key_of(self.kind, tokens, conversation, exact))
         return saved is not None and not saved.checkpoint
 
+    def document(self, tokens: Sequence[int]) -> SavedState | None:
+        """The state of the document with exactly these tokens."""
+        return self._saved.get(key_of(self.kind, tokens, NOBODY, ALL_EXACT))
+
     def in_memory(self) -> list[SavedState]:
         """The states whose bytes are in memory, including checkpoints."""
         return [s for s in self._all() if s.blob is not None]
@@ -125,7 +131,7 @@ class SavedStateStore:
         """The longest saved state that `prompt` begins with as a whole. Arguments as in `longest_prefix`."""
         wanted = tuple(prompt)
         whose = whose if block == 1 else None  # nothing that is not exact
-        fitting = [s for s in self._all() if len(s.tokens) <= len(wanted) and s.may_go_to(whose, sharing)]
+        fitting = [s for s in self._beginnings() if len(s.tokens) <= len(wanted) and s.may_go_to(whose, sharing)]
         fitting = [s for s in fitting if not len(s.tokens) % block]
         fitting.sort(key=lambda s: -len(s.tokens))
         return next((s for s in fitting if s.tokens == wanted[: len(s.tokens)]), None)
@@ -141,7 +147,7 @@ class SavedStateStore:
         """
         best, most = None, 0
         wanted = array("i", prompt)
-        for saved in self._all():
+        for saved in self._beginnings():
             if not (saved.may_go_to(whose, sharing) if block == 1 else saved.sharing == sharing):
                 continue
             held = array("i", saved.tokens[: len(wanted)])
@@ -153,8 +159,8 @@ class SavedStateStore:
         return best, most
 
     def conversations(self) -> tuple[tuple[ConversationId, int], ...]:
-        """The chats with saved states and the bytes of each, without checkpoints."""
-        return tuple((s.conversation, s.n_bytes) for s in self._all() if not (s.checkpoint or s.client))
+        """The chats with saved states and the bytes of each, without checkpoints and documents."""
+        return tuple((s.conversation, s.n_bytes) for s in self._beginnings() if not (s.checkpoint or s.client))
 
     def clients(self) -> list[tuple[str, int]]:
         """The program and bytes of each state of an earlier request."""
@@ -186,9 +192,11 @@ class SavedStateStore:
         exact: int = ALL_EXACT,
         checkpoint: bool = False,
         client: Client | None = None,
+        first: int = 0,
+        chats: tuple[ConversationId, ...] = (),
     ) -> None:
         """Save a state where `placement` says, after dropping what it lists. An older state of the same conversation
-        that is a part of it is dropped, unless one of both is a checkpoint.
+        that is a part of it is dropped, unless one of both is a checkpoint, or it is a document of `chats`.
         """
         self.drop(placement.drop)
         for key in placement.demote:
@@ -197,7 +205,8 @@ class SavedStateStore:
             return
         tokens = tuple(tokens)
         key = key_of(self.kind, tokens, conversation, exact)
-        mine = [s for s in self._all() if s.conversation == conversation and not (s.checkpoint or checkpoint)]
+        alone = checkpoint or bool(chats)
+        mine = [s for s in self._all() if s.conversation == conversation and not (s.checkpoint or alone)]
         self.drop([key, *(s.key for s in mine if tokens[: len(s.tokens)] == s.tokens)])
         saved = SavedState(
             *(key, conversation, tokens, len(blob), prefill_ms, self._next_use(), texts, spans),
@@ -209,6 +218,8 @@ class SavedStateStore:
             client=client.name if client is not None else "",
             sharing=client.sharing if client is not None else "",
             used_s=time.monotonic(),
+            first=first,
+            chats=chats,
         )
         with self._lock:
             self._saved[key] = saved
@@ -264,6 +275,25 @@ class SavedStateStore:
         self.drop([s.key for s in self._all() if s.conversation == conversation])
         self._drop_foreign([key for key, f in self._foreign.items() if f.saved.conversation == conversation])
 
+    def join(self, saved: SavedState, conversation: ConversationId) -> None:
+        """The chat has this document too."""
+        if conversation not in saved.chats:
+            self._share(saved, (*saved.chats, conversation))
+
+    def leave(self, conversation: ConversationId) -> None:
+        """The chat has no document any more. What no other chat has is dropped."""
+        for saved in self._all():
+            if conversation in saved.chats:
+                self._share(saved, tuple(chat for chat in saved.chats if chat != conversation))
+        alone = [key for key, foreign in self._foreign.items() if foreign.saved.chats == (conversation,)]
+        shared = [(k, f) for k, f in self._foreign.items() if conversation in f.saved.chats and k not in alone]
+        for key, (row, saved) in shared:
+            chats = tuple(chat for chat in saved.chats if chat != conversation)
+            self._foreign[key] = _Foreign(row | {"chats": list(chats)}, replace(saved, chats=chats))
+        self._drop_foreign(alone)
+        if shared and not alone:
+            self._later(self._write_index)
+
     def set_limits(self, limits: Limits) -> None:
         """Set new limits and drop the least valuable states above them."""
         self.limits = limits
@@ -287,6 +317,20 @@ class SavedStateStore:
     def _all(self) -> list[SavedState]:
         with self._lock:
             return list(self._saved.values())
+
+    def _beginnings(self) -> list[SavedState]:
+        """The states that a prompt may begin with: all but documents."""
+        return [s for s in self._all() if not s.chats]
+
+    def _share(self, saved: SavedState, chats: tuple[ConversationId, ...]) -> None:
+        if not chats:
+            self.drop([saved.key])
+            return
+        with self._lock:
+            if (known := self._saved.get(saved.key)) is not None:
+                self._saved[saved.key] = replace(known, chats=chats)
+        if known is not None and known.blob is None:
+            self._later(self._write_index)
 
     def _next_use(self) -> int:
         self._n_uses += 1
@@ -422,6 +466,7 @@ def forget_saved(folder: Path, conversation: ConversationId) -> None:
     nobody = StateKind("", "", "", "", flash_attn=True, rope=(0.0, 0.0))
     saved = SavedStateStore(folder, nobody, Limits(0, sys.maxsize))
     saved.drop_of(conversation)
+    saved.leave(conversation)
     saved.close()
 
 
