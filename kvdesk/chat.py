@@ -28,6 +28,7 @@ from kvdesk.message import (
     new_conversation_id,
     new_message_id,
     storable,
+    text_in,
 )
 from kvdesk.settings import Sampling
 from kvdesk.thinking import AS_USUAL, Thinking
@@ -60,6 +61,7 @@ __all__ = [
     "new_conversation_id",
     "new_message_id",
     "storable",
+    "text_in",
 ]
 
 

@@ -61,7 +61,8 @@ class TurnStats:
     family of models that wrote the answer. Of a request of another program, `reread_tokens` of the prompt had been in
     the cache in the same order and were read again, for the cause `miss` (`kvdesk.cache.reuse.score`). Of the answer's
     tokens `accepted_tokens` were guessed before, out of `drafted_tokens` guesses that were computed; `draft_why` is a
-    sentence on them, or why there were none.
+    sentence on them, or why there were none. `put_tokens` of the prompt were documents' that had been read elsewhere
+    (*Documents read once*): neither reused exactly nor prefilled.
     """
 
     prompt_tokens: int
@@ -87,6 +88,7 @@ class TurnStats:
     drafted_tokens: int = 0
     accepted_tokens: int = 0
     draft_why: str = ""
+    put_tokens: int = 0
 
     @property
     def all_prefilled(self) -> int:
@@ -212,6 +214,13 @@ def attachment_as_read(attachment: Attachment) -> str:
     fences = _FENCES.findall(attachment.text) if "```" in attachment.text else ()
     fence = "`" * (1 + max(map(len, fences), default=2))
     return f"{attachment.name}:\n{fence}\n{attachment.text}\n{fence}\n\n"
+
+
+def text_in(attachment: Attachment) -> tuple[int, int]:
+    """Where its own text begins and ends in `attachment_as_read`."""
+    read = attachment_as_read(attachment)
+    start = read.index("\n", len(attachment.name) + 2) + 1
+    return start, start + len(attachment.text)
 
 
 def attached_text(attachments: Sequence[Attachment]) -> str:

@@ -14,10 +14,11 @@ from kvdesk.chat import (
     attachment_as_read,
     history,
     new_message_id,
+    text_in,
 )
 from kvdesk.conversations.parameters import Parameters
 from kvdesk.conversations.tool_steps import refusal
-from kvdesk.protocol.chat import Generate, MeasureContext, PreviewTurn, ToolChoice
+from kvdesk.protocol.chat import Document, Generate, MeasureContext, PreviewTurn, ToolChoice
 from kvdesk.protocol.logprobs import N_KEPT
 from kvdesk.protocol.prompt import PreviewPrompt
 from kvdesk.settings import Overflow, Sampling, Settings
@@ -65,10 +66,11 @@ def generate(
     conversation, the oldest first, which the answer may repeat.
     """
     may_call = bool(tools) and not refusal(messages, settings.tools)
+    shown = shown_to_model(conversation, messages)
     return Generate(
         conversation.id,
         answer,
-        shown_to_model(conversation, messages),
+        shown,
         sampling_of(conversation, settings),
         overflow_of(conversation, settings),
         settings.cache.n_keep,
@@ -81,7 +83,22 @@ def generate(
         tools=tools,
         choice=ToolChoice() if may_call else None,
         others=_not_read(conversation, messages, others) if settings.cache.drafts else (),
+        documents=_documents(messages, shown) if settings.cache.read_once else (),
     )
+
+
+def _documents(messages: Sequence[Message], shown: Sequence[Message]) -> tuple[Document, ...]:
+    """Where the texts of what is attached to `messages` lie in those that the model is shown, in order."""
+    found, index, at = [], 0, 0
+    for attachment in (attachment for message in messages for attachment in message.attachments):
+        read, (start, end) = attachment_as_read(attachment), text_in(attachment)
+        for i in range(index, len(shown)):
+            place = shown[i].text.find(read, at if i == index else 0)
+            if place >= 0:
+                found.append(Document(shown[i].id, attachment.name, place + start, place + end))
+                index, at = i, place + len(read)
+                break
+    return tuple(found)
 
 
 def _not_read(conversation: Conversation, read: Sequence[Message], others: Iterable[Message]) -> tuple[str, ...]:
@@ -163,9 +180,10 @@ def _turn(
     conversation: Conversation, messages: Sequence[Message], draft: QueuedMessage, settings: Settings, tools: str
 ) -> PreviewTurn:
     """The next turn, with the draft at the end of the last of the messages."""
+    shown = shown_to_model(conversation, messages)
     return PreviewTurn(
         conversation.id,
-        shown_to_model(conversation, messages),
+        shown,
         overflow_of(conversation, settings),
         settings.cache.n_keep,
         conversation.evicted,
@@ -175,6 +193,7 @@ def _turn(
         variables=conversation.thinking.variables,
         n_attached=tuple(len(attachment_as_read(attachment)) for attachment in draft.attachments),
         tools=tools,
+        documents=_documents(messages, shown) if settings.cache.read_once else (),
     )
 
 

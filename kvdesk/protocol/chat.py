@@ -112,6 +112,16 @@ class ToolChoice:
 
 
 @dataclass(frozen=True, slots=True)
+class Document:
+    """The text of an attachment, where the model reads it: characters `[start, end)` of a message's text."""
+
+    message: MessageId
+    name: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
 class Generate:
     """Answer the conversation `messages` (oldest first, system prompt included) as message `answer`.
 
@@ -129,6 +139,7 @@ class Generate:
     n_probs   each token is reported with its probability, and that many of the likeliest in its place; -1: without
     others    texts that the answer may repeat beside those of `messages`, the likeliest first: other branches, a
               prediction of the client. They change no token, only the speed (*Speculative decoding*)
+    documents in `messages`, to be kept for other chats and taken from them (*Documents read once*)
     """
 
     conversation: ConversationId
@@ -148,6 +159,7 @@ class Generate:
     reasoning_budget: int = -1
     n_probs: int = -1
     others: tuple[str, ...] = ()
+    documents: tuple[Document, ...] = ()
 
     @property
     def asked(self) -> Asked | None:
@@ -181,7 +193,8 @@ class PreviewTurn:
     """What would answering `messages` cost, of which the last is not sent yet? Answered by `TurnPreview`; by nothing
     where it cannot be said, and without `Feature.PREVIEW`.
 
-    overflow, n_keep, evicted, template, tools: as in `Generate`; max_tokens: most tokens of the answer (`Sampling`)
+    overflow, n_keep, evicted, template, tools, documents: as in `Generate`
+    max_tokens: most tokens of the answer (`Sampling`)
     n_typed: characters of the draft at the end of the last message (a question that was never answered precedes it in
     the same message), 0: all of them; n_attached: characters of each attachment before those
     replaced: the message that the draft is another version of; an answer is priced up to its own end
@@ -201,6 +214,7 @@ class PreviewTurn:
     continued: Message | None = None
     tools: str = ""
     variables: str = ""
+    documents: tuple[Document, ...] = ()
 
     @property
     def text(self) -> str:
@@ -230,6 +244,7 @@ class TurnPreview:
     """What sending a draft would do. All but the last two lines in tokens.
 
     n_reused, n_prefill   of the prompt: in the cache or in a saved state; to be computed
+    n_put                 of documents in it that are not read again (*Documents read once*)
     first_token_ms        None while nothing was measured; `sentence` says these three
     n_ctx, n_conversation of the context; of the prompt without the draft's own text
     n_system              of the system prompt, a part of n_conversation
@@ -263,6 +278,7 @@ class TurnPreview:
     attached_chars: tuple[int, ...] = ()
     n_attached_fitting: int = 0
     replaced: MessageId | None = None
+    n_put: int = 0
 
     @property
     def room(self) -> int:

@@ -239,6 +239,16 @@ class CachePolicy(Table):
             "is expected to be faster. Texts may differ by rounding"
         ),
     )
+    read_once: bool = Field(
+        False,
+        title=marked("Documents read once"),
+        description=marked(
+            "What was computed of an attached document is kept and used in other chats, at any place; only its first "
+            "32 tokens are read again. Answers may differ a little, and small models give others more often. Not with "
+            "exact answers, nor for models whose tokens cannot be moved in the cache. It is deleted with the last chat "
+            "that has the document"
+        ),
+    )
     prefill_ahead: bool = Field(
         False,
         title=marked("Prefill ahead"),

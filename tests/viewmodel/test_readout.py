@@ -81,6 +81,12 @@ def test_speeds_that_were_not_measured_are_not_told() -> None:
     assert "12 were computed (640 tok/s)\nanswer 40 tokens (118.2 tok/s)\n" in stats_tip(STATS)
 
 
+def test_documents_that_were_not_read_are_not_among_the_reused() -> None:
+    put = replace(STATS, put_tokens=1968)
+    assert stats_parts(put)[:3] == ("reused 128", "of documents 1,968", "prefilled 12")
+    assert "\n1,968 tokens of documents were read elsewhere and put there: not exact\n" in stats_tip(put)
+
+
 def test_what_guessing_gave_is_among_the_reasons() -> None:
     stats = replace(STATS, time_why="Quick.", why="", draft_why="No drafts: a batch of 8 costs 8.4 steps here.")
     assert reasons(stats) == "Quick.\nNo drafts: a batch of 8 costs 8.4 steps here."

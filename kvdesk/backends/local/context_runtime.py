@@ -13,6 +13,7 @@ from pathlib import Path
 from kvdesk.backends.local.attention.worth import TokenWorth
 from kvdesk.backends.local.cache_manager.cache import Cache
 from kvdesk.backends.local.cache_manager.client_share import client_shares
+from kvdesk.backends.local.cache_manager.documents import Documents
 from kvdesk.backends.local.cache_manager.operation_journal import Emit, OperationJournal
 from kvdesk.backends.local.cache_manager.saved_states import SavedStateStore
 from kvdesk.backends.local.cache_manager.sequences import CacheSequence
@@ -63,6 +64,7 @@ class ContextRuntime:
     previews          what commands would do
     spans             reports where messages lie in the cache
     draft_size        how many guessed tokens batches of answers contain
+    documents         what need not be read again
     """
 
     def __init__(
@@ -97,9 +99,10 @@ class ContextRuntime:
         self.idle_requests = IdleRequests(context, self.cache_manager)
         self.spans = MessageSpanReporter(self.cache_manager, self.overflow_manager, emit)
         self.draft_size = DraftSize(_why_no_drafts(context))
+        self.documents = Documents(context, self.cache_manager, self.operation_journal)
         self.by_hand = CacheOperations(context, self.cache_manager, self.operation_journal, loaded.noise, emit)
         self.idle = Idle(context, self.cache_manager, loaded.prompts)
-        self.previews = Previews(context, self.cache_manager, lambda: self.chats, self.speed_model)
+        self.previews = Previews(context, self.cache_manager, lambda: self.chats, self.speed_model, self.documents)
         self.use(policy)
         self.cache_manager.listen(self._on_decoded)
 

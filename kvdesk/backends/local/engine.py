@@ -368,6 +368,7 @@ class Engine:
             runtime.idle_requests,
             runtime.spans,
             runtime.draft_size,
+            runtime.documents,
         )
         back_to = context.settings if undoes else None
         self._emit(ContextReady(runtime.info, rebuilt, tuple(context.capabilities.values()), back_to))

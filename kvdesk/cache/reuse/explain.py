@@ -53,6 +53,7 @@ class Facts:
     taken            where the reused tokens came from, if not from the sequence itself
     checkpoint       they came from a checkpoint of the conversation, made while an earlier turn was read
     block            tokens of the blocks that exact answers reuse only whole, if that costs tokens; else 0
+    n_put            tokens of documents that are put into the cache in the place of being read
     """
 
     evicted: str = ""
@@ -64,6 +65,7 @@ class Facts:
     taken: str = ""
     checkpoint: bool = False
     block: int = 0
+    n_put: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +98,7 @@ def explain(
         whole = cause in (Cause.RECURRENT, Cause.WINDOW)
         reused = 0 if whole else max(0, min(same, len(prompt) - 1))
     differs = same < len(held) and same < len(prompt) and cause is not Cause.TAKEN
-    sentence = _because(cause, facts, reused, len(prompt) - reused)
+    sentence = _because(cause, facts, reused, len(prompt) - reused - facts.n_put)
     if differs:
         difference = tr("The cache held {held} at position {position:,}, the prompt has {prompt}.")
         sentence += " " + difference.format(
@@ -148,16 +150,25 @@ def _same_text(held: list[int], prompt: list[int], text: Text, *, blanks: bool =
     return n > 1 and ours[:n] == theirs[:n]
 
 
-def counts_sentence(reused: int, prefilled: int) -> str:
-    """The sentence about the tokens of a prompt."""
+def counts_sentence(reused: int, prefilled: int, n_put: int = 0) -> str:
+    """The sentence about the tokens of a prompt. `n_put`: as in `Facts`."""
+    if n_put:
+        return tr(
+            "{reused:,} of {n:,} tokens were in the cache, {n_put:,} were put there, {prefilled:,} prefilled."
+        ).format(reused=reused, n=reused + n_put + prefilled, n_put=n_put, prefilled=prefilled)
     return tr("{reused:,} of {n:,} tokens were in the cache, {prefilled:,} prefilled.").format(
         reused=reused, n=reused + prefilled, prefilled=prefilled
     )
 
 
 def _because(cause: Cause, facts: Facts, reused: int, prefilled: int) -> str:
-    counts = counts_sentence(reused, prefilled)
+    counts = counts_sentence(reused, prefilled, facts.n_put)
     if cause is Cause.FIRST:
+        if facts.n_put:
+            said = tr(
+                "Nothing of this conversation was in the cache: {n_put:,} tokens were put there, {n:,} prefilled."
+            )
+            return said.format(n_put=facts.n_put, n=prefilled)
         said = tr("Nothing of this conversation was in the cache: all {n:,} tokens were prefilled.")
         return said.format(n=prefilled)
     return {

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from PySide6.QtWidgets import QPlainTextEdit, QTextEdit, QWidget
 
-from kvdesk.policies.forecast import in_seconds
+from kvdesk.policies.forecast import in_seconds, put_words
 from kvdesk.protocol.chat import TurnPreview
 from kvdesk.translation import tr
 from kvdesk.ui.markdown.marks import utf16
@@ -51,7 +51,10 @@ def edit_words(preview: TurnPreview, *, is_answer: bool) -> tuple[str, str]:
     words = tr("{n} of {all} tokens to read")
     if is_answer:
         words = tr("{n} of {all} tokens to read with your next message")
-    tokens = words.format(n=f"{preview.n_prefill:,}", all=f"{preview.n_reused + preview.n_prefill:,}")
+    n_all = preview.n_reused + preview.n_put + preview.n_prefill
+    tokens = words.format(n=f"{preview.n_prefill:,}", all=f"{n_all:,}")
+    if preview.n_put:
+        tokens = tr(", ").join((tokens, put_words(preview.n_put)))
     ms = preview.first_token_ms
     said = tokens if ms is None else tr("{tokens}: {time}").format(tokens=tokens, time=in_seconds(ms))
     return said, "secondary"

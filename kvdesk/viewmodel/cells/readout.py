@@ -119,11 +119,15 @@ def visible(text: str, limit: int = 24) -> str:
 
 
 def stats_parts(stats: TurnStats) -> tuple[str, ...]:
-    """The cost of an answer: tokens reused and prefilled, then time to the first token and speed, where measured."""
+    """The cost of an answer: tokens reused, of documents read elsewhere, and prefilled; then time to the first token
+    and speed, where measured.
+    """
     parts = [
         tr("reused {reused_tokens}").format(reused_tokens=f"{stats.reused_tokens:,}"),
         tr("prefilled {prefilled_tokens}").format(prefilled_tokens=f"{stats.prefilled_tokens:,}"),
     ]
+    if stats.put_tokens:
+        parts.insert(1, tr("of documents {put_tokens}").format(put_tokens=f"{stats.put_tokens:,}"))
     if stats.ttft_ms:
         parts.append(tr("first token {seconds}").format(seconds=seconds(stats.ttft_ms)))
     if stats.decode_tok_s:
@@ -153,10 +157,13 @@ def stats_tip(stats: TurnStats) -> str:
         tr(" ({decode_tok_s} tok/s)").format(decode_tok_s=f"{stats.decode_tok_s:.1f}") if stats.decode_tok_s else ""
     )
     continued = ""
+    if stats.put_tokens:
+        put = tr("{put} tokens of documents were read elsewhere and put there: not exact")
+        continued = put.format(put=f"{stats.put_tokens:,}") + "\n"
     if stats.earlier_generated:
         all_of_it = tr("The answer was continued; in all {generated} tokens of it, and {computed} computed for prompts")
         numbers = {"generated": f"{stats.all_generated:,}", "computed": f"{stats.all_prefilled:,}"}
-        continued = all_of_it.format(**numbers) + "\n"
+        continued += all_of_it.format(**numbers) + "\n"
     if stats.drafted_tokens:
         guessed = tr("{accepted} of {drafted} guessed tokens were right")
         numbers = {"accepted": f"{stats.accepted_tokens:,}", "drafted": f"{stats.drafted_tokens:,}"}

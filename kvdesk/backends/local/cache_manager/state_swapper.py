@@ -20,7 +20,7 @@ from kvdesk.cache.blob import Blob
 from kvdesk.chat import ConversationId
 from kvdesk.errors import KvdeskError
 from kvdesk.policies.checkpoints import give_way, pauses, pays
-from kvdesk.policies.swap import Resident, over_share, place
+from kvdesk.policies.swap import Placement, Resident, over_share, place
 from kvdesk.policies.tuned import MIN_REUSE_TOKENS, PAYS, TILE
 from kvdesk.protocol import calls
 from kvdesk.translation import tr
@@ -88,6 +88,16 @@ class StateSwapper:
             return None
         prefill_ms, restore_ms = self._costs(n - found, saved.n_bytes)
         return Offer(saved, n, restore_ms) if restore_ms < prefill_ms else None
+
+    def document(self, tokens: Sequence[int], n_spared: int) -> Offer | None:
+        """The state of the document with exactly these tokens, if restoring it takes less time than computing
+        `n_spared` of them.
+        """
+        saved = self.saved_states.document(tokens)
+        if saved is None:
+            return None
+        prefill_ms, restore_ms = self._costs(n_spared, saved.n_bytes)
+        return Offer(saved, n_spared, restore_ms) if restore_ms < prefill_ms else None
 
     def pauses(self, sequence: CacheSequence, prompt: list[int], marks: Iterable[int]) -> tuple[int, ...]:
         """Where the prefill of `prompt`, of which the sequence holds the beginning, pauses for a `checkpoint`."""
@@ -179,6 +189,13 @@ class StateSwapper:
             operation.reason = tr("an edit or another answer can go back to these {n:,} tokens: {reason}").format(
                 n=len(tokens), reason=placement.reason
             )
+
+    def place_document(self, sequence: CacheSequence, n_tokens: int) -> tuple[Placement, float]:
+        """Where the state of `n_tokens` of the sequence goes, and ms of the prefill that it saves. Read-only."""
+        n_bytes = self._states.seq_size(sequence.seq_id) * n_tokens // len(sequence.tokens)
+        prefill_ms, restore_ms = self._costs(n_tokens, n_bytes)
+        resident = Resident(sequence.seq_id, n_tokens, n_tokens, n_bytes, 0.0, prefill_ms, restore_ms)
+        return place(resident, self.saved_states.values(), self.saved_states.limits), prefill_ms
 
     def restore(self, sequence: CacheSequence, saved: SavedState, blob: Blob) -> bool:
         """Put a saved state into the cells of the sequence, which is empty and has room. Changes the cache, not the

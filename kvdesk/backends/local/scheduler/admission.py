@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from kvdesk.backends.local.cache_manager.cache import Cache
 from kvdesk.backends.local.cache_manager.client_share import keep_to_share
+from kvdesk.backends.local.cache_manager.documents import Documents
 from kvdesk.backends.local.cache_manager.sequences import Acquired, CacheSequence
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.llama.samplers.budget_sampler import with_budget
@@ -16,6 +17,7 @@ from kvdesk.backends.local.llama.samplers.grammar_sampler import sampler_of
 from kvdesk.backends.local.llama.samplers.logprob_sampler import with_logprobs
 from kvdesk.backends.local.llama.samplers.sampler import plan_sampling
 from kvdesk.backends.local.scheduler.call_plan import with_calls
+from kvdesk.backends.local.scheduler.document_runs import all_read, document_runs
 from kvdesk.backends.local.scheduler.first_token import FirstTokenClocks
 from kvdesk.backends.local.scheduler.idle_requests import IdleRequests
 from kvdesk.backends.local.scheduler.overflow_manager import OverflowManager
@@ -40,12 +42,14 @@ class Admission:
         overflow_manager: OverflowManager,
         overflow: RequestOverflow,
         idle_requests: IdleRequests,
+        documents: Documents,
     ) -> None:
         self._context = context
         self._cache_manager = cache_manager
         self._overflow_manager = overflow_manager
         self._overflow = overflow
         self._idle_requests = idle_requests
+        self._documents = documents
 
     def admit(
         self,
@@ -85,9 +89,13 @@ class Admission:
             cache_manager.release_empty_branch(sequence)
             return self.admit(waiting, clocks, running, waits=waits, again=True)
         n_new = len(prompt) - acquired.n_tokens
+        documents = document_runs(fit.whole.places, command.documents)
+        why_not = self._documents.why_not or ("" if moved else tr("its overflow policy keeps answers exact"))
+        splices = () if why_not else self._documents.planned(prompt, documents, acquired.n_tokens)
+        n_put = sum(splice.n_tokens for splice in splices)
         clocks.acquired(
             saved=acquired.saved,
-            usual_tok_s=cache_manager.costs.usual_tok_s(n_new, acquired.n_tokens, self._context.n_batch),
+            usual_tok_s=cache_manager.costs.usual_tok_s(n_new - n_put, acquired.n_tokens, self._context.n_batch),
         )
         self._idle_requests.save(sequence, prompt, moved=moved, lenders=True)
         keep_to_share(self._context, cache_manager, sequence, n_new)
@@ -100,12 +108,13 @@ class Admission:
         sampler = with_budget(sampler, vocab, fit.whole.marks, command.reasoning_budget, fit.generated)
         sampler = with_logprobs(sampler, vocab, command.n_probs)
         why = reuse_reason(
-            self._context.model, cache_manager, sequence, acquired, held, prompt, fit.whole.places, command
+            self._context.model, cache_manager, sequence, acquired, held, prompt, fit.whole.places, command, n_put
         )
         request = Request(
             command, sequence, fit.whole, acquired.n_tokens, sampler, why, vocab, clocks, fit.evicted,
             skipped=fit.skipped, n_continued=len(fit.generated), generated=list(fit.generated),
-            notes=waiting.notes,
+            notes=waiting.notes, documents=documents, splices=splices,
+            said=all_read(documents, acquired.n_tokens, why_not),
         )  # fmt: skip
         request.pauses = cache_manager.pauses(sequence, prompt, [place.first for place in fit.whole.places[-1:]])
         cache_manager.mark_busy(sequence)

@@ -49,7 +49,9 @@ class AnswerEvents:
     def tell_progress(self, request: Request, seconds: float) -> None:
         """Report that a batch with tokens of its prompt took `seconds`."""
         request.prefill_s += seconds
-        done, total = request.position - request.reused, request.n_asked - request.reused
+        elsewhere = request.reused + request.n_put
+        done = request.position - elsewhere
+        total = request.n_asked - elsewhere - sum(splice.n_tokens for splice in request.splices)
         command = request.command
         self._emit(PrefillProgress(command.conversation, command.answer, done, total, done / request.prefill_s))
 

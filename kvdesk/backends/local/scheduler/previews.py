@@ -10,11 +10,13 @@ from collections.abc import Callable, Sequence
 from itertools import accumulate, pairwise
 
 from kvdesk.backends.local.cache_manager.cache import Cache
+from kvdesk.backends.local.cache_manager.documents import Documents, Run
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.llama.requantize import stored_otherwise, trial_ms, why_not_converted
 from kvdesk.backends.local.llama.samplers.utf8 import Utf8Decoder
 from kvdesk.backends.local.llama.vocab import Vocab
 from kvdesk.backends.local.prompt.prompt import Prompt
+from kvdesk.backends.local.scheduler.document_runs import document_runs
 from kvdesk.backends.local.scheduler.overflow_manager import MOST_CHARACTERS, ContextFull, OverflowManager, Step
 from kvdesk.backends.local.scheduler.overflow_move import move_for
 from kvdesk.backends.local.scheduler.speed_model import SpeedModel
@@ -46,12 +48,18 @@ class Previews:
     """Predictions for one context. Read-only. `chats`: as `ContextRuntime.chats`."""
 
     def __init__(
-        self, context: Context, cache: Cache, chats: Callable[[], OverflowManager], speed_model: SpeedModel
+        self,
+        context: Context,
+        cache: Cache,
+        chats: Callable[[], OverflowManager],
+        speed_model: SpeedModel,
+        documents: Documents,
     ) -> None:
         self._context = context
         self._cache = cache
         self._chats = chats
         self._speed_model = speed_model
+        self._documents = documents
 
     def compaction(self, asked: PreviewCompaction) -> CompactionPreview:
         """The map afterwards, bytes to move and the expected gain. Raises RefusedCall if that is impossible."""
@@ -159,7 +167,8 @@ class Previews:
             )
             shown = replace(shown, refused=str(full), n_system=_n_system(full.whole, asked))
             return _with_draft(shown, draft, asked)
-        found = self._forecast(asked, _asked_tokens(asked, fit.whole), fit.step)
+        runs = document_runs(fit.whole.places, asked.documents)
+        found = self._forecast(asked, _asked_tokens(asked, fit.whole), fit.step, runs)
         draft = _draft(fit.whole, asked)
         n_evicted = len(fit.step.before) - len(fit.step.after) if fit.step else 0
         shown = TurnPreview(
@@ -174,6 +183,7 @@ class Previews:
             n_evicted_tokens=n_evicted,
             n_evicted_messages=len(fit.step.newly_evicted) if fit.step else 0,
             n_system=_n_system(fit.whole, asked),
+            n_put=found.n_put,
         )
         return _with_draft(shown, draft, asked)
 
@@ -194,9 +204,11 @@ class Previews:
             sentence=found.sentence, n_ctx=self._context.n_ctx_seq,
         )  # fmt: skip
 
-    def _forecast(self, asked: PreviewTurn, prompt: list[int], step: Step | None) -> Forecast:
+    def _forecast(
+        self, asked: PreviewTurn, prompt: list[int], step: Step | None, documents: Sequence[Run] = ()
+    ) -> Forecast:
         """What a turn with this prompt would reuse and prefill, and when its first token would come. `step`: what is
-        evicted for it.
+        evicted for it; `documents`: in the prompt.
         """
         reused, restore_ms = self._cache.estimate_reuse(
             asked.conversation, prompt, moved=not policy_of(asked.overflow).exact
@@ -207,9 +219,13 @@ class Previews:
         move = move_for(held, step) if step and restored else None
         if move is not None and move.n_kept > reused:
             reused, restore_ms = move.n_kept, costs.state_ms(n_bytes)
+        exact = policy_of(asked.overflow).exact
+        splices = () if exact else self._documents.planned(prompt, documents, reused)
         return forecast(
-            len(prompt), reused, costs, self._context.n_batch, restore_ms=restore_ms,
+            len(prompt), reused, costs, self._context.n_batch,
+            restore_ms=restore_ms + sum(splice.offer.restore_ms for splice in splices),
             measuring_ms=self._chats().measuring_ms(asked, step),
+            n_put=sum(splice.n_tokens for splice in splices),
         )  # fmt: skip
 
     def prompt(self, asked: PreviewPrompt) -> PromptPreview:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from kvdesk.backends.local.cache_manager.documents import Run, Splice
 from kvdesk.backends.local.cache_manager.sequences import CacheSequence
 from kvdesk.backends.local.llama.samplers.sampler import Sampler
 from kvdesk.backends.local.llama.samplers.utf8 import Utf8Decoder
@@ -59,6 +60,8 @@ class Request:
     clocks   measurements until the first token; `time_why`: their explanation, "" before
     stops    strings that end the answer; None if there are none
     guess    of the next tokens; None if not requested; `drafts`: what became of guesses
+    documents  in the prompt, to be kept for other chats
+    splices  of those, what is still to be put into the sequence; n_put: tokens that were; `said`: sentences about them
     """
 
     command: Generate
@@ -84,6 +87,10 @@ class Request:
     time_why: str = ""
     guess: Guess | None = None
     drafts: Drafts = field(default_factory=Drafts)
+    documents: tuple[Run, ...] = ()
+    splices: tuple[Splice, ...] = ()
+    n_put: int = 0
+    said: list[str] = field(default_factory=list)
     prompt: list[int] = field(init=False)
     n_asked: int = field(init=False)
     stops: StopStrings | None = field(init=False, default=None)
@@ -126,14 +133,16 @@ class Request:
         return self.n_to_read > 0
 
     def next_batch(self, most: int, block: int) -> Batch:
-        """The next `most` tokens to read, up to a pause, or the token sampled last. Logits where the prompt ends.
+        """The next `most` tokens to read, up to a pause or a document, or the token sampled last. Logits where the
+        prompt ends.
 
         block: see `end_of_piece`
         """
         start, left = len(self.sequence.tokens), self.n_to_read
         if not left:
             return self.next_token()
-        end = min([end_of_piece(start, most, start + left, block), *(at for at in self.pauses if at > start)])
+        pauses = (*self.pauses, *(splice.at for splice in self.splices))
+        end = min([end_of_piece(start, most, start + left, block), *(at for at in pauses if at > start)])
         tokens = (self.known if self.generated else self.prompt)[start:end]
         return Batch.of(self.sequence.seq_id, start, tokens, "last" if len(tokens) == left else "none")
 
@@ -206,7 +215,7 @@ class Request:
 
     def stats(self, cells_used: int, high_water: int, n_kv: int) -> TurnStats:
         """Statistics of the request, as the documentation of the metrics defines them."""
-        prefilled = (self.n_asked if self.n_new else self.position) - self.reused
+        prefilled = (self.n_asked if self.n_new else self.position) - self.reused - self.n_put
         decode_s = self.last_at - self.first_at
         n_gaps = self.n_new - 1
         return TurnStats(
@@ -221,7 +230,7 @@ class Request:
             cells_used=cells_used,
             high_water=high_water,
             n_kv=n_kv,
-            why=self.why.sentence,
+            why=" ".join((self.why.sentence, *self.said)),
             time_why=self.time_why,
             vocab=self.vocab.fingerprint,
             seed=self.sampler.seed,
@@ -231,6 +240,7 @@ class Request:
             drafted_tokens=self.drafts.drafted,
             accepted_tokens=self.drafts.accepted,
             draft_why=self.drafts.sentence,
+            put_tokens=self.n_put,
         )
 
     def _others(self) -> Iterator[list[int]]:

@@ -71,7 +71,8 @@ class RequestOverflow:
             step.evicted,
             step.skipped,
         )
-        request.pauses = ()
+        request.pauses, request.splices, request.documents = (), (), ()  # they lie elsewhere now
+        request.n_put = min(request.n_put, max(0, request.position - request.reused))
         if not request.n_new:  # its prompt is still being read, and is shorter now
             request.reused, request.n_asked = min(request.reused, request.position), len(request.known)
         self._remember(command, step.evicted)

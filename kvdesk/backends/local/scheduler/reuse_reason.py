@@ -36,6 +36,7 @@ def reuse_reason(
     prompt: list[int],
     places: Sequence[Place],
     command: Generate,
+    n_put: int = 0,
 ) -> ReuseReason:
     """Why the request reuses what was `acquired` of its prompt. Stores its tools and the texts of its messages for the
     next one.
@@ -43,6 +44,7 @@ def reuse_reason(
     held  token ids that the sequence had before; `prompt`: those of the request, with the `places` of its messages.
           Another program's request has no earlier sequence. It is compared with the one whose cells it shares, because
           its client usually sent both
+    n_put as in `Facts`
     """
     messages = command.messages if command.continued is None else (*command.messages, command.continued)
     texts = (sys.intern(command.tools), *(message.text for message in messages))
@@ -80,6 +82,7 @@ def reuse_reason(
         taken=source,
         checkpoint=acquired.checkpoint,
         block=block if block > 1 and reused < min(common, len(prompt) - 1) else 0,
+        n_put=n_put,
     )
     cache_manager.set_texts(sequence, texts)
     explanation = explain(held, prompt, model.vocab.label, facts, reused)

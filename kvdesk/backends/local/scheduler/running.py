@@ -14,11 +14,13 @@ from typing import NamedTuple
 
 from kvdesk.backends.base import CLOSED
 from kvdesk.backends.local.cache_manager.cache import Cache
+from kvdesk.backends.local.cache_manager.documents import Documents
 from kvdesk.backends.local.cache_manager.operation_journal import Emit
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.llama.memory.decodes import DecodeKind
 from kvdesk.backends.local.scheduler.admission import Admission
 from kvdesk.backends.local.scheduler.answer_events import AnswerEvents
+from kvdesk.backends.local.scheduler.document_runs import put_next
 from kvdesk.backends.local.scheduler.first_token import FirstTokenClocks
 from kvdesk.backends.local.scheduler.jobs import Jobs, Reading
 from kvdesk.backends.local.scheduler.message_spans import MessageSpanReporter
@@ -71,6 +73,7 @@ class Running:
     on_complete          gets a request whose answer has ended normally
     jobs                 the running one has a part in the batches
     draft_size           how many guessed tokens batches of answers contain
+    documents            puts into the cache what need not be read, and keeps what was
     """
 
     def __init__(
@@ -87,6 +90,7 @@ class Running:
         on_complete: Callable[[Request], None],
         jobs: Jobs,
         draft_size: DraftSize,
+        documents: Documents,
     ) -> None:
         self._context = context
         self._cache_manager = cache_manager
@@ -100,6 +104,7 @@ class Running:
         self._on_complete = on_complete
         self._jobs = jobs
         self._draft_size = draft_size
+        self._documents = documents
         self._aborts_tokens = context.can("partial seq_rm")
         """A state that cannot lose a part is lost with an aborted decode, so a token is then completed."""
         self._chunk = ChunkSize(context.n_batch, context.block)
@@ -175,6 +180,8 @@ class Running:
             longest = max(len(part.tokens) for _, part in parts)
             self._n_sure -= longest
             return Scheduled(parts, "decode" if longest == 1 else "draft")
+        for request in self._requests:
+            put_next(request, self._documents)
         running: list[Request | Reading] = [*self._requests]
         if (reading := self._jobs.next()) is not None:
             running.append(reading)
@@ -256,6 +263,7 @@ class Running:
         stats = request.stats(*self._cache_manager.totals())
         stopped_by = request.stops.found if request.stops is not None else ""
         self._emit(TurnEnded(conversation, answer, state, stats, request.note(note), finish, stopped_by))
+        self._documents.keep(request.sequence, request.prompt, request.documents)
         if by_itself:
             self._on_complete(request)
 
@@ -487,7 +495,7 @@ class Running:
         now = time.perf_counter()
         if not request.first_at:
             request.first_at = now
-            n_read = request.n_asked - request.reused
+            n_read = request.n_asked - request.reused - request.n_put
             request.time_why = request.clocks.reason(n_read, request.prefill_s)
         if token < 0 or request.vocab.is_eog(token):
             state, note = request.ending

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable
 
 from kvdesk.backends.local.cache_manager.cache import Cache
+from kvdesk.backends.local.cache_manager.documents import Documents
 from kvdesk.backends.local.cache_manager.operation_journal import Emit
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.scheduler.admission import Admission
@@ -61,12 +62,13 @@ class Scheduler:
         idle_requests: IdleRequests,
         spans: MessageSpanReporter,
         draft_size: DraftSize,
+        documents: Documents,
     ) -> None:
         """Run requests on this context from now on. `overflow_manager`: None if the model has no text tokenizer."""
         overflow = admission = None
         if overflow_manager is not None:
             overflow = RequestOverflow(cache_manager, overflow_manager, spans, self._emit)
-            admission = Admission(context, cache_manager, overflow_manager, overflow, idle_requests)
+            admission = Admission(context, cache_manager, overflow_manager, overflow, idle_requests, documents)
         self.stops.use(context.stop, overflow_manager.stop if overflow_manager is not None else None)
         self.running = Running(
             context,
@@ -81,6 +83,7 @@ class Scheduler:
             self._on_complete,
             self.jobs,
             draft_size,
+            documents,
         )
 
     def leave(self) -> None:
