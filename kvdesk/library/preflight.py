@@ -166,9 +166,8 @@ def _fingerprint(header: GgufHeader, settings: ContextSettings) -> str:
     parts = [header.path.stat(), *(part.stat() for part in header.split_paths[1:])]
     facts = [(part.st_size, part.st_mtime_ns) for part in parts]
     switches = [settings.type_k, settings.type_v, settings.flash_attn, settings.kv_unified, settings.swa_full]
-    switches += [f"{settings.n_rs_seq} earlier states"] * (
-        settings.n_rs_seq > 0
-    )  # without: as earlier versions have it
+    if settings.n_rs_seq:  # without: as earlier versions have it
+        switches.append(f"{settings.n_rs_seq} earlier states")
     digest.update(repr((TRIAL, facts, [str(switch) for switch in switches], _engine_version())).encode())
     with header.path.open("rb") as file:
         for _ in range(0, header.data_offset, ENDS):
