@@ -38,7 +38,7 @@ N_TOOL_COLOURS: Final = 4
 N_PAGE_OWNERS: Final = 3 * N_COLOURS  # colours of a pair of pages: further branches repeat them
 HOLDER_WORDS: Final = ("1", "2", "3", "4", "5–8", "9+")
 _HOLDER_GROUP: Final = np.searchsorted([2, 3, 4, 5, 9], np.arange(NO_SEQUENCE + 2), side="right").astype(np.uint8)
-"""Of cells that so many sequences hold."""
+"""By the number of sequences that hold a cell."""
 
 
 class ColourBy(StrEnum):
