@@ -198,7 +198,7 @@ def test_an_abort_at_a_load_is_said_and_the_model_before_is_loaded_again(
     (failed,) = heard.of(CommandFailed)
     assert failed.command == other
     assert failed.sentence.startswith("The engine stopped while it loaded other.")
-    assert "Fatal Python error: Aborted" in failed.detail
+    assert failed.detail.startswith("SIGABRT ended it."), "the trace may be longer than what is kept"
     assert [e.model.source for e in heard.of(ModelLoaded)] == [model, model]
     assert heard.of(TurnStarted)[0].answer == waits.answer
 
