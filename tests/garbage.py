@@ -11,7 +11,7 @@ from PySide6.QtCore import QEvent
 from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QApplication
 
-from kvdesk.ui.widgets import theme
+from kvdesk.ui.widgets.style import theme
 
 
 @cache

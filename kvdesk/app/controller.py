@@ -31,14 +31,7 @@ from kvdesk.app.windows.state_windows import StateWindows
 from kvdesk.app.worker import Worker
 from kvdesk.chat import ConversationId
 from kvdesk.errors import UserError, guarded
-from kvdesk.protocol.cache import (
-    CacheView,
-    ContextReady,
-    OperationDone,
-    RebuildContext,
-    UsePolicy,
-    Watch,
-)
+from kvdesk.protocol.cache import CacheView, ContextReady, OperationDone, RebuildContext, UsePolicy, Watch
 from kvdesk.protocol.chat import (
     BackendReady,
     EngineDied,

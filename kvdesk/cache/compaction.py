@@ -14,12 +14,12 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from kvdesk.cache.blob import Blob, BlobError, Section, StreamBlob, parse_state
-from kvdesk.cache.cells import Index
 from kvdesk.cache.geometry import Geometry
+from kvdesk.cache.memories.cells import Index
 from kvdesk.cache.metrics import n_kv, scatter
 from kvdesk.cache.seq_bits import seq_has, seqs_in
 from kvdesk.cache.snapshot import CacheMap, CacheSnapshot, StreamMap
+from kvdesk.cache.state.blob import Blob, BlobError, Section, StreamBlob, parse_state
 from kvdesk.translation import tr
 from kvdesk.values import dataclass
 

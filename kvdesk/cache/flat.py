@@ -12,8 +12,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from kvdesk.cache.cells import Patch, StreamCells
 from kvdesk.cache.geometry import SwaType
+from kvdesk.cache.memories.cells import Patch, StreamCells
 from kvdesk.cache.snapshot import CacheMap, CacheName, StreamMap
 from kvdesk.values import dataclass, replace
 

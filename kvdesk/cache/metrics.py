@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from kvdesk.cache.cells import masked_swa
 from kvdesk.cache.geometry import SwaType, n_kv_of
+from kvdesk.cache.memories.cells import masked_swa
 from kvdesk.cache.seq_bits import seq_count, seq_has
 from kvdesk.cache.snapshot import CacheSnapshot, StreamMap
 from kvdesk.values import dataclass

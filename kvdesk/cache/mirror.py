@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvdesk import values
-from kvdesk.cache.attention import AttentionCache, Prepared
 from kvdesk.cache.batch import (
     Batch,
     BatchProblem,
@@ -27,13 +26,14 @@ from kvdesk.cache.batch import (
     split_seq,
     split_simple,
 )
-from kvdesk.cache.blob import StateBlob, parse_seq_state, parse_state
-from kvdesk.cache.compressed import CompressedStates
 from kvdesk.cache.geometry import Geometry
+from kvdesk.cache.memories.attention import AttentionCache, Prepared
+from kvdesk.cache.memories.compressed import CompressedStates
+from kvdesk.cache.memories.recurrent import RecurrentStates
+from kvdesk.cache.memories.run import place_run
 from kvdesk.cache.record import DecodeRecord, Placement, RestoreRecord, SlotState, UbatchRecord
-from kvdesk.cache.recurrent import RecurrentStates
-from kvdesk.cache.run import place_run
 from kvdesk.cache.snapshot import CacheMap, CacheName, CacheSnapshot, SeqId, SequenceSpan, Verification
+from kvdesk.cache.state.blob import StateBlob, parse_seq_state, parse_state
 from kvdesk.errors import ContextError
 from kvdesk.translation import tr
 

@@ -11,11 +11,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from kvdesk.cache.blob import Blob, BlobError, Section, StateBlob, StreamBlob, parse_state, row_words
-from kvdesk.cache.cells import Index
 from kvdesk.cache.geometry import Geometry
+from kvdesk.cache.memories.cells import Index
 from kvdesk.cache.seq_bits import seq_bit
 from kvdesk.cache.snapshot import CacheMap, StreamMap
+from kvdesk.cache.state.blob import Blob, BlobError, Section, StateBlob, StreamBlob, parse_state, row_words
 from kvdesk.translation import tr
 from kvdesk.values import dataclass, replace
 

@@ -10,14 +10,14 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from kvdesk.cache.blob import StateBlob, StreamBlob
-from kvdesk.cache.cells import masked_swa
 from kvdesk.cache.dump import SlotDump, render_position_map, render_sequence_map
 from kvdesk.cache.geometry import SwaType
+from kvdesk.cache.memories.cells import masked_swa
 from kvdesk.cache.mirror import Mirror
 from kvdesk.cache.record import FindSlotLine, SlotState, SpanLine
 from kvdesk.cache.seq_bits import rows_of, seq_has, seq_members
 from kvdesk.cache.snapshot import CacheMap, Columns, StreamMap
+from kvdesk.cache.state.blob import StateBlob, StreamBlob
 from kvdesk.values import dataclass
 
 

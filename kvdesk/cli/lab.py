@@ -20,14 +20,7 @@ from kvdesk.experiments import EXPERIMENTS, experiment_by_id, report
 from kvdesk.experiments.process import CANCELLED, ExperimentProcess, Recorder, experiment_command
 from kvdesk.library.estimate import check_fits
 from kvdesk.library.gguf_header import read_header
-from kvdesk.protocol.experiment import (
-    Failed,
-    Progress,
-    Record,
-    Request,
-    Started,
-    chosen,
-)
+from kvdesk.protocol.experiment import Failed, Progress, Record, Request, Started, chosen
 from kvdesk.translation import tr
 from kvdesk.viewmodel.lab import comparison, same_verdict
 

@@ -15,15 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import partial
 
-from kvdesk.chat import (
-    Attachment,
-    Conversation,
-    ConversationId,
-    Message,
-    MessageId,
-    QueuedMessage,
-    new_message_id,
-)
+from kvdesk.chat import Attachment, Conversation, ConversationId, Message, MessageId, QueuedMessage, new_message_id
 from kvdesk.conversations import requests
 from kvdesk.conversations.arrangement import Arrangement
 from kvdesk.conversations.branch_rows import BranchRow, branch_rows

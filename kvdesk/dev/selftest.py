@@ -53,8 +53,8 @@ from kvdesk.ui.graphs.graphs_page import GraphsPage
 from kvdesk.ui.markdown.formulas import FormulaDrawer, picture
 from kvdesk.ui.models.page import ModelsPage
 from kvdesk.ui.shell.main_window import MainWindow
-from kvdesk.ui.widgets.icons import application_icon, line_icon
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.icons import application_icon, line_icon
+from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.values import dataclass
 from kvdesk.viewmodel.graphs.measurements import Measurements
 from kvdesk.viewmodel.models import Machine, row_of

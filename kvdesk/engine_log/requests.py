@@ -11,14 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
-from kvdesk.cache.reuse.prompt_change import (
-    LONGEST,
-    Prompt,
-    followed,
-    has_reasoning,
-    prompt_of_json,
-    prompt_of_text,
-)
+from kvdesk.cache.reuse.prompt_change import LONGEST, Prompt, followed, has_reasoning, prompt_of_json, prompt_of_text
 from kvdesk.engine_log.events import DEFAULT_LEVEL, Event
 from kvdesk.engine_log.record import Request, Server, complete
 from kvdesk.engine_log.sentences import Kind

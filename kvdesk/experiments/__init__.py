@@ -5,7 +5,8 @@ from __future__ import annotations
 from difflib import get_close_matches
 
 from kvdesk.errors import UserError
-from kvdesk.experiments import (
+from kvdesk.experiments.experiment import Experiment
+from kvdesk.experiments.questions import (
     batching,
     context_size,
     defrag_policies,
@@ -30,7 +31,6 @@ from kvdesk.experiments import (
     soak,
     threads,
 )
-from kvdesk.experiments.experiment import Experiment
 from kvdesk.translation import tr
 
 EXPERIMENTS: tuple[Experiment, ...] = (

@@ -22,16 +22,7 @@ from kvdesk.experiments import experiment_by_id
 from kvdesk.experiments.sample_text import SAMPLE_TEXT
 from kvdesk.library.estimate import check_fits
 from kvdesk.library.gguf_header import read_header
-from kvdesk.protocol.experiment import (
-    ExperimentEvent,
-    Failed,
-    Finished,
-    Progress,
-    Request,
-    Result,
-    Sample,
-    Started,
-)
+from kvdesk.protocol.experiment import ExperimentEvent, Failed, Finished, Progress, Request, Result, Sample, Started
 from kvdesk.translation import tr
 
 MOST_TEXT = 1 << 20

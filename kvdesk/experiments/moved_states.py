@@ -23,9 +23,9 @@ from kvdesk.backends.local.cache_manager.sequences import CacheSequence
 from kvdesk.backends.local.cache_manager.state_swapper import StateSwapper
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.llama.memory import state
-from kvdesk.cache.blob import parse_state
 from kvdesk.cache.compaction import Layout, permute_section, plan_compaction
 from kvdesk.cache.geometry import Geometry
+from kvdesk.cache.state.blob import parse_state
 from kvdesk.chat import ConversationId
 from kvdesk.errors import EngineError
 from kvdesk.experiments.raw_context import RawContext

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kvdesk.cache.blob import Section
+from kvdesk.cache.state.blob import Section
 from kvdesk.library.ggml_types import TYPES
 
 Bytes = NDArray[np.uint8]

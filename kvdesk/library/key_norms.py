@@ -11,8 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from kvdesk.cache.blob import Blob, StreamBlob, parse_seq_state
 from kvdesk.cache.geometry import Geometry
+from kvdesk.cache.state.blob import Blob, StreamBlob, parse_seq_state
 from kvdesk.errors import UserError
 from kvdesk.library.ggml_rows import is_known, rows
 from kvdesk.library.hyper import Hyper

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from html import escape
 from typing import Any, Final
 
-from kvdesk.cache.cells import Patch
 from kvdesk.cache.journal.file import JournalHeader
 from kvdesk.cache.journal.recording import Recording
 from kvdesk.cache.journal.runs import runs_of
+from kvdesk.cache.memories.cells import Patch
 from kvdesk.errors import UserError
 from kvdesk.notebook.cell_map import FIRST_HUE, GOLDEN_ANGLE
 from kvdesk.translation import tr

@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from kvdesk.cache.batch import Batch
-from kvdesk.cache.blob import BlobError, parse_state
 from kvdesk.cache.geometry import ContextParams, Geometry, model_facts, plan
 from kvdesk.cache.journal import Journal, Operation
 from kvdesk.cache.journal.file import JournalHeader, save_journal
 from kvdesk.cache.journal.recording import Recording
 from kvdesk.cache.mirror import Mirror
 from kvdesk.cache.snapshot import CacheSnapshot, Verification
+from kvdesk.cache.state.blob import BlobError, parse_state
 from kvdesk.cache.verify import Difference, compare_blob, compare_spans
 from kvdesk.errors import UserError
 from kvdesk.notebook.cell_map import page, text_of

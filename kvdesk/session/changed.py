@@ -5,13 +5,7 @@ from __future__ import annotations
 from enum import Flag, auto
 from typing import Literal, NamedTuple, TypeAlias
 
-from kvdesk.conversations.changes import (
-    AnswerEnded,
-    BranchChanged,
-    MessagesAdded,
-    MessagesChanged,
-    MessagesDeleted,
-)
+from kvdesk.conversations.changes import AnswerEnded, BranchChanged, MessagesAdded, MessagesChanged, MessagesDeleted
 from kvdesk.protocol.messages import Event
 from kvdesk.values import dataclass
 

@@ -14,14 +14,7 @@ from kvdesk.chat import Attachment, ConversationId, MessageId
 from kvdesk.conversations.parameters import Parameters
 from kvdesk.protocol.messages import Command
 from kvdesk.protocol.operations import HandOperation, Operate
-from kvdesk.session.features import (
-    HubCommands,
-    LabCommands,
-    ModelCommands,
-    ServeCommands,
-    ServerCommands,
-    ToolCommands,
-)
+from kvdesk.session.features import HubCommands, LabCommands, ModelCommands, ServeCommands, ServerCommands, ToolCommands
 from kvdesk.settings import ContextSettings, Overflow
 from kvdesk.values import dataclass
 

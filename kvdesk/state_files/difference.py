@@ -8,8 +8,8 @@ from itertools import zip_longest
 import numpy as np
 from numpy.typing import NDArray
 
-from kvdesk.cache.blob import Section, StreamBlob
 from kvdesk.cache.reuse.prefix import common_prefix
+from kvdesk.cache.state.blob import Section, StreamBlob
 from kvdesk.library.ggml_rows import is_known, rows
 from kvdesk.state_files.found import Difference, TensorDifference
 from kvdesk.state_files.reading import Opened

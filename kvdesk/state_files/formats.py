@@ -15,8 +15,8 @@ from typing import Final
 import numpy as np
 
 from kvdesk.backends.local.cache_manager.saved_state import SUFFIX, read_indexed
-from kvdesk.cache.blob import SEQ_MAGIC, BlobError
-from kvdesk.cache.sequence_file import read_token_words
+from kvdesk.cache.state.blob import SEQ_MAGIC, BlobError
+from kvdesk.cache.state.sequence_file import read_token_words
 from kvdesk.state_files.found import Format
 from kvdesk.state_files.pickled import PickleError, read_llama_state
 from kvdesk.translation import tr

@@ -9,8 +9,8 @@ from __future__ import annotations
 from itertools import product
 from typing import Final
 
-from kvdesk.cache.blob import Blob, BlobError, StateBlob, parse_seq_state, parse_state
 from kvdesk.cache.geometry import MAX_SEQ, Geometry, ModelFacts
+from kvdesk.cache.state.blob import Blob, BlobError, StateBlob, parse_seq_state, parse_state
 from kvdesk.translation import tr
 
 _PARTS: Final = ((1, 0, 0), (1, 1, 0), (1, 0, 1), (1, 1, 1), (0, 0, 1))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kvdesk.cache.blob import Section
+from kvdesk.cache.state.blob import Section
 from kvdesk.library.ggml_rows import is_known, rows
 from kvdesk.library.ggml_types import TYPES
 from kvdesk.state_files.found import Numbers

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kvdesk.cache.blob import BlobError, Section, StateBlob, StreamBlob
+from kvdesk.cache.state.blob import BlobError, Section, StateBlob, StreamBlob
 from kvdesk.paths import open_regular
 from kvdesk.state_files.formats import Parts, take_apart
 from kvdesk.state_files.found import Numbers, State, StateFile, Stream

@@ -16,7 +16,7 @@ from kvdesk.ui.map import raster
 from kvdesk.ui.map.colour_tables import colour_table
 from kvdesk.ui.map.colours import ColourBy, Scene
 from kvdesk.ui.map.frame import StripFrame, make_frame, strip_name, strips_of
-from kvdesk.ui.widgets.colours import DARK
+from kvdesk.ui.widgets.style.colours import DARK
 from kvdesk.viewmodel.palette import branch_colour
 
 Fragments = list[tuple[str, str]]

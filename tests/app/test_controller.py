@@ -15,15 +15,7 @@ from kvdesk import paths
 from kvdesk.chat import Conversation, ConversationId, Message, MessageId, TurnStats
 from kvdesk.conversations.tree import Tree
 from kvdesk.protocol.cache import AuditCache, ContextInfo, ContextReady, Forget, RebuildContext, SaveReport
-from kvdesk.protocol.chat import (
-    Generate,
-    LoadModel,
-    ModelLoaded,
-    ModelLoading,
-    TextDelta,
-    TurnEnded,
-    TurnStarted,
-)
+from kvdesk.protocol.chat import Generate, LoadModel, ModelLoaded, ModelLoading, TextDelta, TurnEnded, TurnStarted
 from kvdesk.protocol.messages import CommandFailed, SubscriptionDropped
 from kvdesk.protocol.model import LocalFile
 from kvdesk.settings import ContextSettings

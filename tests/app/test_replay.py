@@ -17,8 +17,8 @@ from kvdesk.app.windows.replay import open_journal
 from kvdesk.cache.journal.file import JournalHeader, save_journal
 from kvdesk.settings import Settings, ThemeChoice
 from kvdesk.store.settings_file import save_settings
-from kvdesk.ui.widgets.colours import DARK, LIGHT, Colours
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.colours import DARK, LIGHT, Colours
+from kvdesk.ui.widgets.style.theme import Theme
 from tests.cache.journals import FACTS, Player
 from tests.cli.test_record import two_dumps
 

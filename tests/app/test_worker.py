@@ -14,14 +14,7 @@ from kvdesk.backends.local.scheduler.running import Running
 from kvdesk.chat import ConversationId, MessageId
 from kvdesk.host import subscription
 from kvdesk.protocol.cache import CacheView, ContextReady, Watch
-from kvdesk.protocol.chat import (
-    EngineRestarted,
-    Generate,
-    LoadModel,
-    ModelLoaded,
-    TextDelta,
-    TurnEnded,
-)
+from kvdesk.protocol.chat import EngineRestarted, Generate, LoadModel, ModelLoaded, TextDelta, TurnEnded
 from kvdesk.protocol.messages import Event, SubscriptionDropped
 from kvdesk.protocol.model import LocalFile
 from kvdesk.settings import ContextSettings, Sampling

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kvdesk.cache.batch import Batch
-from kvdesk.cache.blob import SEQ_MAGIC, BlobError, parse_cells, parse_seq_state, parse_state
 from kvdesk.cache.geometry import ContextParams, Geometry, ModelFacts, plan
 from kvdesk.cache.mirror import Mirror
+from kvdesk.cache.state.blob import SEQ_MAGIC, BlobError, parse_cells, parse_seq_state, parse_state
 from kvdesk.settings import ContextSettings
 from tests.cache.contexts import opened
 

@@ -14,12 +14,13 @@ import numpy as np
 import pytest
 
 from kvdesk.backends.local.llama.model import Model
-from kvdesk.cache import attention, batch, cells, geometry, mirror
-from kvdesk.cache.attention import AttentionCache, Undo
+from kvdesk.cache import batch, geometry, mirror
 from kvdesk.cache.batch import restored_ubatch
-from kvdesk.cache.cells import Index, StreamCells
+from kvdesk.cache.memories import attention, cells
+from kvdesk.cache.memories.attention import AttentionCache, Undo
+from kvdesk.cache.memories.cells import Index, StreamCells
+from kvdesk.cache.memories.recurrent import RecurrentStates
 from kvdesk.cache.mirror import Mirror
-from kvdesk.cache.recurrent import RecurrentStates
 from kvdesk.cache.snapshot import CacheMap
 from kvdesk.experiments.benchmarks.audit import Audit
 from kvdesk.settings import ContextSettings

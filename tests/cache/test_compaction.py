@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.cache.batch import Batch
-from kvdesk.cache.blob import BlobError, parse_state
 from kvdesk.cache.compaction import Layout, permute_blob, plan_compaction
 from kvdesk.cache.compare import Verdict, compare_logits
 from kvdesk.cache.geometry import ContextParams, ModelFacts, plan
 from kvdesk.cache.mirror import Mirror
 from kvdesk.cache.snapshot import CacheSnapshot, Verification
+from kvdesk.cache.state.blob import BlobError, parse_state
 from kvdesk.paths import embedded_model
 from kvdesk.settings import CacheType, ContextSettings
 from tests.cache.contexts import opened

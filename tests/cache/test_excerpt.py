@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from kvdesk.cache.batch import Batch
-from kvdesk.cache.blob import BlobError, StreamBlob, parse_seq_state, parse_state
-from kvdesk.cache.excerpt import excerpt
 from kvdesk.cache.geometry import ContextParams, plan
+from kvdesk.cache.state.blob import BlobError, StreamBlob, parse_seq_state, parse_state
+from kvdesk.cache.state.excerpt import excerpt
 from kvdesk.settings import ContextSettings
 from tests.backends.local.tiny_models import written
 from tests.cache.contexts import opened

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kvdesk.cache import metrics
-from kvdesk.cache.cells import StreamCells
+from kvdesk.cache.memories.cells import StreamCells
 from kvdesk.cache.snapshot import StreamMap
 
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from kvdesk.cache.batch import Batch
-from kvdesk.cache.blob import StateBlob, StreamBlob
 from kvdesk.cache.geometry import ContextParams, ModelFacts, model_facts, plan
 from kvdesk.cache.mirror import Mirror
 from kvdesk.cache.snapshot import Verification
+from kvdesk.cache.state.blob import StateBlob, StreamBlob
 from kvdesk.errors import ContextError
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kvdesk.cache.blob import BlobError
 from kvdesk.cache.spread import spread_blob, spread_size
+from kvdesk.cache.state.blob import BlobError
 from kvdesk.settings import ContextSettings
 from kvdesk.values import replace
 from tests.cache.contexts import opened

@@ -6,19 +6,13 @@ import numpy as np
 import pytest
 
 from kvdesk.cache.batch import Batch
-from kvdesk.cache.blob import parse_state
-from kvdesk.cache.cells import StreamCells
-from kvdesk.cache.dump import (
-    SlotDump,
-    parse_log,
-    read_cells,
-    render_position_map,
-    render_sequence_map,
-)
+from kvdesk.cache.dump import SlotDump, parse_log, read_cells, render_position_map, render_sequence_map
 from kvdesk.cache.geometry import ContextParams, ModelFacts, plan
+from kvdesk.cache.memories.cells import StreamCells
 from kvdesk.cache.mirror import Mirror
 from kvdesk.cache.record import FindSlotLine, SpanLine
 from kvdesk.cache.snapshot import CacheMap
+from kvdesk.cache.state.blob import parse_state
 from kvdesk.cache.verify import Difference, compare_blob, compare_map, compare_spans
 from tests.cache.test_blob import cells, full
 

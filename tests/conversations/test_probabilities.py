@@ -5,15 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kvdesk.chat import Message
-from kvdesk.protocol.chat import (
-    BackendReady,
-    Generate,
-    PreviewTurn,
-    TextDelta,
-    TokenLogprobs,
-    TurnEnded,
-    TurnStarted,
-)
+from kvdesk.protocol.chat import BackendReady, Generate, PreviewTurn, TextDelta, TokenLogprobs, TurnEnded, TurnStarted
 from kvdesk.protocol.features import Feature
 from kvdesk.protocol.logprobs import N_KEPT, pack, unpack
 from kvdesk.protocol.messages import SubscriptionDropped

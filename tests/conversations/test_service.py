@@ -6,15 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kvdesk.chat import (
-    Attachment,
-    Conversation,
-    ConversationId,
-    EvictedMessages,
-    Message,
-    MessageId,
-    as_read,
-)
+from kvdesk.chat import Attachment, Conversation, ConversationId, EvictedMessages, Message, MessageId, as_read
 from kvdesk.conversations.changes import (
     AnswerEnded,
     AnswersGrew,

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kvdesk.cache.cells import StreamCells
 from kvdesk.cache.dump import render_position_map, render_sequence_map
+from kvdesk.cache.memories.cells import StreamCells
 from kvdesk.cache.seq_bits import seq_members
 from kvdesk.engine_log.cells import CellsReader, cache_lines
 from kvdesk.engine_log.lines import LONGEST, LogLine, read_lines

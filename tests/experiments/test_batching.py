@@ -6,8 +6,19 @@ from itertools import product
 
 import pytest
 
-from kvdesk.experiments import batching
-from kvdesk.experiments.batching import AT_ONCE, CAME, COUNTS, EACH, LONGEST, ORDERS, PIECES, SHORTEST, SMALL, WAYS
+from kvdesk.experiments.questions import batching
+from kvdesk.experiments.questions.batching import (
+    AT_ONCE,
+    CAME,
+    COUNTS,
+    EACH,
+    LONGEST,
+    ORDERS,
+    PIECES,
+    SHORTEST,
+    SMALL,
+    WAYS,
+)
 from kvdesk.experiments.statistics import jain, percentiles
 from kvdesk.protocol.experiment import Result, Sample, chosen
 

@@ -9,7 +9,8 @@ from itertools import pairwise
 import pytest
 
 from kvdesk.cache.geometry import ContextParams, ModelFacts, plan
-from kvdesk.experiments import (
+from kvdesk.experiments.experiment import Experiment
+from kvdesk.experiments.questions import (
     context_size,
     documents,
     drafts,
@@ -26,8 +27,7 @@ from kvdesk.experiments import (
     size_formula,
     threads,
 )
-from kvdesk.experiments.experiment import Experiment
-from kvdesk.experiments.six_requests import EXPERIMENT as SIX_REQUESTS
+from kvdesk.experiments.questions.six_requests import EXPERIMENT as SIX_REQUESTS
 from kvdesk.policies.drafting import SIZES
 from kvdesk.protocol.experiment import Result, Sample, chosen
 from kvdesk.settings import CacheType

@@ -5,10 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kvdesk.cache.cells import StreamCells
 from kvdesk.cache.geometry import ModelFacts
-from kvdesk.experiments import defrag_policies as defrag
-from kvdesk.experiments.defrag_policies import COST, EXPERIMENT, IDLE, NEVER, NUMBERS, POLICIES, RUNS, THRESHOLD
+from kvdesk.cache.memories.cells import StreamCells
+from kvdesk.experiments.questions import defrag_policies as defrag
+from kvdesk.experiments.questions.defrag_policies import (
+    COST,
+    EXPERIMENT,
+    IDLE,
+    NEVER,
+    NUMBERS,
+    POLICIES,
+    RUNS,
+    THRESHOLD,
+)
 from kvdesk.experiments.scenarios.history import Event, Kept, Paused, Read, Sequences, Wrote
 from kvdesk.experiments.simulators.compactions import Way
 from kvdesk.policies.costs import Costs, Reads

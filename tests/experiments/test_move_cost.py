@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kvdesk.experiments import move_cost
-from kvdesk.experiments.move_cost import (
+from kvdesk.experiments.moved_states import Texts, copied, new_memory, used_memory
+from kvdesk.experiments.questions import move_cost
+from kvdesk.experiments.questions.move_cost import (
     COPY,
     COPY_NEW,
     GET,
@@ -21,7 +22,6 @@ from kvdesk.experiments.move_cost import (
     SWAP_OUT,
     WHOLE,
 )
-from kvdesk.experiments.moved_states import Texts, copied, new_memory, used_memory
 from kvdesk.protocol.experiment import Result, Sample, chosen
 
 TIMES = {

@@ -10,8 +10,9 @@ from kvdesk.cache.journal import Journal, Operation
 from kvdesk.cache.journal.file import JournalHeader, save_journal
 from kvdesk.cli import lab
 from kvdesk.errors import UserError
-from kvdesk.experiments import child, experiment_by_id, paged
-from kvdesk.experiments.paged import BLOCK_SIZES, EXPERIMENT, HELD, LLAMA, SERVED, TREE, Row
+from kvdesk.experiments import child, experiment_by_id
+from kvdesk.experiments.questions import paged
+from kvdesk.experiments.questions.paged import BLOCK_SIZES, EXPERIMENT, HELD, LLAMA, SERVED, TREE, Row
 from kvdesk.policies.load import LoadMeter
 from kvdesk.protocol.experiment import Finished, Request, Result, Sample, chosen
 from tests.cache.journals import one_token

@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from kvdesk.cache.geometry import ModelFacts
-from kvdesk.experiments.prefix_sharing import BLOCKS, CELLS, EXPERIMENT, FIRST, READ, SHARED, TOKEN, TREE, WHOLE
+from kvdesk.experiments.questions.prefix_sharing import (
+    BLOCKS,
+    CELLS,
+    EXPERIMENT,
+    FIRST,
+    READ,
+    SHARED,
+    TOKEN,
+    TREE,
+    WHOLE,
+)
 from kvdesk.protocol.experiment import Result, Sample, chosen
 
 

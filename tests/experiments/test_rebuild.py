@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from kvdesk.errors import ContextError
-from kvdesk.experiments import rebuild
 from kvdesk.experiments.bench import Bench
+from kvdesk.experiments.questions import rebuild
 from kvdesk.experiments.raw_context import Answer, RawContext
 from kvdesk.protocol.experiment import Sample, chosen
 from tests.cache.models import write_model

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from kvdesk.experiments import ring_buffer
 from kvdesk.experiments.long_text import Policy, Told, Window, surprise
+from kvdesk.experiments.questions import ring_buffer
+from kvdesk.experiments.questions.ring_buffer import N_TOLD
 from kvdesk.experiments.raw_context import Answer
-from kvdesk.experiments.ring_buffer import N_TOLD
 from kvdesk.protocol.experiment import Result, Sample, chosen
 
 N_MESSAGES, FIRST = 20, 8

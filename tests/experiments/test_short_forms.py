@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from kvdesk import paths
-from kvdesk.experiments import child, experiment_by_id, fragmentation, move_cost, soak
+from kvdesk.experiments import child, experiment_by_id
 from kvdesk.experiments.process import ExperimentProcess, experiment_command
+from kvdesk.experiments.questions import fragmentation, move_cost, soak
 from kvdesk.policies.load import LoadMeter
 from kvdesk.protocol.experiment import Failed, Finished, Request, Sample, chosen
 from tests.places import SHARED_MODELS

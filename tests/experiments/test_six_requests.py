@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from kvdesk.experiments import six_requests
-from kvdesk.experiments.six_requests import EXPERIMENT, PROGRAMS, RECORD, RIGHT, YARDSTICK, Program
+from kvdesk.experiments.questions import six_requests
+from kvdesk.experiments.questions.six_requests import EXPERIMENT, PROGRAMS, RECORD, RIGHT, YARDSTICK, Program
 from kvdesk.protocol.experiment import Result, Sample, chosen
 
 VALUES = chosen(EXPERIMENT.parameters, {}, short=True)

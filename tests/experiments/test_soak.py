@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from kvdesk.experiments import soak
+from kvdesk.experiments.questions import soak
 from kvdesk.experiments.soak_use import MixedUse
 from kvdesk.experiments.statistics import slope_figure
 from kvdesk.protocol.experiment import Result, Sample, chosen

@@ -23,15 +23,7 @@ from kvdesk.chat import ConversationId, Message, new_conversation_id, new_messag
 from kvdesk.codec import CodecError
 from kvdesk.host.host import Host
 from kvdesk.protocol.cache import AuditCache, CacheView, ContextReady, Forget, Lease, RecordingTaken, TakeRecording
-from kvdesk.protocol.chat import (
-    BackendReady,
-    CloseConversation,
-    Generate,
-    LoadModel,
-    LogLine,
-    ModelLoaded,
-    TurnEnded,
-)
+from kvdesk.protocol.chat import BackendReady, CloseConversation, Generate, LoadModel, LogLine, ModelLoaded, TurnEnded
 from kvdesk.protocol.features import Feature
 from kvdesk.protocol.messages import Command, CommandFailed, Event
 from kvdesk.protocol.model import Endpoint

@@ -10,8 +10,8 @@ from typing import Any
 import httpx2 as httpx
 import pytest
 
-from kvdesk.cache.blob import SEQ_MAGIC, BlobError
-from kvdesk.cache.sequence_file import read_sequence_file, sequence_file
+from kvdesk.cache.state.blob import SEQ_MAGIC, BlobError
+from kvdesk.cache.state.sequence_file import read_sequence_file, sequence_file
 from kvdesk.host.host import Host
 from kvdesk.protocol.cache import AuditCache
 from tests.server.conftest import INSPECT, Running, served

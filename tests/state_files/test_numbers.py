@@ -6,7 +6,7 @@ import gguf
 import numpy as np
 import pytest
 
-from kvdesk.cache.blob import Section
+from kvdesk.cache.state.blob import Section
 from kvdesk.library.ggml_rows import is_known, rows
 from kvdesk.library.ggml_types import BY_NAME, TYPES
 from kvdesk.settings import CacheType

@@ -20,8 +20,8 @@ from kvdesk.__main__ import main
 from kvdesk.app import display
 from kvdesk.backends.local.cache_manager.saved_states import SavedStateStore
 from kvdesk.backends.local.llama.model import vocabulary
-from kvdesk.cache.blob import SEQ_MAGIC, BlobError
-from kvdesk.cache.sequence_file import sequence_file
+from kvdesk.cache.state.blob import SEQ_MAGIC, BlobError
+from kvdesk.cache.state.sequence_file import sequence_file
 from kvdesk.chat import ConversationId
 from kvdesk.library.fingerprint import fingerprint
 from kvdesk.policies.swap import Limits, Placement, StateKind

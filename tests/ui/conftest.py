@@ -16,9 +16,9 @@ from kvdesk.session import Store
 from kvdesk.session.state import State
 from kvdesk.settings import Settings, ThemeChoice
 from kvdesk.ui.shell.main_window import MainWindow
-from kvdesk.ui.widgets import announce as announcing
+from kvdesk.ui.widgets.access import announce as announcing
 from kvdesk.ui.widgets.kit import Kit
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 from tests.garbage import garbage_between_tests, unstyled  # noqa: F401 - fixtures
 from tests.ui import recording
 from tests.ui.samples import CONTEXT, CONVERSATIONS, MODEL, ONE

@@ -15,7 +15,7 @@ from kvdesk.protocol.chat import ModelLoaded
 from kvdesk.session import Store
 from kvdesk.settings import Settings, ThemeChoice
 from kvdesk.ui.shell.main_window import MainWindow
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 from tests.ui.samples import CONTEXT, CONVERSATIONS, MODEL, ONE, cache_view
 
 EMOJI = "\N{GRINNING FACE}\N{WHITE HEAVY CHECK MARK}"

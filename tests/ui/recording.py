@@ -11,7 +11,7 @@ from kvdesk.session import Commands, Store
 from kvdesk.ui.shell.slices import SLICES
 from kvdesk.ui.widgets.actions import ActionSet
 from kvdesk.ui.widgets.kit import Kit
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 
 
 class Recorded:

@@ -27,7 +27,7 @@ from kvdesk.ui.shell.about_dialog import AboutFacts
 from kvdesk.ui.shell.inspector import pages_of
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.shell.slices import SLICES
-from kvdesk.ui.widgets import announce as announcing
+from kvdesk.ui.widgets.access import announce as announcing
 from tests.ui.attended import show_attended
 from tests.ui.samples import ONE, STATS, TWO, cache_view, message, show_messages
 

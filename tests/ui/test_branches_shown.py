@@ -12,7 +12,7 @@ from kvdesk.protocol.cache import CacheView, Lease
 from kvdesk.ui.map.colour_tables import colour_table
 from kvdesk.ui.map.colours import N_PAGE_OWNERS, ColourBy
 from kvdesk.ui.shell.main_window import MainWindow
-from kvdesk.ui.widgets.colours import DARK, LIGHT, Colours
+from kvdesk.ui.widgets.style.colours import DARK, LIGHT, Colours
 from kvdesk.values import replace
 from kvdesk.viewmodel import palette
 from kvdesk.viewmodel.cells.ruler_row import RulerRow, empty_row, together

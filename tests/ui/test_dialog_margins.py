@@ -12,7 +12,7 @@ from pytestqt.qtbot import QtBot
 
 import kvdesk.ui
 from kvdesk.ui.widgets.dialog import Dialog
-from kvdesk.ui.widgets.sizes import DIALOG_MARGIN_PX
+from kvdesk.ui.widgets.style.sizes import DIALOG_MARGIN_PX
 from tests.ui.test_nothing_cut import filled, places
 
 

@@ -5,23 +5,15 @@ from __future__ import annotations
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QWheelEvent
-from PySide6.QtWidgets import (
-    QAbstractSpinBox,
-    QApplication,
-    QComboBox,
-    QMenu,
-    QSpinBox,
-    QToolButton,
-    QToolTip,
-    QWidget,
-)
+from PySide6.QtWidgets import QAbstractSpinBox, QApplication, QComboBox, QMenu, QSpinBox, QToolButton, QToolTip, QWidget
 from pytestqt.qtbot import QtBot
 
 from kvdesk.chat import MessageId
 from kvdesk.settings import ContextSettings, Settings
 from kvdesk.ui.settings.page import SettingsPage
 from kvdesk.ui.shell.main_window import MainWindow
-from kvdesk.ui.widgets import boxes, key_tips
+from kvdesk.ui.widgets import boxes
+from kvdesk.ui.widgets.access import key_tips
 from kvdesk.ui.widgets.controls import ElidedButton, push_button
 from kvdesk.ui.widgets.dialog import Dialog
 from kvdesk.ui.widgets.popup import Popup

@@ -22,7 +22,7 @@ from kvdesk.ui.graphs.span_graph import medians
 from kvdesk.ui.graphs.time_graph import TimePlot
 from kvdesk.ui.graphs.trends import Trends
 from kvdesk.ui.shell.main_window import MainWindow
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.viewmodel.graphs.graph_spec import Curve, GraphSpec
 from kvdesk.viewmodel.graphs.measurements import Measurements
 from kvdesk.viewmodel.graphs.series import FloatArray

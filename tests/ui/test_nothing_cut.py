@@ -25,7 +25,7 @@ from kvdesk.translation import Translate
 from kvdesk.ui.chat_list.import_dialog import ImportDialog
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets.controls import Choice, ElidedButton, label
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.viewmodel.downloads import recommended_offers
 from tests.ui.attended import show_attended
 from tests.ui.blocks.test_page import view as blocks

@@ -11,7 +11,7 @@ from kvdesk.protocol.operations import ClearCache, Operate
 from kvdesk.ui.cache.metric_table import MetricTable
 from kvdesk.ui.cache.numbers_panel import NumbersPanel
 from kvdesk.ui.shell.main_window import MainWindow
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.viewmodel.graphs.cell_metrics import USED
 from kvdesk.viewmodel.graphs.measurements import Measurements
 from kvdesk.viewmodel.graphs.metric_groups import Group, Row, metric_groups, number

@@ -11,9 +11,9 @@ from pytestqt.qtbot import QtBot
 from kvdesk.chat import Conversation
 from kvdesk.ui.markdown.prose_view import ProseView
 from kvdesk.ui.shell.main_window import MainWindow
+from kvdesk.ui.widgets.access.direction import drawing_flags, is_right_to_left
 from kvdesk.ui.widgets.controls import ElidedLabel
-from kvdesk.ui.widgets.direction import drawing_flags, is_right_to_left
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 from tests.ui.samples import ONE, STATS, message, show_messages
 
 HEBREW, ARABIC = "שלום, מה זה KV cache?", "ما هي ذاكرة التخزين؟"

@@ -8,7 +8,7 @@ from pytestqt.qtbot import QtBot
 
 from kvdesk.settings import Settings, ThemeChoice
 from kvdesk.ui.shell.main_window import MainWindow
-from kvdesk.ui.widgets.colours import DARK, LIGHT
+from kvdesk.ui.widgets.style.colours import DARK, LIGHT
 from tests.ui.samples import ONE, STATS, cache_view, message, show_messages
 
 CONTROL = Qt.KeyboardModifier.ControlModifier

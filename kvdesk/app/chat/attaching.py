@@ -20,7 +20,7 @@ from kvdesk.conversations.service import ConversationService
 from kvdesk.errors import KvdeskError
 from kvdesk.translation import tr
 from kvdesk.ui.shell.main_window import MainWindow
-from kvdesk.ui.widgets.announce import announce
+from kvdesk.ui.widgets.access.announce import announce
 from kvdesk.values import dataclass
 
 AT_ONCE = 2

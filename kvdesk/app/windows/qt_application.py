@@ -14,11 +14,11 @@ from kvdesk import paths
 from kvdesk.session import Commands, Store
 from kvdesk.store.settings_file import load_settings
 from kvdesk.ui.shell.activity_strip import ActivityStrip
+from kvdesk.ui.widgets.access.key_tips import tell_reached
 from kvdesk.ui.widgets.controls import on_ground
 from kvdesk.ui.widgets.floating import Floating
-from kvdesk.ui.widgets.icons import application_icon
-from kvdesk.ui.widgets.key_tips import tell_reached
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.icons import application_icon
+from kvdesk.ui.widgets.style.theme import Theme
 
 WAKE_MS: Final = 250
 _ENDS: Final = (signal.SIGINT, signal.SIGTERM)

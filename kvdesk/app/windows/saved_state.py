@@ -18,8 +18,8 @@ from kvdesk.translation import tr
 from kvdesk.ui.cache.saved_state import SavedStateView
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.choose_file import ask_for_file
-from kvdesk.ui.widgets.sizes import fit_to_screen
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.sizes import fit_to_screen
+from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.values import dataclass, replace
 
 

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from kvdesk.cache.cells import StreamCells
 from kvdesk.cache.flat import CacheShape, Shape
 from kvdesk.cache.journal.packing import Operation, Patches, alone
 from kvdesk.cache.journal.recording import MAX_BYTES, Recorder, Recording
+from kvdesk.cache.memories.cells import StreamCells
 from kvdesk.cache.mirror import Mirror
 from kvdesk.cache.record import DecodeRecord
 from kvdesk.values import replace

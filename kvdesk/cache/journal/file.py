@@ -38,12 +38,12 @@ from typing import IO, Any, BinaryIO, get_args
 
 import numpy as np
 
-from kvdesk.cache.cells import Patch
 from kvdesk.cache.flat import CacheShape, Flat, Shape, join_patches
 from kvdesk.cache.geometry import SwaType
 from kvdesk.cache.journal.packing import Operation
 from kvdesk.cache.journal.recording import MAX_BYTES, Recorder, Recording
 from kvdesk.cache.journal.runs import Invalid, integer, patch_of, runs_of
+from kvdesk.cache.memories.cells import Patch
 from kvdesk.cache.snapshot import CacheName
 from kvdesk.codec import read_json
 from kvdesk.errors import UserError, explained

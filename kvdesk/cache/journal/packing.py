@@ -14,8 +14,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kvdesk.cache.cells import Patch
 from kvdesk.cache.flat import join_patches
+from kvdesk.cache.memories.cells import Patch
 from kvdesk.values import dataclass
 
 REQUEST: Final = "request"

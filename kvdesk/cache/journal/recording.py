@@ -10,7 +10,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
-from kvdesk.cache.cells import Patch
 from kvdesk.cache.difference import StreamDifference, map_difference
 from kvdesk.cache.flat import Flat, Shape
 from kvdesk.cache.journal.packing import (
@@ -24,6 +23,7 @@ from kvdesk.cache.journal.packing import (
     unpack_cells,
     unpack_operations,
 )
+from kvdesk.cache.memories.cells import Patch
 from kvdesk.cache.snapshot import CacheMap
 from kvdesk.errors import UserError
 from kvdesk.translation import tr

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from kvdesk.cache.cells import POS_MAX, Patch
 from kvdesk.cache.flat import Flat, Shape, join_patches, split_patch
+from kvdesk.cache.memories.cells import POS_MAX, Patch
 from kvdesk.cache.seq_bits import seq_bit, seq_members
 
 MAX_RUNS = 4096  # in one line

@@ -10,11 +10,11 @@ from functools import partial
 
 import numpy as np
 
-from kvdesk.cache.cells import Patch
 from kvdesk.cache.difference import map_difference
 from kvdesk.cache.flat import CacheShape, Flat, Shape, join_patches
 from kvdesk.cache.journal.packing import Operation
 from kvdesk.cache.journal.recording import Recorder, Recording
+from kvdesk.cache.memories.cells import Patch
 from kvdesk.cache.snapshot import CacheMap
 from kvdesk.values import replace
 

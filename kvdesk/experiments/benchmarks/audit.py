@@ -18,7 +18,7 @@ from kvdesk.backends.local.llama.context import MAPS, Context
 from kvdesk.backends.local.llama.model import Model
 from kvdesk.backends.local.llama.open_model import open_model
 from kvdesk.cache.batch import Batch
-from kvdesk.cache.blob import Blob
+from kvdesk.cache.state.blob import Blob
 from kvdesk.errors import DecodeError, RefusedCall
 from kvdesk.experiments.benchmarks.random_operations import Operation, RandomOperations, Range
 from kvdesk.settings import ContextSettings

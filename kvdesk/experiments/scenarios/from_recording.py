@@ -9,25 +9,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from kvdesk.cache.cells import Patch
 from kvdesk.cache.flat import Flat
 from kvdesk.cache.journal.packing import Operation
 from kvdesk.cache.journal.recording import Recording
+from kvdesk.cache.memories.cells import Patch
 from kvdesk.cache.reuse.prefix import common_prefix
 from kvdesk.cache.seq_bits import seq_has, seq_members, seqs_in
 from kvdesk.errors import UserError
-from kvdesk.experiments.scenarios.history import (
-    Copied,
-    Event,
-    History,
-    Kept,
-    Loaded,
-    Paused,
-    Read,
-    Slid,
-    Wrote,
-    joined,
-)
+from kvdesk.experiments.scenarios.history import Copied, Event, History, Kept, Loaded, Paused, Read, Slid, Wrote, joined
 from kvdesk.translation import tr
 
 PAUSE_S = 1.0

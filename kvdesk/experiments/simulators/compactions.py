@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from kvdesk.cache.batch import Batch
-from kvdesk.cache.cells import Index, StreamCells
 from kvdesk.cache.compaction import Layout, plan_compaction
 from kvdesk.cache.geometry import Geometry
+from kvdesk.cache.memories.cells import Index, StreamCells
 from kvdesk.cache.metrics import scatter
 from kvdesk.cache.mirror import Mirror
 from kvdesk.cache.snapshot import Verification

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kvdesk.cache.cells import StreamCells
+from kvdesk.cache.memories.cells import StreamCells
 from kvdesk.values import replace
 
 MAX_NODES = 8192

@@ -11,17 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Protocol
 
-from kvdesk.experiments.scenarios.history import (
-    Copied,
-    History,
-    Kept,
-    Loaded,
-    Paused,
-    Read,
-    Sequences,
-    Slid,
-    Wrote,
-)
+from kvdesk.experiments.scenarios.history import Copied, History, Kept, Loaded, Paused, Read, Sequences, Slid, Wrote
 from kvdesk.experiments.simulators.block_pool import NoRoom
 from kvdesk.experiments.simulators.paged_cache import PagedCache, Use
 from kvdesk.values import dataclass, field

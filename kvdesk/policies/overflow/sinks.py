@@ -6,13 +6,7 @@ beginning of that answer is evicted.
 
 from __future__ import annotations
 
-from kvdesk.policies.overflow.oldest import (
-    moved_sentence,
-    stop_unmovable,
-    stop_unremovable,
-    tokens_of,
-    why_not_moved,
-)
+from kvdesk.policies.overflow.oldest import moved_sentence, stop_unmovable, stop_unremovable, tokens_of, why_not_moved
 from kvdesk.policies.overflow.plan import Abilities, OverflowPlan, OverflowPolicy, Situation
 from kvdesk.settings import Overflow
 from kvdesk.translation import marked

@@ -23,10 +23,10 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from kvdesk.translation import tr
-from kvdesk.ui.widgets.announce import announce
-from kvdesk.ui.widgets.colours import Colours
+from kvdesk.ui.widgets.access.announce import announce
 from kvdesk.ui.widgets.controls import plain_tip
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.colours import Colours
+from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.viewmodel.cells.head_pictures import Heads, Tiles, picture
 from kvdesk.viewmodel.palette import ramp_colour
 

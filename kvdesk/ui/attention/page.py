@@ -22,7 +22,7 @@ from kvdesk.ui.map.colours import ColourBy
 from kvdesk.ui.map.legend import CellLegend
 from kvdesk.ui.map.legend_entries import MapLegend
 from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.announce import announce
+from kvdesk.ui.widgets.access.announce import announce
 from kvdesk.ui.widgets.collapsible import Collapsible
 from kvdesk.ui.widgets.controls import ElidedLabel, label, push_button, set_tone
 from kvdesk.ui.widgets.kit import Kit

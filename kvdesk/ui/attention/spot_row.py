@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QWidget
 from kvdesk.session import Store
 from kvdesk.translation import tr
 from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.announce import announce
+from kvdesk.ui.widgets.access.announce import announce
 from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, push_button
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.viewmodel.cells.attention import Spot, token_words

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidgetItem
 from kvdesk.translation import marked, tr
 from kvdesk.ui.widgets.controls import plain_tip
 from kvdesk.ui.widgets.grid import Grid
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.viewmodel.cells.attention import Shown, column_words, percent, token_words
 
 _ROW_PX: Final = 20

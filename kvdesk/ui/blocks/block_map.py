@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QToolTip, QWidget
 from kvdesk.blocks.tree import EMPTY, BlockMap
 from kvdesk.translation import tr
 from kvdesk.ui.widgets.controls import plain_tip
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.viewmodel import palette
 from kvdesk.viewmodel.block_readout import BlockColour, describe, shades
 

@@ -12,7 +12,7 @@ from kvdesk.translation import tr
 from kvdesk.ui.blocks.block_map import BlockMapWidget
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import Choice, label, set_tone
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.viewmodel.block_readout import BlockColour, heard, numbers, tiers
 
 _COLUMNS: Final = 4

@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QGridLayout
 
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import NumberLabel, label
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 
 
 class Figure:

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QHeaderView, QTableWidgetItem, QToolTip
 
 from kvdesk.ui.widgets.controls import plain_tip
 from kvdesk.ui.widgets.grid import Grid
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.viewmodel.graphs.metric_groups import Column, Group, Row
 
 _ROW_PX: Final = 20

@@ -14,7 +14,7 @@ from kvdesk.ui.cache.figure import Figure
 from kvdesk.ui.cache.metric_table import MetricTable
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.collapsible import Collapsible
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.viewmodel.cells.readout import Totals, totals
 from kvdesk.viewmodel.graphs.cell_metrics import GAPS, HIGH_WATER, READ, SHARED, USED
 from kvdesk.viewmodel.graphs.measurements import Measurements

@@ -14,7 +14,7 @@ from kvdesk.protocol.operations import BatchRefused
 from kvdesk.translation import tr
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import IconButton, label
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.viewmodel.cells.ruler_row import runs
 
 _LINE_PX: Final = 18

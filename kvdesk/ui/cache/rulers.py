@@ -14,7 +14,7 @@ from kvdesk.translation import marked, tr
 from kvdesk.ui.cache.refused_note import RefusedNote
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import plain_tip
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.viewmodel.cells.ruler_row import RulerRow
 from kvdesk.viewmodel.graphs.series import round_up
 

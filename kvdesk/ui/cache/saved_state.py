@@ -8,13 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
-from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QScrollArea,
-    QSplitter,
-    QTableView,
-    QWidget,
-)
+from PySide6.QtWidgets import QAbstractItemView, QScrollArea, QSplitter, QTableView, QWidget
 
 from kvdesk.printable import printable
 from kvdesk.state_files import report
@@ -23,7 +17,7 @@ from kvdesk.translation import tr
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import label, push_button, set_tone
 from kvdesk.ui.widgets.grid import make_plain
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.values import replace
 
 _ROW_PX: Final = 24

@@ -14,9 +14,9 @@ from kvdesk.translation import tr
 from kvdesk.ui.chat.offer_card import OfferCard
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import label, push_button
-from kvdesk.ui.widgets.icons import application_icon, bubble_icon
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.ui.widgets.scroll_column import ScrollColumn
+from kvdesk.ui.widgets.style.icons import application_icon, bubble_icon
 from kvdesk.viewmodel.chat.starters import STARTERS, Starter
 
 _ICON_PX: Final = 56

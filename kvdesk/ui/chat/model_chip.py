@@ -8,8 +8,8 @@ from PySide6.QtWidgets import QMenu
 
 from kvdesk.protocol.model import Endpoint, LocalFile, ModelInfo
 from kvdesk.translation import tr
+from kvdesk.ui.widgets.access.key_tips import show_tips_of
 from kvdesk.ui.widgets.controls import ElidedButton, plain_tip
-from kvdesk.ui.widgets.key_tips import show_tips_of
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.viewmodel.cells.readout import megabytes
 

@@ -6,7 +6,7 @@ from PySide6.QtGui import QKeySequence
 
 from kvdesk.translation import tr
 from kvdesk.ui.widgets.controls import IconButton, plain_tip
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 
 KEYS = "Ctrl+J"
 

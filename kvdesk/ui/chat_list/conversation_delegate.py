@@ -17,17 +17,10 @@ from PySide6.QtWidgets import (
 )
 
 from kvdesk.translation import tr
-from kvdesk.ui.chat_list.conversation_model import (
-    BRANCHES_ROLE,
-    CELLS_ROLE,
-    COLOUR_ROLE,
-    ROW_ROLE,
-    RUNNING_ROLE,
-    Index,
-)
+from kvdesk.ui.chat_list.conversation_model import BRANCHES_ROLE, CELLS_ROLE, COLOUR_ROLE, ROW_ROLE, RUNNING_ROLE, Index
+from kvdesk.ui.widgets.access.direction import drawing_flags
 from kvdesk.ui.widgets.controls import two_lines
-from kvdesk.ui.widgets.direction import drawing_flags
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.viewmodel.chat.conversation_rows import Row
 from kvdesk.viewmodel.palette import branch_index
 

@@ -24,12 +24,12 @@ from kvdesk.ui.chat_list.folder_field import FolderField
 from kvdesk.ui.chat_list.search_results import SearchResults
 from kvdesk.ui.operations.menus import fill_menu
 from kvdesk.ui.widgets import boxes
+from kvdesk.ui.widgets.access.input_method import composes
+from kvdesk.ui.widgets.access.key_tips import show_tips_of
 from kvdesk.ui.widgets.controls import IconButton, label, on_ground, pop_up, push_button
-from kvdesk.ui.widgets.input_method import composes
-from kvdesk.ui.widgets.key_tips import show_tips_of
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.ui.widgets.search_field import clearable
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.ui.widgets.undo_notice import UndoNotice
 from kvdesk.viewmodel.chat.conversation_rows import Row
 from kvdesk.viewmodel.chat.found import FoundRow

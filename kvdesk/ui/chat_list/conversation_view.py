@@ -10,8 +10,8 @@ from kvdesk.chat import ConversationId
 from kvdesk.translation import tr
 from kvdesk.ui.chat_list.conversation_delegate import ConversationDelegate
 from kvdesk.ui.chat_list.conversation_model import ID_ROLE, ROW_ROLE, ConversationModel
-from kvdesk.ui.widgets.theme import Theme
-from kvdesk.ui.widgets.typing import passes_typing_on
+from kvdesk.ui.widgets.access.typing import passes_typing_on
+from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.viewmodel.chat.conversation_rows import Row
 
 

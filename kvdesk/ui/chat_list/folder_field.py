@@ -9,8 +9,8 @@ from kvdesk.chat import ConversationId
 from kvdesk.session import Commands
 from kvdesk.translation import tr
 from kvdesk.ui.widgets import boxes
+from kvdesk.ui.widgets.access.input_method import composes
 from kvdesk.ui.widgets.controls import label, push_button
-from kvdesk.ui.widgets.input_method import composes
 
 _LONGEST = 60  # characters of a name
 

@@ -9,7 +9,7 @@ from kvdesk.conversations.porting.summary import Summary, rows
 from kvdesk.translation import tr
 from kvdesk.ui.widgets.controls import ThinProgress, label, set_tone
 from kvdesk.ui.widgets.dialog import Dialog, facts, sentence
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 
 
 class ImportDialog(Dialog):

@@ -13,7 +13,7 @@ from kvdesk.chat import Attachment
 from kvdesk.translation import tr
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import Choice, ElidedLabel, IconButton, link_button
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.viewmodel.chat.attachment_facts import attachment_facts
 
 _MOST_ROWS: Final = 3  # more are scrolled

@@ -11,10 +11,10 @@ from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QWidget
 
 from kvdesk.translation import tr
 from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.colours import Colours
 from kvdesk.ui.widgets.controls import NumberLabel, set_tone
 from kvdesk.ui.widgets.legend import Legend, ink
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.colours import Colours
+from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.viewmodel.cells.context_parts import ContextParts
 from kvdesk.viewmodel.palette import mix
 

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel
 
 from kvdesk.translation import tr
 from kvdesk.ui.widgets.controls import NumberLabel, label
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.values import dataclass
 from kvdesk.viewmodel import palette
 from kvdesk.viewmodel.graphs.graph_spec import GraphSpec

@@ -15,7 +15,7 @@ from kvdesk.ui.graphs.graph import WORD_PX, Captions, Drawing, readings
 from kvdesk.ui.graphs.time_axis import TimeAxis, clock_text
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.pace import Pace
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.viewmodel import palette
 from kvdesk.viewmodel.graphs.measurements import Mark, Measurements
 

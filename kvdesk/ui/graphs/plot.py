@@ -11,7 +11,7 @@ from PySide6.QtGui import QMouseEvent, QPaintEvent, QWheelEvent
 from PySide6.QtWidgets import QGraphicsView
 
 from kvdesk.ui.graphs.graph import LEFT_PX, TICKS_PX, Scale
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 
 AS_PATHS: Final = {"useCache": False}
 """For symbols: drawn as paths, not copied from a picture. Sharp in an SVG, and fast enough for some hundreds."""

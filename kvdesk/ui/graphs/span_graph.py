@@ -15,7 +15,7 @@ from kvdesk.ui.graphs.graph import TICKS_PX, Captions, ink_of
 from kvdesk.ui.graphs.graph_stack import INTERVAL_MS
 from kvdesk.ui.graphs.plot import AS_PATHS, Plot
 from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.viewmodel import palette
 from kvdesk.viewmodel.graphs.graph_spec import Curve, GraphSpec
 from kvdesk.viewmodel.graphs.measurements import Measurements

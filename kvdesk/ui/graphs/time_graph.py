@@ -11,7 +11,7 @@ from PySide6.QtCore import Qt
 from kvdesk.translation import tr
 from kvdesk.ui.graphs.graph import BELOW_PX, TICKS_PX, Drawing, ink_of
 from kvdesk.ui.graphs.plot import AS_PATHS, Plot
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.viewmodel import palette
 from kvdesk.viewmodel.graphs.graph_spec import GraphSpec
 

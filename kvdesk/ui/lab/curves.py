@@ -19,7 +19,7 @@ from kvdesk.ui.graphs.graph import text_ink
 from kvdesk.ui.graphs.plot import AS_PATHS, Plot
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import label
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.viewmodel import palette
 from kvdesk.viewmodel.graphs.ticks import log_ticks
 

@@ -8,14 +8,7 @@ from typing import Final
 
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import (
-    QLabel,
-    QListWidget,
-    QListWidgetItem,
-    QSplitter,
-    QStackedWidget,
-    QWidget,
-)
+from PySide6.QtWidgets import QLabel, QListWidget, QListWidgetItem, QSplitter, QStackedWidget, QWidget
 
 from kvdesk.protocol.experiment import Request
 from kvdesk.translation import tr
@@ -28,7 +21,7 @@ from kvdesk.ui.widgets.banner import Banner
 from kvdesk.ui.widgets.controls import IconButton, Rule, label, on_ground
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.ui.widgets.scroll_column import ScrollColumn
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.viewmodel.lab import PastResult, Question
 
 QUESTIONS_PX: Final = 264

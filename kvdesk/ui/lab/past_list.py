@@ -15,7 +15,7 @@ from kvdesk.session import Commands
 from kvdesk.translation import tr
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import IconButton, label, plain_tip
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.viewmodel.lab import PastResult, result_names
 
 _ROW_PX: Final = 24

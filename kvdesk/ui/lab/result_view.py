@@ -15,16 +15,8 @@ from kvdesk.ui.lab.curves import CurvePlot
 from kvdesk.ui.lab.tables import ResultTable
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import label, push_button
-from kvdesk.ui.widgets.theme import Theme
-from kvdesk.viewmodel.lab import (
-    PastResult,
-    both,
-    comparison,
-    conditions,
-    differences,
-    figures_table,
-    same_verdict,
-)
+from kvdesk.ui.widgets.style.theme import Theme
+from kvdesk.viewmodel.lab import PastResult, both, comparison, conditions, differences, figures_table, same_verdict
 
 _BETWEEN: Final = 16  # px from one part to the next
 

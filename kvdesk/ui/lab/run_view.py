@@ -17,7 +17,7 @@ from kvdesk.ui.lab.curves import CurvePlot
 from kvdesk.ui.map.small_map import SmallMap
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import Choice, ElidedLabel, NumberLabel, ThinProgress, label
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.ui.widgets.throttle import Throttle
 from kvdesk.viewmodel.cells.history import spans_of
 from kvdesk.viewmodel.cells.readout import duration

@@ -13,7 +13,7 @@ from kvdesk.protocol.experiment import Table
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import label
 from kvdesk.ui.widgets.grid import Grid
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 
 _ROW_PX: Final = 24
 _GAP_PX: Final = 12  # between columns

@@ -42,7 +42,7 @@ from kvdesk.ui.map.painter import Edges, MapPainter, Masks
 from kvdesk.ui.map.scrolled_map import ScrolledMap
 from kvdesk.ui.map.selection import MapSelection, outlines
 from kvdesk.ui.map.sight import Sight, look_at
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.values import replace
 from kvdesk.viewmodel.cells.attention import Shown
 from kvdesk.viewmodel.cells.links import CellRun

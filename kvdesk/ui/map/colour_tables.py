@@ -9,14 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvdesk.ui.map import raster
-from kvdesk.ui.map.colours import (
-    HOLDER_WORDS,
-    N_MESSAGE_COLOURS,
-    N_PAGE_OWNERS,
-    N_STEPS,
-    ColourBy,
-)
-from kvdesk.ui.widgets.colours import Colours
+from kvdesk.ui.map.colours import HOLDER_WORDS, N_MESSAGE_COLOURS, N_PAGE_OWNERS, N_STEPS, ColourBy
+from kvdesk.ui.widgets.style.colours import Colours
 from kvdesk.viewmodel.palette import (
     N_BRANCH_SHADES,
     N_COLOURS,

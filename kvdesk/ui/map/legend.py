@@ -16,9 +16,9 @@ from kvdesk.ui.map.colours import ColourBy
 from kvdesk.ui.map.legend_entries import Entry, Kind, MapLegend
 from kvdesk.ui.map.pixels import Part, picture
 from kvdesk.ui.map.raster import MARK_SHIFT, Layer
-from kvdesk.ui.widgets.colours import Colours
 from kvdesk.ui.widgets.legend import Legend, swatch
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.colours import Colours
+from kvdesk.ui.widgets.style.theme import Theme
 
 _SWATCH_PX: Final = 11
 _RAMP_PX: Final = 72

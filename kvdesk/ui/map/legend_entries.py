@@ -7,15 +7,7 @@ from typing import Final, Literal
 from kvdesk.cache.snapshot import CacheSnapshot
 from kvdesk.translation import tr
 from kvdesk.ui.map import raster
-from kvdesk.ui.map.colours import (
-    HOLDER_WORDS,
-    LEFT_OUT,
-    N_MESSAGE_COLOURS,
-    N_STEPS,
-    ColourBy,
-    page_words,
-    tool_group,
-)
+from kvdesk.ui.map.colours import HOLDER_WORDS, LEFT_OUT, N_MESSAGE_COLOURS, N_STEPS, ColourBy, page_words, tool_group
 from kvdesk.ui.map.frame import MapFrame
 from kvdesk.values import dataclass
 from kvdesk.viewmodel.palette import N_COLOURS

@@ -20,7 +20,7 @@ from kvdesk.ui.map.pixels import picture
 from kvdesk.ui.map.raster import FIRST_GROUP
 from kvdesk.ui.map.sight import SeenStrip, Sight
 from kvdesk.ui.map.viewport import Viewport
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.viewmodel.palette import contrast
 
 _TEXT_FROM_PX: Final = 44.0  # cells drawn larger than this show their token's text

@@ -9,7 +9,7 @@ from PySide6.QtGui import QMouseEvent
 
 from kvdesk.cache.snapshot import CacheMap
 from kvdesk.ui.map.cell_map import CellMapView
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.viewmodel.cells.history import view_of
 
 

@@ -15,11 +15,11 @@ from kvdesk.ui.markdown.offsets import source_offsets
 from kvdesk.ui.markdown.segments import Segment
 from kvdesk.ui.markdown.token_marks import TokenMarks, TokenText
 from kvdesk.ui.widgets import boxes
+from kvdesk.ui.widgets.access.direction import keep_left_to_right
 from kvdesk.ui.widgets.choose_file import ask_where_to_save
 from kvdesk.ui.widgets.controls import IconButton, label
-from kvdesk.ui.widgets.direction import keep_left_to_right
+from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.ui.widgets.text_height import text_height
-from kvdesk.ui.widgets.theme import Theme
 
 _HIGHLIGHT_WHILE_OPEN: Final = 8_000  # characters; a longer program is coloured once, when it is complete
 _HIGHLIGHT_AT_ALL: Final = 200_000

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QTextEdit
 
 from kvdesk.folding import places
 from kvdesk.ui.markdown.offsets import to_shown
-from kvdesk.ui.widgets.colours import Colours
+from kvdesk.ui.widgets.style.colours import Colours
 
 
 def word_marks(

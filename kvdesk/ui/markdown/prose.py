@@ -29,7 +29,7 @@ from PySide6.QtGui import (
 
 from kvdesk.ui.markdown.formula_object import insert_formula
 from kvdesk.ui.widgets.controls import plain_tip
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 
 if TYPE_CHECKING:
     from markdown_it.token import Token

@@ -35,7 +35,7 @@ from kvdesk.ui.markdown.offsets import source_offsets, to_source
 from kvdesk.ui.markdown.parser import markdown_parser
 from kvdesk.ui.markdown.prose import QUOTES, SAFE_SCHEMES, ProseWriter, set_plain, top_level_starts
 from kvdesk.ui.markdown.token_marks import TokenMarks, TokenText
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 
 if TYPE_CHECKING:
     from markdown_it.token import Token

@@ -8,13 +8,7 @@ from typing import Final
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent, QKeySequence, QShortcut
-from PySide6.QtWidgets import (
-    QFrame,
-    QGridLayout,
-    QPushButton,
-    QScrollArea,
-    QWidget,
-)
+from PySide6.QtWidgets import QFrame, QGridLayout, QPushButton, QScrollArea, QWidget
 
 from kvdesk.chat import Message, MessageId
 from kvdesk.translation import tr
@@ -22,7 +16,7 @@ from kvdesk.ui.messages.message_body import MessageBody
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, has_focus, label, push_button, show_text
 from kvdesk.ui.widgets.kit import Kit
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.ui.widgets.throttle import Throttle
 from kvdesk.viewmodel.cells.readout import stats_rows
 

@@ -13,7 +13,7 @@ from kvdesk.translation import tr
 from kvdesk.ui.messages.message_body import MessageBody
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import ElidedLabel, IconButton
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.viewmodel.chat.attachment_facts import attachment_facts
 from kvdesk.viewmodel.chat.find_in_chat import SEARCHED
 

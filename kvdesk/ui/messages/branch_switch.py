@@ -10,7 +10,7 @@ from kvdesk.chat import MessageId
 from kvdesk.translation import tr
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import IconButton, label
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 
 
 class BranchSwitch(QWidget):

@@ -14,9 +14,9 @@ from kvdesk.conversations.branch_rows import BranchRow
 from kvdesk.graphemes import cut
 from kvdesk.translation import tr
 from kvdesk.ui.widgets import boxes
+from kvdesk.ui.widgets.access.typing import passes_typing_on
 from kvdesk.ui.widgets.controls import IconButton, label, plain_tip
 from kvdesk.ui.widgets.kit import Kit
-from kvdesk.ui.widgets.typing import passes_typing_on
 from kvdesk.viewmodel.palette import branch_index
 
 _WALK_MS: Final = 120  # the chat follows after this pause

@@ -12,9 +12,9 @@ from kvdesk.chat import MessageId
 from kvdesk.translation import tr
 from kvdesk.ui.messages.chat_view import ChatView
 from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.announce import announce
+from kvdesk.ui.widgets.access.announce import announce
+from kvdesk.ui.widgets.access.input_method import composes
 from kvdesk.ui.widgets.controls import IconButton, label, set_tone
-from kvdesk.ui.widgets.input_method import composes
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.viewmodel.chat.find_in_chat import MOST, Finder, Hit, nearest
 

@@ -21,7 +21,7 @@ from kvdesk.ui.markdown.token_marks import TokenText
 from kvdesk.ui.messages.thinking import CollapsedThinking
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import ElidedButton, push_button
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 
 _SMALL_REST: Final = 0.25  # of a full piece: shown with what is before it, it is not worth a click
 

@@ -21,8 +21,8 @@ from PySide6.QtWidgets import QFrame, QPlainTextEdit
 
 from kvdesk.conversations.porting.signs import looks_like_chats
 from kvdesk.state_files.signs import looks_like_state
-from kvdesk.ui.widgets.direction import align_by_text
-from kvdesk.ui.widgets.input_method import composes
+from kvdesk.ui.widgets.access.direction import align_by_text
+from kvdesk.ui.widgets.access.input_method import composes
 from kvdesk.ui.widgets.text_height import text_height
 
 _MAX_LINES: Final = 8

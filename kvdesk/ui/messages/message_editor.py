@@ -15,8 +15,8 @@ from kvdesk.translation import tr
 from kvdesk.ui.markdown.prose import set_plain
 from kvdesk.ui.messages.room_help import RoomHelp, edit_words, select_excess
 from kvdesk.ui.widgets import boxes
+from kvdesk.ui.widgets.access.input_method import composes
 from kvdesk.ui.widgets.controls import label, push_button, show_text
-from kvdesk.ui.widgets.input_method import composes
 from kvdesk.ui.widgets.kit import Kit
 
 PAUSE_MS: Final = 300

@@ -15,7 +15,7 @@ from kvdesk.ui.markdown.plain_text import plain_text
 from kvdesk.ui.messages.message_widget import MessageWidget
 from kvdesk.ui.messages.tool_message import ToolMessage
 from kvdesk.ui.operations.menus import fill_message_menu
-from kvdesk.ui.widgets.key_tips import show_tips_of
+from kvdesk.ui.widgets.access.key_tips import show_tips_of
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.viewmodel.cells.attention import Scope, Spot
 

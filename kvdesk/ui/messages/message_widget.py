@@ -34,7 +34,7 @@ from kvdesk.ui.messages.token_card import TokenCard
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import IconButton, has_focus, label, set_tone
 from kvdesk.ui.widgets.kit import Kit
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.values import replace
 from kvdesk.viewmodel.chat.repetition import repeated
 

@@ -13,7 +13,7 @@ from kvdesk.translation import tr
 from kvdesk.ui.markdown.token_marks import TokenText
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.collapsible import Collapsible
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 
 
 class TextBody(Protocol):

@@ -17,7 +17,7 @@ from kvdesk.protocol.chat import TokenProb, TurnPreview
 from kvdesk.protocol.logprobs import unpack
 from kvdesk.translation import tr
 from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.announce import announce
+from kvdesk.ui.widgets.access.announce import announce
 from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, ThinProgress, label, push_button
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.viewmodel.chat.token_surprise import candidates, percent, shown, words

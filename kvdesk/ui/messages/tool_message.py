@@ -20,7 +20,7 @@ from kvdesk.ui.messages.listed import Listed, Owner
 from kvdesk.ui.messages.message_body import MessageBody
 from kvdesk.ui.tools.words import arguments_text, pretty, seconds
 from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.announce import announce
+from kvdesk.ui.widgets.access.announce import announce
 from kvdesk.ui.widgets.collapsible import Collapsible
 from kvdesk.ui.widgets.controls import label, push_button, set_tone, show_text
 from kvdesk.ui.widgets.flow import Flow

@@ -12,7 +12,7 @@ from kvdesk.session import Commands
 from kvdesk.translation import tr
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import ElidedLabel, ThinProgress, on_ground, push_button, set_tone
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.viewmodel.downloads import progress_text
 
 _MOST_PX: Final = 160

@@ -7,13 +7,7 @@ from typing import Final
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QFontMetrics, QKeyEvent, QResizeEvent, QShowEvent
-from PySide6.QtWidgets import (
-    QLineEdit,
-    QToolTip,
-    QTreeWidget,
-    QTreeWidgetItem,
-    QWidget,
-)
+from PySide6.QtWidgets import QLineEdit, QToolTip, QTreeWidget, QTreeWidgetItem, QWidget
 
 from kvdesk.library.hub import Repo
 from kvdesk.session import Commands
@@ -23,7 +17,7 @@ from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.banner import Banner
 from kvdesk.ui.widgets.controls import label, plain_tip, push_button
 from kvdesk.ui.widgets.search_field import SearchField
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.viewmodel.downloads import Offer, cells_of, columns, repo_remark
 from kvdesk.viewmodel.models import Machine
 

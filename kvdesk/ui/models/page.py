@@ -11,15 +11,7 @@ from typing import Final
 
 from PySide6.QtCore import QPoint, Qt, Signal
 from PySide6.QtGui import QFontMetrics, QKeyEvent, QKeySequence, QResizeEvent
-from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QButtonGroup,
-    QHBoxLayout,
-    QMenu,
-    QStackedWidget,
-    QTableView,
-    QWidget,
-)
+from PySide6.QtWidgets import QAbstractItemView, QButtonGroup, QHBoxLayout, QMenu, QStackedWidget, QTableView, QWidget
 
 from kvdesk.library.find import short_name
 from kvdesk.translation import tr
@@ -32,7 +24,7 @@ from kvdesk.ui.widgets.controls import IconButton, label, on_ground, pop_up, pus
 from kvdesk.ui.widgets.grid import make_plain
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.ui.widgets.search_field import SearchField
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.viewmodel.models import Machine, ModelRow, summary
 
 _NAME_PX: Final = 200  # at least; the name has what the other columns leave

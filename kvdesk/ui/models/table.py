@@ -10,7 +10,7 @@ from PySide6.QtGui import QColor
 
 from kvdesk.translation import tr
 from kvdesk.ui.widgets.controls import plain_tip
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.viewmodel.models import ModelRow, columns
 
 SORT_ROLE: Final = Qt.ItemDataRole.UserRole

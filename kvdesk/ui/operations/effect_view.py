@@ -19,7 +19,7 @@ from kvdesk.session import Commands
 from kvdesk.translation import marked, tr
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, label, plain_tip, push_button, set_tone, show_text
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.viewmodel.cells.effect_text import EffectRow, Titles, effect_rows, figures, remarks, took
 from kvdesk.viewmodel.graphs.cell_metrics import GAPS, HIGH_WATER, READ, SHARED, USED
 

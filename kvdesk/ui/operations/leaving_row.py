@@ -12,7 +12,7 @@ from kvdesk.session.changed import Update
 from kvdesk.session.operation_specs import Chosen
 from kvdesk.translation import tr
 from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.announce import announce
+from kvdesk.ui.widgets.access.announce import announce
 from kvdesk.ui.widgets.controls import label, push_button
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.viewmodel.cells.leaving import Leaving, leaving, next_to_leave

@@ -9,7 +9,7 @@ from kvdesk.protocol.features import Feature
 from kvdesk.session.operation_specs import FORK, OPERATIONS, REMOVE, Chosen, OperationSpec, alternative, call_of
 from kvdesk.translation import tr
 from kvdesk.ui.operations.request import ask, why_not_done
-from kvdesk.ui.widgets.key_tips import show_tips_of
+from kvdesk.ui.widgets.access.key_tips import show_tips_of
 from kvdesk.ui.widgets.kit import Kit
 
 

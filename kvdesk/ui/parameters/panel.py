@@ -7,14 +7,7 @@ from typing import Final
 
 from PySide6.QtCore import QSignalBlocker, QTimer
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import (
-    QButtonGroup,
-    QFrame,
-    QHBoxLayout,
-    QStackedWidget,
-    QToolButton,
-    QWidget,
-)
+from PySide6.QtWidgets import QButtonGroup, QFrame, QHBoxLayout, QStackedWidget, QToolButton, QWidget
 
 from kvdesk.conversations.parameters import Parameters
 from kvdesk.protocol.prompt import PromptPreview

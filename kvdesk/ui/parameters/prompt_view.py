@@ -13,7 +13,7 @@ from kvdesk.protocol.prompt import PromptPreview, PromptToken
 from kvdesk.translation import tr
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import ElidedLabel, label, plain_tip
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.viewmodel.palette import mix
 
 _INSIDE: Final = "·"  # for a token in the middle of a character

@@ -11,7 +11,7 @@ from kvdesk.ui.settings.rows import SettingRows
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import label
 from kvdesk.ui.widgets.scroll_column import ScrollColumn
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 
 _TABLE = "sampling"
 

@@ -11,7 +11,7 @@ from kvdesk.ui.parameters.prompt_view import PromptView
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import label, show_text, text_box
 from kvdesk.ui.widgets.scroll_column import ScrollColumn
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 
 
 class TemplatePage(QWidget):

@@ -7,11 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import (
-    QFormLayout,
-    QLineEdit,
-    QWidget,
-)
+from PySide6.QtWidgets import QFormLayout, QLineEdit, QWidget
 
 from kvdesk.errors import UserError
 from kvdesk.protocol.servers import ServerFound, is_readable_on_the_way, server_url

@@ -13,7 +13,7 @@ from kvdesk.translation import marked, tr
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import label, plain_tip
 from kvdesk.ui.widgets.grid import make_plain
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.viewmodel.palette import request_index
 from kvdesk.viewmodel.requests import RequestRow
 

@@ -18,7 +18,7 @@ from kvdesk.ui.server.request_list import RequestList
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import Choice, label, push_button, show_text
 from kvdesk.ui.widgets.kit import SectionWidget
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.viewmodel.curl import curl_line
 from kvdesk.viewmodel.requests import RequestRow
 

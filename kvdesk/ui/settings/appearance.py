@@ -12,7 +12,7 @@ from kvdesk.session import SettingsStore
 from kvdesk.settings import ThemeChoice
 from kvdesk.translation import marked, tr
 from kvdesk.ui.widgets.controls import Choice
-from kvdesk.ui.widgets.sizes import LEAST_FONT_PX, MOST_FONT_PX, ZOOMS
+from kvdesk.ui.widgets.style.sizes import LEAST_FONT_PX, MOST_FONT_PX, ZOOMS
 
 _THEMES: Final = {
     ThemeChoice.SYSTEM: marked("Follow the system"),

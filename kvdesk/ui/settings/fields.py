@@ -27,7 +27,7 @@ from kvdesk.ui.settings.seed_field import SeedField
 from kvdesk.ui.settings.text_field import TextField
 from kvdesk.ui.widgets.controls import Choice
 from kvdesk.ui.widgets.number_fields import RealField, WholeField
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 
 _MAX_INT: Final = 2**31 - 1
 

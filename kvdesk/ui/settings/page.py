@@ -11,13 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from pydantic import BaseModel
 from PySide6.QtCore import QSignalBlocker, Qt, QTimer
 from PySide6.QtGui import QHideEvent, QShowEvent
-from PySide6.QtWidgets import (
-    QCheckBox,
-    QHBoxLayout,
-    QLabel,
-    QListWidget,
-    QWidget,
-)
+from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QLabel, QListWidget, QWidget
 
 from kvdesk.protocol.cache import ContextPreview, ContextReady, RebuildContext
 from kvdesk.protocol.chat import BackendReady
@@ -25,14 +19,7 @@ from kvdesk.protocol.features import Feature
 from kvdesk.protocol.messages import CommandFailed
 from kvdesk.session import Changed
 from kvdesk.session.changed import Update
-from kvdesk.settings import (
-    CachePolicy,
-    ContextSettings,
-    Preset,
-    Sampling,
-    Settings,
-    ToolBudget,
-)
+from kvdesk.settings import CachePolicy, ContextSettings, Preset, Sampling, Settings, ToolBudget
 from kvdesk.settings.texts import texts_of
 from kvdesk.translation import tr
 from kvdesk.ui.operations.request import rebuild

@@ -16,7 +16,7 @@ from kvdesk.translation import tr
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.choose_file import ask_for_file, ask_where_to_save
 from kvdesk.ui.widgets.controls import Choice, IconButton, label, push_button, show_text
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 
 
 class PresetBar(QWidget):

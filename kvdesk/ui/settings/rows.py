@@ -24,7 +24,7 @@ from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.collapsible import Collapsible
 from kvdesk.ui.widgets.controls import Choice, ElidedLabel, IconButton, label, show_text
 from kvdesk.ui.widgets.number_fields import WholeField
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.values import dataclass, field
 
 _FIELD_PX: Final = 176  # every choice in full

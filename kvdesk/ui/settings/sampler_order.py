@@ -10,7 +10,7 @@ from kvdesk.settings import SamplerName
 from kvdesk.translation import tr
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import IconButton
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 
 _KEYS = {Qt.Key.Key_Up: -1, Qt.Key.Key_Down: 1}
 

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QWidget
 from kvdesk.errors import UserError
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import label, show_text, text_box
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 
 _LOOK_MS: Final = 300
 """After the last keystroke: reading a long grammar takes longer than a keystroke may."""

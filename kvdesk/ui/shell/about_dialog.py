@@ -11,8 +11,8 @@ from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.collapsible import Collapsible
 from kvdesk.ui.widgets.controls import label
 from kvdesk.ui.widgets.dialog import Dialog, facts
-from kvdesk.ui.widgets.icons import application_icon
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.icons import application_icon
+from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.values import dataclass
 
 

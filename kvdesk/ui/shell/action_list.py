@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QListView, QStyle, QStyledItemDelegate, QStyleOpti
 from kvdesk.folding import fold
 from kvdesk.translation import tr
 from kvdesk.ui.widgets.actions import Action, ActionGroup
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.values import dataclass
 from kvdesk.viewmodel.fuzzy import Match, match
 

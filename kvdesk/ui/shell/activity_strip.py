@@ -14,9 +14,9 @@ from kvdesk.session import Changed, Commands, Store
 from kvdesk.session.changed import Notice, Update
 from kvdesk.translation import tr
 from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.announce import announce
+from kvdesk.ui.widgets.access.announce import announce
 from kvdesk.ui.widgets.controls import IconButton, ThinProgress, has_focus, label, push_button, set_tone
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 
 READ_MS: Final = 4_000
 READ_MS_PER_CHARACTER: Final = 60  # about 200 words a minute

@@ -14,7 +14,7 @@ from kvdesk.session import Changed, Store
 from kvdesk.session.changed import Update
 from kvdesk.translation import tr
 from kvdesk.ui.chat.chat_pane import ChatPane
-from kvdesk.ui.widgets.announce import announce
+from kvdesk.ui.widgets.access.announce import announce
 
 _LONGEST: Final = 600  # characters of an answer that are said; the message itself has all of it
 

@@ -12,12 +12,12 @@ from PySide6.QtWidgets import QFrame, QLineEdit, QListView, QWidget
 from kvdesk.translation import tr
 from kvdesk.ui.shell.action_list import ActionDelegate, ActionModel, nothing_found, rows_of
 from kvdesk.ui.widgets import boxes
+from kvdesk.ui.widgets.access.announce import announce
+from kvdesk.ui.widgets.access.input_method import composes
 from kvdesk.ui.widgets.actions import Action, ActionGroup, ActionSet
-from kvdesk.ui.widgets.announce import announce
 from kvdesk.ui.widgets.controls import label
-from kvdesk.ui.widgets.input_method import composes
 from kvdesk.ui.widgets.search_field import clearable
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 
 _WIDTH_PX: Final = 640
 _EDGE_PX: Final = 16  # of the window, that stays free

@@ -15,9 +15,9 @@ from PySide6.QtWidgets import QFrame, QPlainTextEdit, QPushButton, QWidget
 from kvdesk.translation import tr
 from kvdesk.ui.shell.window import Window
 from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.announce import announce
+from kvdesk.ui.widgets.access.announce import announce
 from kvdesk.ui.widgets.controls import label, push_button
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.values import dataclass
 
 _FOLLOW_MS: Final = 150  # panes are moved and answers grow under the card

@@ -16,7 +16,7 @@ from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.choose_file import ask_where_to_save
 from kvdesk.ui.widgets.controls import Choice, label, push_button, set_tone
 from kvdesk.ui.widgets.search_field import SearchField
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 
 _MAX_LINES: Final = 5000
 _INTERVAL_MS: Final = 250

@@ -34,14 +34,14 @@ from kvdesk.ui.shell.window_help import WindowHelp
 from kvdesk.ui.shell.window_place import WindowPlacement
 from kvdesk.ui.shell.window_settings import WindowSettings
 from kvdesk.ui.widgets import boxes
+from kvdesk.ui.widgets.access.reading_order import focus_next
+from kvdesk.ui.widgets.access.typing import is_menu_key, is_typing, open_menu_of
 from kvdesk.ui.widgets.actions import ActionSet
 from kvdesk.ui.widgets.controls import Rule
 from kvdesk.ui.widgets.floating import Floating
-from kvdesk.ui.widgets.icons import application_icon
 from kvdesk.ui.widgets.kit import Kit, Slice
-from kvdesk.ui.widgets.reading_order import focus_next
-from kvdesk.ui.widgets.theme import Theme
-from kvdesk.ui.widgets.typing import is_menu_key, is_typing, open_menu_of
+from kvdesk.ui.widgets.style.icons import application_icon
+from kvdesk.ui.widgets.style.theme import Theme
 
 
 class MainWindow(Window):

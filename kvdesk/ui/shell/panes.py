@@ -15,7 +15,7 @@ from kvdesk.ui.chat_list.conversation_list import ConversationList
 from kvdesk.ui.shell.inspector import Inspector
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.kit import Kit
-from kvdesk.ui.widgets.sizes import FRAME
+from kvdesk.ui.widgets.style.sizes import FRAME
 
 SIDEBAR_PX: Final = 160  # the narrowest it can be; the inspector says so itself
 CHAT_PX: Final = 408  # a model's name, how full the context is and what happens then, in one line

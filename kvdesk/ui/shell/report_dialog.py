@@ -9,7 +9,7 @@ from kvdesk.translation import tr
 from kvdesk.ui.widgets.choose_file import ask_where_to_save
 from kvdesk.ui.widgets.controls import label
 from kvdesk.ui.widgets.dialog import Dialog, sentence
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 
 
 class ReportDialog(Dialog):

@@ -16,7 +16,7 @@ from kvdesk.session.changed import Update
 from kvdesk.translation import tr
 from kvdesk.ui.messages.chat_view import ChatView
 from kvdesk.ui.shell.inspector import Inspector
-from kvdesk.ui.widgets.announce import announce
+from kvdesk.ui.widgets.access.announce import announce
 from kvdesk.ui.widgets.throttle import Throttle
 from kvdesk.viewmodel.cells.links import (
     CellRun,

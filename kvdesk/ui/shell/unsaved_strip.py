@@ -9,7 +9,7 @@ from kvdesk.session import Changed
 from kvdesk.session.changed import Update
 from kvdesk.translation import tr
 from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.announce import announce
+from kvdesk.ui.widgets.access.announce import announce
 from kvdesk.ui.widgets.choose_file import ask_where_to_save
 from kvdesk.ui.widgets.controls import label, push_button
 from kvdesk.ui.widgets.kit import Kit

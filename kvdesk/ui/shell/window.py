@@ -15,7 +15,7 @@ from kvdesk.ui.shell.rooms import Rooms
 from kvdesk.ui.shell.status_bar import StatusBar
 from kvdesk.ui.shell.unsaved_strip import UnsavedStrip
 from kvdesk.ui.widgets.kit import Kit
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 
 
 class Window(QMainWindow):

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QMainWindow, QSplitter
 
 from kvdesk.session import SettingsStore
 from kvdesk.settings import WindowPlace
-from kvdesk.ui.widgets.sizes import fit_to_screen
+from kvdesk.ui.widgets.style.sizes import fit_to_screen
 
 FIRST_SIZE: Final = QSize(1280, 800)
 KEEP_MS: Final = 500  # after the last move or change of size

@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, Signal
 from kvdesk.settings import Settings, ThemeChoice
 from kvdesk.ui.shell.window import Window
 from kvdesk.ui.widgets.choose_file import last_folder
-from kvdesk.ui.widgets.sizes import LEAST_FONT_PX, MOST_FONT_PX, ZOOMS
+from kvdesk.ui.widgets.style.sizes import LEAST_FONT_PX, MOST_FONT_PX, ZOOMS
 
 
 class WindowSettings(QObject):

@@ -27,8 +27,8 @@ from kvdesk.cache.journal.recording import Recording
 from kvdesk.translation import tr
 from kvdesk.ui.timeline.rows import DECODE, Row, Shown, TimelineRows
 from kvdesk.ui.widgets.controls import plain_tip
-from kvdesk.ui.widgets.icons import line_icon
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.icons import line_icon
+from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.viewmodel.cells.effect_text import took
 
 Index = QModelIndex | QPersistentModelIndex

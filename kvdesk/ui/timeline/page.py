@@ -37,13 +37,13 @@ from kvdesk.ui.timeline.model import ROW_PX, ROW_ROLE, TimelineDelegate, Timelin
 from kvdesk.ui.timeline.rows import Shown
 from kvdesk.ui.timeline.scrubber import Scrubber
 from kvdesk.ui.widgets import boxes
+from kvdesk.ui.widgets.access.typing import passes_typing_on
 from kvdesk.ui.widgets.choose_file import ask_where_to_save
 from kvdesk.ui.widgets.controls import Choice, ElidedLabel, label, push_button
 from kvdesk.ui.widgets.grid import make_plain
 from kvdesk.ui.widgets.scroll_column import ScrollColumn
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.ui.widgets.throttle import Throttle
-from kvdesk.ui.widgets.typing import passes_typing_on
 from kvdesk.viewmodel.cells.effect_text import took
 from kvdesk.viewmodel.palette import N_COLOURS
 

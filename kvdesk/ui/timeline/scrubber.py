@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QSlider, QWidget
 from kvdesk.translation import tr
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import Choice, IconButton
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 
 _TICK_MS: Final = 100
 _SPEEDS: Final = (1, 10, 100)  # operations a tick

@@ -16,7 +16,7 @@ from kvdesk.ui.tools.words import place_of
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import label
 from kvdesk.ui.widgets.dialog import Dialog, facts, sentence
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 
 
 class _Question(Dialog):

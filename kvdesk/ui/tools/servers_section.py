@@ -9,12 +9,7 @@ import sys
 from typing import Final
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import (
-    QFormLayout,
-    QFrame,
-    QLineEdit,
-    QWidget,
-)
+from PySide6.QtWidgets import QFormLayout, QFrame, QLineEdit, QWidget
 
 from kvdesk.session import Changed
 from kvdesk.session.changed import Update

@@ -11,8 +11,8 @@ from kvdesk.tools.servers import Tool
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import ElidedLabel, plain_tip
 from kvdesk.ui.widgets.kit import Kit
-from kvdesk.ui.widgets.sizes import BOX_PX
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.sizes import BOX_PX
+from kvdesk.ui.widgets.style.theme import Theme
 
 _TIP_CHARS: Final = 1000
 

@@ -19,8 +19,8 @@ from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import label, plain_tip, push_button, show_text
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.ui.widgets.popup import Popup
-from kvdesk.ui.widgets.sizes import BOX_PX
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.sizes import BOX_PX
+from kvdesk.ui.widgets.style.theme import Theme
 
 _WIDTH: Final = 420
 _LEFT: Final = Qt.AlignmentFlag.AlignLeft

@@ -13,8 +13,8 @@ from PySide6.QtCore import QObject, Qt
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QMenu, QWidget
 
+from kvdesk.ui.widgets.access.key_tips import show_tips_of
 from kvdesk.ui.widgets.controls import plain_tip
-from kvdesk.ui.widgets.key_tips import show_tips_of
 from kvdesk.values import dataclass
 
 

@@ -9,9 +9,9 @@ from PySide6.QtWidgets import QFrame, QPushButton
 
 from kvdesk.translation import tr
 from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.announce import announce
+from kvdesk.ui.widgets.access.announce import announce
 from kvdesk.ui.widgets.controls import IconButton, label, push_button
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 
 
 class Banner(QFrame):

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QWidget
 from kvdesk.translation import tr
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import ElidedButton
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 
 
 class Collapsible(QWidget):

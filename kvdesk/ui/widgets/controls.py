@@ -6,15 +6,7 @@ from collections.abc import Callable
 from html import escape
 from typing import Final
 
-from PySide6.QtCore import (
-    QEvent,
-    QObject,
-    QPoint,
-    QSize,
-    Qt,
-    QTextBoundaryFinder,
-    SignalInstance,
-)
+from PySide6.QtCore import QEvent, QObject, QPoint, QSize, Qt, QTextBoundaryFinder, SignalInstance
 from PySide6.QtGui import QFontMetrics, QHelpEvent, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QComboBox,
@@ -32,9 +24,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from kvdesk.ui.widgets.direction import drawing_flags
-from kvdesk.ui.widgets.input_method import composes
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.access.direction import drawing_flags
+from kvdesk.ui.widgets.access.input_method import composes
+from kvdesk.ui.widgets.style.theme import Theme
 
 _STEPS: Final = 1_000  # of a line of progress
 Clicked = Callable[..., object] | SignalInstance

@@ -9,11 +9,11 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QGridLayout, QLabel, QPushButton, QWidget
 
 from kvdesk.ui.widgets import boxes
+from kvdesk.ui.widgets.access.key_tips import tell_reached
 from kvdesk.ui.widgets.controls import label, push_button
-from kvdesk.ui.widgets.key_tips import tell_reached
 from kvdesk.ui.widgets.scroll_column import ScrollColumn
-from kvdesk.ui.widgets.sizes import DIALOG_MARGIN_PX, fit_to_screen
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.sizes import DIALOG_MARGIN_PX, fit_to_screen
+from kvdesk.ui.widgets.style.theme import Theme
 
 _WIDTH_PX: Final = 560
 _HIGHEST_PX: Final = 640

@@ -19,8 +19,8 @@ from PySide6.QtWidgets import (
 )
 
 from kvdesk.ui.widgets.controls import restyle
-from kvdesk.ui.widgets.icons import line_icon
-from kvdesk.ui.widgets.sizes import DIALOG_MARGIN_PX
+from kvdesk.ui.widgets.style.icons import line_icon
+from kvdesk.ui.widgets.style.sizes import DIALOG_MARGIN_PX
 
 _BUTTONS: Final = {
     "backButton": "chevron-left",

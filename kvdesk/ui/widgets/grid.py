@@ -6,9 +6,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeySequence, QResizeEvent, QShortcut, QWheelEvent
 from PySide6.QtWidgets import QAbstractItemView, QApplication, QTableView, QTableWidget, QTableWidgetItem
 
+from kvdesk.ui.widgets.access.key_tips import show_tips_in
 from kvdesk.ui.widgets.controls import plain_tip
-from kvdesk.ui.widgets.key_tips import show_tips_in
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 
 
 def make_plain(view: QTableView) -> None:

@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QWidget
 from kvdesk.protocol.features import Feature
 from kvdesk.session import Commands, Store
 from kvdesk.ui.widgets.actions import Action, ActionSet
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.values import dataclass
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QAbstractSpinBox, QDoubleSpinBox, QSpinBox, QToolT
 
 from kvdesk.numerals import read_real, read_whole
 from kvdesk.translation import tr
-from kvdesk.ui.widgets.announce import announce
+from kvdesk.ui.widgets.access.announce import announce
 from kvdesk.ui.widgets.controls import restyle, wheel_scrolls
 
 DECIMALS: Final = 4

@@ -6,7 +6,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QFrame, QWidget
 
-from kvdesk.ui.widgets.key_tips import tell_reached
+from kvdesk.ui.widgets.access.key_tips import tell_reached
 
 
 class Popup(QFrame):

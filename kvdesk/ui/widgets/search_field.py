@@ -7,7 +7,7 @@ from PySide6.QtGui import QAction, QIcon, QKeyEvent
 from PySide6.QtWidgets import QLineEdit
 
 from kvdesk.paths import resources_dir
-from kvdesk.ui.widgets.input_method import composes
+from kvdesk.ui.widgets.access.input_method import composes
 
 
 def clearable(field: QLineEdit) -> None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from kvdesk.backends.local.llama.attention import reader as attention_reader
 from kvdesk.backends.local.llama.attention.tensor import layer_of, numbers, parameters, source
-from kvdesk.cache.blob import Section, parse_state
+from kvdesk.cache.state.blob import Section, parse_state
 from kvdesk.headless import HeadlessEngine, session_of
 from kvdesk.library.ggml_types import TYPES
 from kvdesk.library.hyper import read_hyper

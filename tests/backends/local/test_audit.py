@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from kvdesk.__main__ import main
-from kvdesk.cache.cells import StreamCells
+from kvdesk.cache.memories.cells import StreamCells
 from kvdesk.experiments.benchmarks.audit import Tally, run
 from kvdesk.settings import CacheType, ContextSettings
 from tests.backends.local.ids import CLASSES, tiered

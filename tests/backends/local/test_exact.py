@@ -19,9 +19,9 @@ from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.llama.model import Model
 from kvdesk.backends.local.scheduler.threads import Threads
 from kvdesk.cache.batch import Batch
-from kvdesk.cache.cells import StreamCells
 from kvdesk.cache.compaction import Layout
 from kvdesk.cache.compare import ROUNDING, LogitsComparison, Verdict, compare_logits
+from kvdesk.cache.memories.cells import StreamCells
 from kvdesk.chat import ConversationId
 from kvdesk.experiments.benchmarks.by_ids import ByIds
 from kvdesk.headless import HeadlessEngine

@@ -11,7 +11,7 @@ from kvdesk.backends.local.llama.ggml_quantizers import encode
 from kvdesk.backends.local.llama.model import Model
 from kvdesk.backends.local.llama.params import ggml_type
 from kvdesk.cache.batch import Batch
-from kvdesk.cache.blob import Section, parse_seq_state
+from kvdesk.cache.state.blob import Section, parse_seq_state
 from kvdesk.library.ggml_rows import decode, rotate
 from kvdesk.settings import CacheType, ContextSettings
 from tests.backends.local.tiny_models import N_VOCAB

@@ -20,9 +20,9 @@ from kvdesk.backends.local.llama.memory.decodes import MirroredDecode
 from kvdesk.backends.local.llama.model import Model
 from kvdesk.backends.local.llama.samplers.sampler import Sampler, SamplingPlan
 from kvdesk.cache.batch import Batch
-from kvdesk.cache.blob import parse_state
-from kvdesk.cache.cells import StreamCells
 from kvdesk.cache.dump import parse_log
+from kvdesk.cache.memories.cells import StreamCells
+from kvdesk.cache.state.blob import parse_state
 from kvdesk.errors import ContextError, EngineError
 from kvdesk.settings import CacheType, ContextSettings, Sampling
 from kvdesk.values import replace

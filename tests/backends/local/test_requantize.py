@@ -14,7 +14,7 @@ from kvdesk.backends.local.llama.model import Model
 from kvdesk.backends.local.llama.params import ggml_type
 from kvdesk.backends.local.llama.requantize import requantize, trial_ms, why_not_converted
 from kvdesk.cache.batch import Batch
-from kvdesk.cache.blob import BlobError, parse_state
+from kvdesk.cache.state.blob import BlobError, parse_state
 from kvdesk.library.ggml_rows import rotate, rows
 from kvdesk.settings import CacheType, ContextSettings
 from tests.backends.local.tiny_models import N_VOCAB, written

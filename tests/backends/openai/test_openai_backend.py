@@ -16,14 +16,7 @@ from kvdesk.backends.openai.requests import PARAMETERS, body_of
 from kvdesk.chat import Message, new_message_id
 from kvdesk.host.host import Host
 from kvdesk.protocol.cache import AuditCache
-from kvdesk.protocol.chat import (
-    CloseConversation,
-    ContextUse,
-    LoadModel,
-    ModelLoaded,
-    PrefillProgress,
-    TurnStarted,
-)
+from kvdesk.protocol.chat import CloseConversation, ContextUse, LoadModel, ModelLoaded, PrefillProgress, TurnStarted
 from kvdesk.protocol.features import Feature
 from kvdesk.protocol.messages import CommandFailed
 from kvdesk.protocol.model import Endpoint

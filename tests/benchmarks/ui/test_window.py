@@ -9,7 +9,7 @@ from pytestqt.qtbot import QtBot
 
 from kvdesk.ui.map.cell_map import CellMapView
 from kvdesk.ui.map.colours import ColourBy
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 from tests.benchmarks.ui import frames
 from tests.benchmarks.ui.window import Heartbeat
 

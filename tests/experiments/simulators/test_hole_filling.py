@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvdesk.cache.cells import StreamCells
+from kvdesk.cache.memories.cells import StreamCells
 from kvdesk.experiments.simulators.hole_filling import Move, max_moves, move_cells, over_threshold, plan_moves
 
 

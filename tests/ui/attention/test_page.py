@@ -32,8 +32,8 @@ from kvdesk.ui.markdown.prose_view import ProseView
 from kvdesk.ui.messages.attention_words import sink_colour, spot_colour, word_colours
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.shell.slices import SLICES
-from kvdesk.ui.widgets.colours import DARK, LIGHT, Colours
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.colours import DARK, LIGHT, Colours
+from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.viewmodel.cells.attention import Choice, Scope, Spot
 from kvdesk.viewmodel.cells.head_pictures import Heads
 from kvdesk.viewmodel.palette import contrast

@@ -14,7 +14,7 @@ from kvdesk.protocol.chat import BackendReady
 from kvdesk.protocol.features import Feature
 from kvdesk.ui.blocks.page import BlocksPage
 from kvdesk.ui.shell.main_window import MainWindow
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.viewmodel.block_readout import BlockColour
 
 

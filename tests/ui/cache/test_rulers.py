@@ -9,7 +9,7 @@ from kvdesk.chat import ConversationId
 from kvdesk.protocol.operations import BatchRefused
 from kvdesk.ui.cache.rulers import Ruler, Rulers, _places
 from kvdesk.ui.shell.main_window import MainWindow
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.values import replace
 from kvdesk.viewmodel.cells.ruler_row import RulerRow
 from tests.ui.samples import cache_view

@@ -3,7 +3,7 @@ from __future__ import annotations
 from PySide6.QtGui import QFontMetrics
 
 from kvdesk.ui.widgets.controls import two_lines
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 
 
 def test_a_title_has_at_most_two_lines_broken_between_words(theme: Theme) -> None:

@@ -7,9 +7,9 @@ from pytestqt.qtbot import QtBot
 
 from kvdesk.protocol.experiment import Table
 from kvdesk.ui.lab.tables import ResultTable, fitted, wrapped
-from kvdesk.ui.widgets import key_tips
+from kvdesk.ui.widgets.access import key_tips
 from kvdesk.ui.widgets.grid import Grid
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 
 LONG = "when idle, if more than half of the cells are holes"
 WIDE = Table(

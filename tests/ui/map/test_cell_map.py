@@ -18,7 +18,7 @@ from kvdesk.ui.map.cell_map import CellMapView
 from kvdesk.ui.map.colours import ColourBy
 from kvdesk.ui.map.layout import TOP_PX
 from kvdesk.ui.map.legend_entries import MapLegend
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.values import replace
 from kvdesk.viewmodel.cells.links import CellRun
 from kvdesk.viewmodel.palette import TOOLS, ramp_colour

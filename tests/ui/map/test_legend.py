@@ -11,7 +11,7 @@ from kvdesk.ui.map.colours import N_STEPS, ColourBy, Scene, scales_of
 from kvdesk.ui.map.frame import make_frame, strips_of
 from kvdesk.ui.map.legend import CellLegend
 from kvdesk.ui.map.legend_entries import MapLegend, key_of
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.viewmodel.palette import branch_index
 from tests.ui.samples import cache_view
 

@@ -10,7 +10,7 @@ from pytestqt.qtbot import QtBot
 from kvdesk.ui.markdown.code_block import CodeBlock
 from kvdesk.ui.markdown.highlight import file_suffix
 from kvdesk.ui.widgets.controls import IconButton
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 from tests.ui.markdown.whole import answer_pieces
 
 

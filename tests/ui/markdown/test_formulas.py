@@ -16,7 +16,7 @@ from kvdesk.ui.markdown.formula_object import OBJECT
 from kvdesk.ui.markdown.formulas import FormulaDrawer, formula_drawer
 from kvdesk.ui.markdown.parser import markdown_parser
 from kvdesk.ui.markdown.prose_view import ProseView
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 
 pytestmark = pytest.mark.filterwarnings("ignore:path is deprecated:DeprecationWarning")  # how ziamath finds its font
 

@@ -4,21 +4,13 @@ from itertools import pairwise
 
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
-from PySide6.QtGui import (
-    QColor,
-    QTextBlockFormat,
-    QTextDocument,
-    QTextFormat,
-    QTextListFormat,
-    QTextTable,
-    QWheelEvent,
-)
+from PySide6.QtGui import QColor, QTextBlockFormat, QTextDocument, QTextFormat, QTextListFormat, QTextTable, QWheelEvent
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from kvdesk.settings import ThemeChoice
 from kvdesk.ui.markdown.prose_view import ProseView
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 
 ANSWER = """First *paragraph* of `code`.
 

@@ -10,7 +10,7 @@ from kvdesk.ui.markdown.formula_child import drawn
 from kvdesk.ui.markdown.parser import markdown_parser
 from kvdesk.ui.markdown.segments import Segment
 from kvdesk.ui.markdown.text_chunks import GrowingAnswer
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 from tests.ui.markdown.whole import answer_pieces, split_segments
 
 

@@ -6,7 +6,7 @@ from pytestqt.qtbot import QtBot
 
 from kvdesk.ui.markdown.text_chunks import PIECE_CHARS
 from kvdesk.ui.messages.message_body import MessageBody
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 
 
 @pytest.mark.parametrize(("rest", "is_folded"), [(250, False), (3_000, True)])

@@ -237,7 +237,7 @@ def test_levels_begin_where_the_legend_says() -> None:
 
 
 def test_texts_can_be_read_on_every_colour() -> None:
-    from kvdesk.ui.widgets.colours import DARK, LIGHT
+    from kvdesk.ui.widgets.style.colours import DARK, LIGHT
 
     for theme in (DARK, LIGHT):
         for colour in colours_of(dark=theme.dark)[1:]:

@@ -13,7 +13,7 @@ from kvdesk.session import Store
 from kvdesk.settings import Preset, Sampling, Settings
 from kvdesk.settings import preset as presets
 from kvdesk.ui.settings.page import SettingsPage
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 from tests.ui.recording import kit_of
 
 MINE = Preset(name="Mine", system_prompt="Be brief.", sampling=Sampling(top_k=7))

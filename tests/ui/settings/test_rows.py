@@ -16,7 +16,7 @@ from kvdesk.ui.settings.groups import groups_of
 from kvdesk.ui.settings.rows import SettingRows
 from kvdesk.ui.settings.sampler_order import SamplerOrder
 from kvdesk.ui.settings.text_field import TextField
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 
 OTHER = Sampling(
     temperature=0.125,

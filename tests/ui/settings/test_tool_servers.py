@@ -9,7 +9,7 @@ from kvdesk.settings import ToolGrant, ToolServer
 from kvdesk.tools.servers import ServerState, Tool, bound_to
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.tools.servers_section import ServersSection
-from kvdesk.ui.widgets.sizes import BOX_PX
+from kvdesk.ui.widgets.style.sizes import BOX_PX
 from kvdesk.values import replace
 from tests.ui.recording import hear, record
 from tests.ui.samples import ONE, show_messages, update_message

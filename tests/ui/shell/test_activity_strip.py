@@ -15,7 +15,7 @@ from kvdesk.session import Commands, Store
 from kvdesk.ui.shell import activity_strip
 from kvdesk.ui.shell.activity_strip import ActivityStrip
 from kvdesk.ui.shell.main_window import MainWindow
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from pytestqt.qtbot import QtBot
 
 from kvdesk.protocol.chat import LogLine
 from kvdesk.ui.shell.log_panel import LogPanel
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 
 LINES = (
     LogLine("debug", "graph of 600 nodes"),

@@ -42,8 +42,8 @@ from kvdesk.settings import ContextSettings, Sampling, Settings, ThemeChoice
 from kvdesk.ui.chat_list.conversation_model import CELLS_ROLE
 from kvdesk.ui.markdown.prose_view import ProseView
 from kvdesk.ui.shell.main_window import MainWindow
+from kvdesk.ui.widgets.access.reading_order import in_reading_order
 from kvdesk.ui.widgets.controls import ElidedButton, ElidedLabel
-from kvdesk.ui.widgets.reading_order import in_reading_order
 from kvdesk.values import replace
 from kvdesk.viewmodel.cells.readout import stats_parts
 from kvdesk.viewmodel.graphs.cell_metrics import GAPS, HIGH_WATER, USED

@@ -8,7 +8,7 @@ from pytestqt.qtbot import QtBot
 from kvdesk.session import Store
 from kvdesk.settings import Settings, WindowPlace
 from kvdesk.ui.shell.main_window import MainWindow
-from kvdesk.ui.widgets.sizes import FRAME
+from kvdesk.ui.widgets.style.sizes import FRAME
 
 
 def opened(qapp: QApplication, qtbot: QtBot, settings: Settings) -> MainWindow:

@@ -25,7 +25,7 @@ from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets.choose_file import ask_for_file
 from kvdesk.ui.widgets.file_dialog import dress
 from kvdesk.ui.widgets.search_field import clearable
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.theme import Theme
 
 
 def test_the_dialog_that_asks_is_dressed(window: MainWindow) -> None:

@@ -14,9 +14,9 @@ import pytest
 from PySide6.QtGui import QFont, QFontDatabase, QFontInfo, QFontMetrics, QFontMetricsF, QRawFont
 from PySide6.QtWidgets import QApplication
 
-from kvdesk.ui.widgets import fonts
 from kvdesk.ui.widgets.controls import label
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style import fonts
+from kvdesk.ui.widgets.style.theme import Theme
 from tests.places import ROOT
 from tests.ui.layout_child import layout
 

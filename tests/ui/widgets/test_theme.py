@@ -4,21 +4,14 @@ from colorsys import rgb_to_hls
 
 import pytest
 from PySide6.QtCore import QEvent
-from PySide6.QtWidgets import (
-    QApplication,
-    QCheckBox,
-    QRadioButton,
-    QStyle,
-    QStyleOptionButton,
-    QWidget,
-)
+from PySide6.QtWidgets import QApplication, QCheckBox, QRadioButton, QStyle, QStyleOptionButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from kvdesk.settings import ThemeChoice
 from kvdesk.ui.map.colour_tables import group_colours
 from kvdesk.ui.map.colours import N_MESSAGE_COLOURS, N_TOOL_COLOURS, ColourBy
-from kvdesk.ui.widgets.colours import DARK, LIGHT, Colours
-from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.style.colours import DARK, LIGHT, Colours
+from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.viewmodel import palette
 
 

@@ -21,7 +21,7 @@ from kvdesk.backends.local.llama.binding import StopFlag
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.llama.memory.state import room
 from kvdesk.backends.local.scheduler.jobs import Readings
-from kvdesk.cache.excerpt import excerpt
+from kvdesk.cache.state.excerpt import excerpt
 from kvdesk.errors import EngineError
 from kvdesk.library.gguf_header import GgufHeader
 from kvdesk.library.hyper import read_hyper

@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvdesk.cache.attention_weights import AttentionColumns
-from kvdesk.cache.cells import masked_swa
-from kvdesk.cache.excerpt import Choice
 from kvdesk.cache.geometry import Geometry
+from kvdesk.cache.memories.cells import masked_swa
 from kvdesk.cache.seq_bits import seq_has
 from kvdesk.cache.snapshot import CacheMap, CacheSnapshot
+from kvdesk.cache.state.excerpt import Choice
 from kvdesk.errors import UserError
 from kvdesk.protocol.attention import Queries
 from kvdesk.translation import tr

@@ -15,16 +15,12 @@ from kvdesk.backends.local.cache_manager.compacting import compact
 from kvdesk.backends.local.cache_manager.held import Held, held_by
 from kvdesk.backends.local.cache_manager.leases import Leases, own
 from kvdesk.backends.local.cache_manager.saved_state import SavedState
-from kvdesk.backends.local.cache_manager.sequences import (
-    Acquired,
-    CacheSequence,
-    LeasedSequence,
-)
+from kvdesk.backends.local.cache_manager.sequences import Acquired, CacheSequence, LeasedSequence
 from kvdesk.backends.local.llama.memory.decodes import DecodeKind, MirroredDecode, PendingDecode
 from kvdesk.cache.batch import Batch
-from kvdesk.cache.blob import Blob
 from kvdesk.cache.compaction import Layout
 from kvdesk.cache.snapshot import CacheSnapshot
+from kvdesk.cache.state.blob import Blob
 from kvdesk.chat import ConversationId
 from kvdesk.errors import KvdeskError, UserError
 from kvdesk.policies.tuned import MIN_REUSE_TOKENS

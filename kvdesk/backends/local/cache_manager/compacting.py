@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.llama.memory import state
-from kvdesk.cache.blob import Blob
 from kvdesk.cache.compaction import Layout, permute_blob, plan_compaction
+from kvdesk.cache.state.blob import Blob
 from kvdesk.errors import KvdeskError
 from kvdesk.policies.costs import Costs
 

@@ -17,7 +17,7 @@ from kvdesk.backends.local.cache_manager.saved_states import NOBODY
 from kvdesk.backends.local.cache_manager.sequences import CacheSequence
 from kvdesk.backends.local.cache_manager.state_swapper import Offer
 from kvdesk.backends.local.llama.context import Context
-from kvdesk.cache.blob import Blob
+from kvdesk.cache.state.blob import Blob
 from kvdesk.errors import KvdeskError
 from kvdesk.policies.tuned import TILE
 from kvdesk.protocol.operations import OperationName

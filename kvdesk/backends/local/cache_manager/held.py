@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from kvdesk.backends.local.cache_manager.sequences import CacheSequence
 from kvdesk.backends.local.llama.context import Context
-from kvdesk.cache.blob import Blob
+from kvdesk.cache.state.blob import Blob
 from kvdesk.chat import ConversationId
 from kvdesk.protocol.cache import MessageSpan
 from kvdesk.protocol.chat import Client

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from kvdesk.backends.local.cache_manager.sequences import ALL_EXACT
-from kvdesk.cache.blob import Blob
+from kvdesk.cache.state.blob import Blob
 from kvdesk.chat import ConversationId
 from kvdesk.codec import decode, from_builtins
 from kvdesk.policies.swap import StateKind, state_key

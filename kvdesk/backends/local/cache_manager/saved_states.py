@@ -30,8 +30,8 @@ from kvdesk.backends.local.cache_manager.saved_state import (
     saved_of,
 )
 from kvdesk.backends.local.cache_manager.sequences import ALL_EXACT
-from kvdesk.cache.blob import Blob
 from kvdesk.cache.reuse.prefix import common_prefix
+from kvdesk.cache.state.blob import Blob
 from kvdesk.chat import ConversationId
 from kvdesk.codec import CodecError, decode, encode
 from kvdesk.policies.checkpoints import Checkpoint

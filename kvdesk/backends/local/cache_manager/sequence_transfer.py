@@ -9,7 +9,7 @@ from kvdesk.backends.local.cache_manager.cache import Cache
 from kvdesk.backends.local.cache_manager.operation_journal import OperationJournal
 from kvdesk.backends.local.cache_manager.sequences import ALL_EXACT
 from kvdesk.backends.local.llama.context import Context
-from kvdesk.cache.sequence_file import read_sequence_file, sequence_file
+from kvdesk.cache.state.sequence_file import read_sequence_file, sequence_file
 from kvdesk.errors import UserError, explained
 from kvdesk.protocol import calls
 from kvdesk.protocol.cache import SequenceTransferred, TransferSequence

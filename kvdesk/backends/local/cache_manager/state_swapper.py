@@ -16,7 +16,7 @@ from kvdesk.backends.local.cache_manager.saved_state import SavedState
 from kvdesk.backends.local.cache_manager.saved_states import SavedStateStore
 from kvdesk.backends.local.cache_manager.sequences import CacheSequence
 from kvdesk.backends.local.llama.context import Context
-from kvdesk.cache.blob import Blob
+from kvdesk.cache.state.blob import Blob
 from kvdesk.chat import ConversationId
 from kvdesk.errors import KvdeskError
 from kvdesk.policies.checkpoints import give_way, pauses, pays

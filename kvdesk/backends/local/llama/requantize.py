@@ -17,7 +17,7 @@ from kvdesk.backends.local.llama.ggml_quantizers import encode
 from kvdesk.backends.local.llama.memory.state import room
 from kvdesk.backends.local.llama.params import ggml_type, planned
 from kvdesk.backends.local.llama.traits import FLOAT_TYPES, Traits
-from kvdesk.cache.blob import Blob, Section, parse_seq_state, parse_state
+from kvdesk.cache.state.blob import Blob, Section, parse_seq_state, parse_state
 from kvdesk.errors import ContextError
 from kvdesk.library.ggml_rows import Bytes, decode, rotate, rows
 from kvdesk.library.ggml_types import TYPES

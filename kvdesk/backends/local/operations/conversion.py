@@ -14,8 +14,8 @@ from kvdesk.backends.local.cache_manager.saved_state import SavedState
 from kvdesk.backends.local.cache_manager.saved_states import SavedStateStore
 from kvdesk.backends.local.llama.requantize import loses_nothing_more, requantize
 from kvdesk.backends.local.llama.traits import Traits
-from kvdesk.cache.blob import BlobError
 from kvdesk.cache.snapshot import CacheMap, CacheSnapshot
+from kvdesk.cache.state.blob import BlobError
 from kvdesk.errors import EngineError
 from kvdesk.policies.swap import StateKind
 from kvdesk.protocol.chat import Working

@@ -16,8 +16,8 @@ from kvdesk.backends.local.llama.binding import StopFlag
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.llama.model import Model
 from kvdesk.cache.batch import Batch
-from kvdesk.cache.blob import Blob
 from kvdesk.cache.geometry import CTX_PAD, pad
+from kvdesk.cache.state.blob import Blob
 from kvdesk.errors import DecodeError, EngineError, Stopped
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import tr
@@ -61,7 +61,7 @@ class SecondContext:
         return [cache.streams[0].pos for cache in self._context.memory.snapshot().maps]
 
     def load(self, blob: Blob) -> None:
-        """Replace the content with this state: an excerpt (`kvdesk.cache.excerpt`), whose cells go to the front."""
+        """Replace the content with this state, an excerpt (`kvdesk.cache.state.excerpt`): its cells go to the front."""
         self._context.memory.clear(data=False)
         if not self._context.states.seq_set(0, blob, audited=False):
             raise EngineError(tr("llama.cpp did not take the copied state."))

@@ -8,9 +8,9 @@ from __future__ import annotations
 from kvdesk.backends.local.llama.memory import state
 from kvdesk.backends.local.llama.memory.mirrored_memory import MirroredMemory
 from kvdesk.backends.local.llama.memory.verifier import Verifier
-from kvdesk.cache.blob import BlobError, parse_cells, parse_state, row_words
 from kvdesk.cache.mirror import Mirror
 from kvdesk.cache.snapshot import Verification
+from kvdesk.cache.state.blob import BlobError, parse_cells, parse_state, row_words
 from kvdesk.cache.verify import Difference, compare_blob
 from kvdesk.errors import EngineError
 from kvdesk.translation import tr
@@ -117,7 +117,7 @@ class Auditor:
 
 
 def _table_bytes(mirror: Mirror) -> int:
-    """Bytes of a one-stream memory's state up to the end of its table of cells (`kvdesk.cache.blob`)."""
+    """Bytes of a one-stream memory's state up to the end of its table of cells (`kvdesk.cache.state.blob`)."""
     cells, facts = mirror.caches[0].streams[0], mirror.geometry.facts
     n_ids = sum(cells.n_cells(s) for s in cells.sequences)
     return 12 + len(facts.architecture.encode()) + 4 * (cells.used * row_words(facts.cell_ext) + n_ids)

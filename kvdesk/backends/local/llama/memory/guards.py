@@ -12,9 +12,9 @@ from kvdesk.backends.local.llama.capabilities import capabilities
 from kvdesk.backends.local.llama.params import ggml_type
 from kvdesk.backends.local.llama.traits import Traits
 from kvdesk.cache.batch import Batch
-from kvdesk.cache.blob import Blob, BlobError, StateBlob, parse_seq_state, parse_state
-from kvdesk.cache.cells import POS_MAX, clip_range
+from kvdesk.cache.memories.cells import POS_MAX, clip_range
 from kvdesk.cache.mirror import Mirror
+from kvdesk.cache.state.blob import Blob, BlobError, StateBlob, parse_seq_state, parse_state
 from kvdesk.errors import RefusedCall
 from kvdesk.protocol.operations import OperationName
 from kvdesk.translation import marked, tr

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from kvdesk.backends.local.llama.binding import lib
-from kvdesk.cache.blob import Blob
+from kvdesk.cache.state.blob import Blob
 from kvdesk.errors import EngineError
 from kvdesk.translation import tr
 

@@ -12,8 +12,8 @@ from kvdesk.backends.local.llama.memory import state
 from kvdesk.backends.local.llama.memory.auditor import Auditor
 from kvdesk.backends.local.llama.memory.mirrored_memory import MirroredMemory
 from kvdesk.backends.local.llama.memory.verifier import Verifier
-from kvdesk.cache.blob import Blob, BlobError, parse_seq_state
 from kvdesk.cache.snapshot import CacheMap
+from kvdesk.cache.state.blob import Blob, BlobError, parse_seq_state
 from kvdesk.cache.verify import Difference, compare_seq_blob
 from kvdesk.errors import EngineError
 from kvdesk.protocol import calls

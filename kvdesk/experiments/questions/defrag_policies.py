@@ -8,8 +8,8 @@ from contextlib import ExitStack
 import numpy as np
 
 from kvdesk.backends.local.scheduler.speed_model import reads_of
-from kvdesk.cache.cells import StreamCells
 from kvdesk.cache.geometry import CTX_PAD, pad
+from kvdesk.cache.memories.cells import StreamCells
 from kvdesk.errors import UserError
 from kvdesk.experiments.bench import Bench
 from kvdesk.experiments.experiment import Experiment, Work, needs_plain_attention

@@ -16,31 +16,20 @@ from numpy.typing import NDArray
 from kvdesk.backends.local.llama.attention.second_context import SecondContext, second_settings
 from kvdesk.backends.local.llama.params import planned
 from kvdesk.cache.compare import divergence
-from kvdesk.cache.excerpt import excerpt
 from kvdesk.cache.geometry import CTX_PAD, Geometry, pad
+from kvdesk.cache.state.excerpt import excerpt
 from kvdesk.cache.take_out import take_out
 from kvdesk.errors import UserError
 from kvdesk.experiments.bench import Bench
 from kvdesk.experiments.experiment import Experiment, Work, needs_plain_attention
-from kvdesk.experiments.forgetting import INTRO, OUTRO, Fact, facts
 from kvdesk.experiments.measured import Measured, curve
+from kvdesk.experiments.questions.forgetting import INTRO, OUTRO, Fact, facts
 from kvdesk.experiments.raw_context import RawContext
 from kvdesk.experiments.statistics import mean_figure
 from kvdesk.library.hyper import read_hyper
 from kvdesk.library.key_norms import norms_by_position
 from kvdesk.policies.overflow import N_RECENT, Abilities, Situation, Span, Tokens, Worth, plan_overflow
-from kvdesk.protocol.experiment import (
-    Figure,
-    Parameter,
-    Plot,
-    Progress,
-    Result,
-    Sample,
-    Table,
-    Values,
-    Verdict,
-    number,
-)
+from kvdesk.protocol.experiment import Figure, Parameter, Plot, Progress, Result, Sample, Table, Values, Verdict, number
 from kvdesk.settings import ContextSettings, Overflow
 from kvdesk.translation import marked, tr
 

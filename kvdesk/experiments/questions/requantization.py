@@ -17,15 +17,15 @@ from kvdesk.backends.local.llama.memory import state
 from kvdesk.backends.local.llama.params import planned
 from kvdesk.backends.local.llama.requantize import requantize
 from kvdesk.backends.local.llama.traits import Traits, context_traits
-from kvdesk.cache.blob import parse_seq_state
 from kvdesk.cache.compare import divergence
 from kvdesk.cache.geometry import CTX_PAD, ModelFacts, pad
+from kvdesk.cache.state.blob import parse_seq_state
 from kvdesk.errors import ContextError, UserError
 from kvdesk.experiments.bench import Bench
 from kvdesk.experiments.experiment import Experiment, Work, needs_attention
-from kvdesk.experiments.kv_types import BLOCK
 from kvdesk.experiments.measured import Measured
 from kvdesk.experiments.moved_states import timed
+from kvdesk.experiments.questions.kv_types import BLOCK
 from kvdesk.experiments.raw_context import RawContext
 from kvdesk.experiments.statistics import mean_figure
 from kvdesk.protocol.experiment import (

@@ -22,17 +22,7 @@ from kvdesk.experiments.experiment import Experiment, Work, needs_prefixes
 from kvdesk.experiments.measured import Measured
 from kvdesk.experiments.raw_context import RawContext
 from kvdesk.experiments.statistics import mean_figure
-from kvdesk.protocol.experiment import (
-    Figure,
-    Parameter,
-    Progress,
-    Result,
-    Sample,
-    Table,
-    Values,
-    Verdict,
-    at_most,
-)
+from kvdesk.protocol.experiment import Figure, Parameter, Progress, Result, Sample, Table, Values, Verdict, at_most
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import marked, tr
 

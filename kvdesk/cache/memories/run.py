@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kvdesk.cache.attention import AttentionCache
-from kvdesk.cache.cells import StreamCells
+from kvdesk.cache.memories.attention import AttentionCache
+from kvdesk.cache.memories.cells import StreamCells
 from kvdesk.cache.record import DecodeRecord, FindSlotLine, Placement, SlotState, SpanLine, UbatchRecord
 from kvdesk.cache.snapshot import CacheName
 

@@ -10,10 +10,10 @@ from PySide6.QtGui import QColor, QFont, QFontMetricsF, QIcon, QPalette
 from PySide6.QtWidgets import QApplication, QWidget
 
 from kvdesk.settings import ThemeChoice
-from kvdesk.ui.widgets.colours import DARK, LIGHT, Colours
-from kvdesk.ui.widgets.fonts import mono_font, text_font
-from kvdesk.ui.widgets.icons import line_icon
-from kvdesk.ui.widgets.stylesheet import style_sheet
+from kvdesk.ui.widgets.style.colours import DARK, LIGHT, Colours
+from kvdesk.ui.widgets.style.fonts import mono_font, text_font
+from kvdesk.ui.widgets.style.icons import line_icon
+from kvdesk.ui.widgets.style.stylesheet import style_sheet
 from kvdesk.viewmodel import palette
 
 SMALLEST: Final = 8

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from kvdesk.cache.blob import SEQ_MAGIC, Blob, Section, StreamBlob, parse_seq_state, parse_state, row_words
 from kvdesk.cache.geometry import Geometry
+from kvdesk.cache.state.blob import SEQ_MAGIC, Blob, Section, StreamBlob, parse_seq_state, parse_state, row_words
 
 _FIRST = 20  # bytes in front of the first tensor: v_trans, number of layers; its type and bytes of a row
 _U32 = struct.Struct("<I")

@@ -8,7 +8,7 @@ from functools import cmp_to_key
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QScrollArea, QWidget
 
-from kvdesk.ui.widgets.key_tips import show_tip
+from kvdesk.ui.widgets.access.key_tips import show_tip
 
 
 def in_reading_order(root: QWidget) -> Iterator[QWidget]:

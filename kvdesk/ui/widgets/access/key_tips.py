@@ -8,7 +8,7 @@ from PySide6.QtCore import QEvent, QPoint, Qt, QTimer
 from PySide6.QtGui import QAction, QCursor, QHelpEvent, QTextDocumentFragment
 from PySide6.QtWidgets import QAbstractItemView, QApplication, QMenu, QToolTip, QWidget
 
-from kvdesk.ui.widgets.announce import announce
+from kvdesk.ui.widgets.access.announce import announce
 
 TIP_MS: Final = 700
 """As long as Qt waits over what is hovered."""

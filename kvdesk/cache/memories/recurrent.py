@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kvdesk.cache.batch import Ubatch
-from kvdesk.cache.cells import POS_MAX, clip_range
+from kvdesk.cache.memories.cells import POS_MAX, clip_range
 from kvdesk.values import dataclass, field
 
 

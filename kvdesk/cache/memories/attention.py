@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvdesk.cache.batch import Ubatch, restored_ubatch
-from kvdesk.cache.blob import StreamBlob
-from kvdesk.cache.cells import Index, Patch, StreamCells, clip_range
 from kvdesk.cache.geometry import SwaType
+from kvdesk.cache.memories.cells import Index, Patch, StreamCells, clip_range
 from kvdesk.cache.record import FindSlotLine, Placement, SlotState, SpanLine
 from kvdesk.cache.seq_bits import seq_bit, seq_count
 from kvdesk.cache.snapshot import CacheMap, CacheName, StreamMap
+from kvdesk.cache.state.blob import StreamBlob
 from kvdesk.values import dataclass, field, replace
 
 _NONE: Index = np.empty(0, dtype=np.int64)

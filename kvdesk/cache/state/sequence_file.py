@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from kvdesk.cache.blob import SEQ_MAGIC, Blob, BlobError
+from kvdesk.cache.state.blob import SEQ_MAGIC, Blob, BlobError
 from kvdesk.translation import tr
 
 _MAGIC: Final = 0x67677371  # "ggsq"

@@ -19,21 +19,11 @@ from kvdesk.cache.geometry import CTX_PAD, ModelFacts, pad
 from kvdesk.errors import RefusedCall, UserError
 from kvdesk.experiments.bench import Bench
 from kvdesk.experiments.experiment import Experiment, Work, needs_plain_attention
-from kvdesk.experiments.forgetting import INTRO, facts
 from kvdesk.experiments.measured import Measured
+from kvdesk.experiments.questions.forgetting import INTRO, facts
 from kvdesk.experiments.raw_context import RawContext
 from kvdesk.experiments.statistics import mean_figure
-from kvdesk.protocol.experiment import (
-    Figure,
-    Parameter,
-    Progress,
-    Result,
-    Sample,
-    Table,
-    Values,
-    Verdict,
-    at_least,
-)
+from kvdesk.protocol.experiment import Figure, Parameter, Progress, Result, Sample, Table, Values, Verdict, at_least
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import marked, tr
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from kvdesk.paths import resources_dir
-from kvdesk.ui.widgets.colours import Colours
+from kvdesk.ui.widgets.style.colours import Colours
 from kvdesk.viewmodel.palette import mix
 
 _LENGTH = re.compile(r"(?<![\w#.-])(\d+)px")

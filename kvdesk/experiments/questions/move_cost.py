@@ -13,16 +13,7 @@ from kvdesk.cache.compaction import Layout
 from kvdesk.experiments.bench import Bench, uncollected
 from kvdesk.experiments.experiment import Experiment, Work, needs_plain_attention
 from kvdesk.experiments.measured import Measured, curve
-from kvdesk.experiments.moved_states import (
-    LONG,
-    N_SEQ,
-    SHORT,
-    Own,
-    Parts,
-    Texts,
-    others_work,
-    read_texts,
-)
+from kvdesk.experiments.moved_states import LONG, N_SEQ, SHORT, Own, Parts, Texts, others_work, read_texts
 from kvdesk.experiments.statistics import figure, median, ratios
 from kvdesk.protocol.experiment import (
     Figure,

@@ -1,0 +1,1 @@
+"""The state of a context or a sequence as bytes: read, and cut."""

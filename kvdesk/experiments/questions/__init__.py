@@ -1,0 +1,1 @@
+"""The experiments, a module for each question; `docs/questions` has a page for each."""

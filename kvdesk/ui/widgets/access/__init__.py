@@ -1,0 +1,1 @@
+"""Keyboard, input methods, directions of text, and what a screen reader says."""

@@ -1,0 +1,1 @@
+"""How the window looks: colours, fonts, icons, sizes, the style sheet."""
