@@ -1,7 +1,5 @@
 """Arguments, then the application or a headless command. Imports only what is asked for."""
 
-from __future__ import annotations
-
 import argparse
 import builtins
 import gc

@@ -4,8 +4,6 @@ One table. An agent gets environment variables and options for one run; none of 
 nothing here touches what the agent may do.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

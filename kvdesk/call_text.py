@@ -4,8 +4,6 @@ Each function takes the text and a place in it. It raises `Wait` where more text
 match.
 """
 
-from __future__ import annotations
-
 import ast
 import json
 import re

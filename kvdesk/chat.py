@@ -1,7 +1,5 @@
 """Conversations as plain values, with what they are made of (`kvdesk.message`). Knows no Qt, no engine, no database."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from kvdesk.message import (

@@ -8,8 +8,6 @@ imports are few, since children start with this.
 `model_dump` (settings) reads and writes itself.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping

@@ -18,8 +18,6 @@ disk, gets its sentence from `unexpected` at the edge where it is reported; `gua
 fails from paying for it.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -5,8 +5,6 @@ quotes and dashes, and characters that nobody sees. Marks that make another lett
 tones of Indic and Thai. Search index, titles, highlighting and filters all ask here.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from collections.abc import Sequence

@@ -5,8 +5,6 @@ Titles, names and excerpts are cut here. Where Unicode's tables are not in Pytho
 too long rather than too short.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from functools import lru_cache

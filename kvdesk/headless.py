@@ -1,7 +1,5 @@
 """kvdesk without a window: an engine that its host runs on this thread, and a conversation with it."""
 
-from __future__ import annotations
-
 import gc
 import threading
 from collections.abc import Callable, Iterator, Sequence

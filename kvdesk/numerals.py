@@ -4,8 +4,6 @@ A point and a comma both separate decimals, digits of every script count, and so
 language groups thousands. Fields, and texts that hold numbers, all ask here.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Final
 from unicodedata import decimal

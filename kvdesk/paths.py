@@ -1,7 +1,5 @@
 """Where things are on this machine: the only user of platformdirs, and of the package data of the embedded model."""
 
-from __future__ import annotations
-
 import errno
 import importlib.util
 import os

@@ -1,7 +1,5 @@
 """Texts of other programs in a terminal or a line of a list."""
 
-from __future__ import annotations
-
 
 def printable(text: str) -> str:
     """The text on one line, without what moves the cursor of a terminal: such characters are shown as escapes."""

@@ -1,7 +1,5 @@
 """Quantities as a person reads them: each has one form, wherever it is shown."""
 
-from __future__ import annotations
-
 
 def size_text(n_bytes: float, digits: int = 1) -> str:
     """Bytes in GB, with `digits` after the point; below one in MB, without."""

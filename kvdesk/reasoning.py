@@ -19,8 +19,6 @@ other texts, such as imported ones, there is a table. The families that are know
   it streams: then what is left of them are the words "analysis" and "assistantfinal".
 """
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

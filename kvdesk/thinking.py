@@ -1,7 +1,5 @@
 """Whether and how much an answer thinks: what a chat template lets one choose, and the variables that choose it."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Collection, Iterator, Sequence

@@ -3,8 +3,6 @@
 Knows no Qt, no engine. What is no call of a tool that was offered stays text.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence

@@ -6,8 +6,6 @@ exports, JSON, log lines. Knows no Qt: the engine's thread, child processes and 
 as the window.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable, Iterable, Mapping
 from gettext import GNUTranslations

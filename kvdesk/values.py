@@ -6,8 +6,6 @@ The type checker sees the standard library's, with all its checks. `compare`, `r
 TypeError: a class that needs them takes `dataclasses.dataclass`. The other functions take values of both kinds.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Any
 
 import msgspec

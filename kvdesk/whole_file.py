@@ -1,7 +1,5 @@
 """Files are written whole, or stay as they were: the one way in which kvdesk writes a file that others read."""
 
-from __future__ import annotations
-
 import glob
 import os
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What every test can count on: no display, no data of the person who runs it, no threads left behind."""
 
-from __future__ import annotations
-
 import gc
 import os
 import shutil

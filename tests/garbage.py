@@ -1,7 +1,5 @@
 """When garbage is collected in tests with windows. A conftest that imports the fixture has it for all its tests."""
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Iterator
 from functools import cache

@@ -1,7 +1,5 @@
 """The table of agents: what each run gets, and what it never gets."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

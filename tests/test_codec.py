@@ -1,7 +1,5 @@
 """Values come back from JSON as they were; what is no value of a type is refused with one kind of error."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping

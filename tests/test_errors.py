@@ -1,7 +1,5 @@
 """What the system refuses becomes a sentence, with all that it said as the detail."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What does not count when a person looks for something, and where it then stands in the original."""
 
-from __future__ import annotations
-
 from random import Random
 from typing import Literal
 from unicodedata import normalize

@@ -1,7 +1,5 @@
 """Cuts between whole signs: emoji of several parts, flags, accents, Korean syllables, Indic conjuncts."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

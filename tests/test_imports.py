@@ -1,7 +1,5 @@
 """No circle in the imports of kvdesk, within a folder or between folders; imports made for types alone count too."""
 
-from __future__ import annotations
-
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """Numbers as people type them anywhere."""
 
-from __future__ import annotations
-
 import pytest
 
 from kvdesk.numerals import read_real, read_whole

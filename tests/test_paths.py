@@ -1,7 +1,5 @@
 """Folders and files of a home: nobody else may read them, and nothing in them can block."""
 
-from __future__ import annotations
-
 import os
 import stat
 import sys

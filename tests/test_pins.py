@@ -1,7 +1,5 @@
 """The pins that were paid for: what a new version of a dependency must not be allowed to bring back."""
 
-from __future__ import annotations
-
 from importlib.metadata import version
 
 from PySide6.QtCore import QObject, Signal

@@ -1,7 +1,5 @@
 """Marks around reasoning: the parts of an answer, and how long its reasoning took."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """What a chat template lets one choose of thinking, found in the templates that the project knows."""
 
-from __future__ import annotations
-
 import pytest
 
 from kvdesk.backends.local.prompt.templates import ChatTemplate

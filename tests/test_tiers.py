@@ -1,7 +1,5 @@
 """Every test has a tier, and the table that gives it names what exists."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.places import ROOT

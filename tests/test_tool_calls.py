@@ -1,7 +1,5 @@
 """Calls in answers: read as they come, in the forms in which families write them."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What the widgets show is given to `tr`: no call that shows a text is given a bare literal."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator, Sequence

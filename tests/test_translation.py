@@ -1,7 +1,5 @@
 """`tr` asks what was installed, and is the text itself before."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The code, with its texts and comments, has no words that a native engineer would not write."""
 
-from __future__ import annotations
-
 from tests.places import ROOT
 from tests.words import FOREIGN
 

@@ -5,8 +5,6 @@ module, a test or one of its parameters), else that of the nearest entry of `PLA
 entry, so that no test is without a tier.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import PurePosixPath
 from typing import Final

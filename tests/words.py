@@ -1,7 +1,5 @@
 """Words that a native engineer would not write, in code and documents alike."""
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Builds the application: paths, log files, Qt, store, worker, window, controller; and takes it down in order."""
 
-from __future__ import annotations
-
 import gc
 import logging
 import os

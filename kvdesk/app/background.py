@@ -3,8 +3,6 @@
 Owns the threads, the errors at their edge and the way back. Must never know what the work is.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

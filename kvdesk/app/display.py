@@ -1,7 +1,5 @@
 """Whether there is anything to draw on; and why no window opens: which shared libraries the display's plug-in lacks."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

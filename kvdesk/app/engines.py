@@ -1,7 +1,5 @@
 """Which back end a model needs: the engine in this process or in a child process, or a connection to a server."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from kvdesk.app.worker import local_engine

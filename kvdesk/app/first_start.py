@@ -1,7 +1,5 @@
 """What an empty chat offers: questions to begin with, and a better model than the embedded one."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Final
 

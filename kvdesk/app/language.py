@@ -4,8 +4,6 @@ A catalogue is `resources/translations/kvdesk_<language>.mo`, made by `packaging
 (buttons of dialogs) come from Qt's catalogues.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication, QLibraryInfo, QLocale, QTranslator

@@ -2,8 +2,6 @@
 written is left out and named.
 """
 
-from __future__ import annotations
-
 import faulthandler
 import logging
 import sys

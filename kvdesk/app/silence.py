@@ -3,8 +3,6 @@
 A step that takes so long is a hang, or a model far too large for this machine: nobody can tell them apart from outside.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 from PySide6.QtCore import QObject, QTimer

@@ -1,7 +1,5 @@
 """Decisions at start: which model to open, and whether the last load came to an end. No widgets."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What the schemas of tools cost: asked of the engine, and shown before a server is switched on and in the chat."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 from typing import Final

@@ -4,8 +4,6 @@ One signal says that there are events, and is not sent again until they were tak
 not 20,000 queued calls.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 

@@ -3,8 +3,6 @@
 Answers with one value. Started by `reader`.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from pathlib import Path

@@ -4,8 +4,6 @@ Must never know: the process around it, and words for a user; what went wrong is
 into a sentence.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from kvdesk.attachments import found

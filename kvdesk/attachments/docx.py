@@ -2,8 +2,6 @@
 place in a text is counted.
 """
 
-from __future__ import annotations
-
 import re
 import time
 import zipfile

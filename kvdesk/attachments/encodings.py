@@ -1,7 +1,5 @@
 """The encodings of text files: those a user may choose, and the one that a computer's settings name."""
 
-from __future__ import annotations
-
 import locale
 import os
 import sys

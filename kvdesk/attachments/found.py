@@ -1,7 +1,5 @@
 """What was found in a file, or why there is no text in it. Values without words for a user."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Literal
 

@@ -4,8 +4,6 @@ A character counts 1 if it is one of the commonest of its script, less if it is 
 language has it in such a place: a letter between two of another script, a capital after a small letter.
 """
 
-from __future__ import annotations
-
 import codecs
 import unicodedata
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What the child process that reads a file may take. Known to it and to its parent, which imports no more of it."""
 
-from __future__ import annotations
-
 ADDRESS_SPACE = 1_500_000_000
 """Bytes: Python and the libraries reserve half of it and hardly use it."""
 MEMORY = 1_000_000_000

@@ -1,7 +1,5 @@
 """The numbers of a DOCX file's lists: what `numbering.xml` and the styles say, counted paragraph by paragraph."""
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

@@ -1,7 +1,5 @@
 """The text of a PDF file, page by page, with the values of its form fields."""
 
-from __future__ import annotations
-
 import ctypes
 import re
 import time

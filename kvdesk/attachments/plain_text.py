@@ -1,7 +1,5 @@
 """A plain text file: as UTF-8, in the encoding that its first bytes name, or in the likeliest one."""
 
-from __future__ import annotations
-
 import codecs
 import re
 from typing import Final

@@ -2,8 +2,6 @@
 and files come from strangers. Whatever a file does to its reader, it costs one sentence.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The text of an RTF file: control words are followed as far as they make or hide characters. Nothing is executed."""
 
-from __future__ import annotations
-
 import codecs
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """The interface of a back end: it answers commands with events, one small step at a time. `kvdesk.host` runs it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Final, Protocol, runtime_checkable
 

@@ -5,8 +5,6 @@ until the new one is loaded, just as with two files in one engine. Owns the curr
 `base`.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable
 

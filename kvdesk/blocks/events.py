@@ -5,8 +5,6 @@ Sources: vllm/distributed/kv_events.py, sglang/srt/disaggregation/kv_events.py. 
 so are events of an unknown type.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final

@@ -4,8 +4,6 @@ It is known from the first event that was heard. Blocks that were stored before 
 them as its parent; messages that were missed are counted, and what they changed stays unknown.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Final
 

@@ -1,7 +1,5 @@
 """What tokens look at: the attention weights of each layer and head over cells, and what is read off them. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 from typing import Final, Literal
 

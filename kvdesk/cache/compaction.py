@@ -6,8 +6,6 @@ permute, set. Owns the order and the moving of bytes. Must never know the engine
 first (a blob does not carry them), and keeps the old blob until the new one is accepted.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 

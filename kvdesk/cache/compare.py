@@ -4,8 +4,6 @@ Owns the definitions of freed, placed, moved and shared, and the verdict on logi
 Must never know which operation lies between, nor who owns a sequence.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from enum import StrEnum

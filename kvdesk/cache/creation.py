@@ -4,8 +4,6 @@ Owns parsing those lines and comparing them with the plan, so that a misjudged m
 token. Must never know the mirror. llama-kv-cache.cpp:300, llama-memory-recurrent.cpp:118.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

@@ -3,8 +3,6 @@
 Pure functions on frozen views. Must never know which operation lies between the two.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -9,8 +9,6 @@ llama-kv-cache.cpp:900-963.
     level 3   and the maps of all caches
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from functools import lru_cache

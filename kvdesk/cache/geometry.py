@@ -4,8 +4,6 @@ Owns the facts about a model that decide its memory class, and how the engine ro
 Must never know the engine: numbers come in, numbers go out. All `file:line` references are llama.cpp 0c1e57098.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 from kvdesk.errors import ContextError

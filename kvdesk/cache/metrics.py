@@ -3,8 +3,6 @@
 Pure functions on frozen views, vectorised. Must never know the engine or time; sizes of rows in bytes are passed in.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -6,8 +6,6 @@ engine's, with the same arguments. Must never know the engine itself, only its r
 All `file:line` references are llama.cpp 0c1e57098.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 

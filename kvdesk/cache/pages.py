@@ -6,8 +6,6 @@ not full belongs to one sequence. All pages form one pool, whatever streams llam
 views. Must never know the engine: this is a simulation, and the window labels it as one.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

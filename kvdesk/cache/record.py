@@ -3,8 +3,6 @@
 Plain frozen values; must never know how they were found.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -3,8 +3,6 @@
 Owns the words of operations and the layout of the report. Must never know the engine: everything comes in as values.
 """
 
-from __future__ import annotations
-
 import json
 from collections import deque
 from collections.abc import Mapping

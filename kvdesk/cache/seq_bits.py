@@ -4,8 +4,6 @@ Owns how the sets are packed (`StreamMap.seq_bits`, llama_kv_cells::seq). Rows a
 words). Pure functions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import SupportsInt
 

@@ -1,7 +1,5 @@
 """Cells as characters, for logs and for terminals without colours."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Final
 

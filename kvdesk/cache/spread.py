@@ -4,8 +4,6 @@ Fillers take the place of holes, at positions that no sequence has, and must be 
 the fillers and the moving of bytes. Must never know the engine.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

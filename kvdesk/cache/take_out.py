@@ -1,7 +1,5 @@
 """Removes ranges of a sequence and closes the gaps, in a cache or in its mirror. Must never know the engine."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Protocol
 

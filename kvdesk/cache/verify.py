@@ -4,8 +4,6 @@ Pure functions: None if both sides agree, else the first `Difference`, with both
 engine is asked.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

@@ -3,8 +3,6 @@
 Imports little: some children answer within milliseconds.
 """
 
-from __future__ import annotations
-
 import faulthandler
 import importlib
 import os

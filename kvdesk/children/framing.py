@@ -1,7 +1,5 @@
 """Messages on a pipe: four bytes for the length, then the bytes."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable
 from typing import Final

@@ -1,7 +1,5 @@
 """`kvdesk attach`: another program's cache by its log, live: cells as its engine printed them, requests explained."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`kvdesk audit`: random operations on the cache, every one compared with the engine in every cell."""
 
-from __future__ import annotations
-
 import json
 import sys
 import time

@@ -1,7 +1,5 @@
 """`kvdesk bench`: measurements that are judged, each a ratio within one run. Run them on a quiet machine."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import math

@@ -1,7 +1,5 @@
 """`kvdesk capabilities`: what can be done to the cache of a model with these settings, and why not."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from contextlib import closing

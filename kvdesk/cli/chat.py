@@ -1,7 +1,5 @@
 """`kvdesk chat`: one conversation with the engine of the window, in this terminal or on standard output."""
 
-from __future__ import annotations
-
 import argparse
 import io
 import json

@@ -1,7 +1,5 @@
 """The stored chats, for commands that work on them while no window has them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 

@@ -1,7 +1,5 @@
 """Commands for developers, whose modules are under `tests` and in no installation."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`kvdesk demo`: a guided tour of the window with the real model; it needs a checkout of the source."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from kvdesk.cli.checkout import of_checkout

@@ -1,7 +1,5 @@
 """`kvdesk doctor`: the log of another program, request by request: what missed the cache, what it cost, what helps."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

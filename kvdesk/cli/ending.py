@@ -1,7 +1,5 @@
 """Signals that end a command as Ctrl+C does, so that what it writes last is still written."""
 
-from __future__ import annotations
-
 import signal
 import sys
 from collections.abc import Iterator

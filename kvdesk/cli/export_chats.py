@@ -1,7 +1,5 @@
 """`kvdesk export`: chats to a file. JSON has everything and can be imported; Markdown and HTML are for reading."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path

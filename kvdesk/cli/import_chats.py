@@ -3,8 +3,6 @@
 All of a file's chats are imported, or none. What is here already is left out, and what is damaged.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from pathlib import Path

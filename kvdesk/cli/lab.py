@@ -1,7 +1,5 @@
 """`kvdesk lab`: experiments that answer questions about the KV cache, each in its own process, with a report."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import signal

@@ -4,8 +4,6 @@ In this order: the environment's KVDESK_LANGUAGE, which the parent of a child se
 what the system prefers.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

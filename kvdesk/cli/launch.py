@@ -1,7 +1,5 @@
 """`kvdesk launch AGENT`: a coding agent in the foreground, on a server here, then a score of its cache."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import secrets

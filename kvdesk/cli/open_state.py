@@ -1,7 +1,5 @@
 """`kvdesk open`: what is in a saved KV cache, whether it can be restored into a model, and how two differ."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

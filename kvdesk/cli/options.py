@@ -1,7 +1,5 @@
 """Options that several commands share, and the settings they make."""
 
-from __future__ import annotations
-
 import argparse
 import os
 from pathlib import Path

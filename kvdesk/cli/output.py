@@ -1,7 +1,5 @@
 """Standard output and error that take every text: what their encoding lacks is written as JSON would, `\\u4f60`."""
 
-from __future__ import annotations
-
 import codecs
 import io
 import os

@@ -1,7 +1,5 @@
 """The parser of every command line: wrong input gets one sentence."""
 
-from __future__ import annotations
-
 import argparse
 import re
 from typing import Any, NoReturn

@@ -1,7 +1,5 @@
 """`kvdesk proxy`: in front of another server, why its prompts are read again, request by request, until Ctrl+C."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from contextlib import suppress

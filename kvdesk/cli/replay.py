@@ -1,7 +1,5 @@
 """`kvdesk replay`: a journal that was exported, operation by operation, without any model; or as a trace or a page."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

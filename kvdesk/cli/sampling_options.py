@@ -1,7 +1,5 @@
 """Options for llama.cpp's samplers: one for each field of `Sampling`, and a preset that they change."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Mapping
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """`kvdesk selftest`: whether this installation is whole: a window, a plot, the store, the model, the cache."""
 
-from __future__ import annotations
-
 import json
 import os
 import tempfile

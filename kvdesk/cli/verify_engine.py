@@ -1,7 +1,5 @@
 """`kvdesk verify-engine`: the audit over another libllama, and a report for its authors."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """`kvdesk --version`: kvdesk and the parts that decide how it behaves."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 

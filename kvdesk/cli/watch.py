@@ -1,7 +1,5 @@
 """`kvdesk watch`: starts llama-server so that it prints its cells, passes its output on, and shows what that says."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import re

@@ -1,7 +1,5 @@
 """Whether the window of a command can open here. If not, the command goes on as text."""
 
-from __future__ import annotations
-
 from importlib import import_module
 
 from kvdesk.cli.output import say

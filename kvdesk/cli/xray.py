@@ -1,7 +1,5 @@
 """`kvdesk xray`: what a model looks at while it reads a text, head by head."""
 
-from __future__ import annotations
-
 import argparse
 import json
 from collections.abc import Sequence

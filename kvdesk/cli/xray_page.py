@@ -1,7 +1,5 @@
 """The page and the picture of `kvdesk xray`: a small square for each head, its rows the tokens that look."""
 
-from __future__ import annotations
-
 from base64 import b64encode
 from collections.abc import Sequence
 from html import escape

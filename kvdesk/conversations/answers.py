@@ -1,7 +1,5 @@
 """The answers that are being generated, and their text so far."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 

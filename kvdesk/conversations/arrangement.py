@@ -3,8 +3,6 @@
 A folder is a name that conversations have in common: it begins with the first of them and ends with the last.
 """
 
-from __future__ import annotations
-
 from kvdesk.chat import Conversation, ConversationId
 from kvdesk.conversations.state import ConversationState
 from kvdesk.values import replace

@@ -1,7 +1,5 @@
 """The branches of a conversation as a small tree: a row for each run of messages without a fork in it. Pure values."""
 
-from __future__ import annotations
-
 from kvdesk.chat import Message, MessageId, Role
 from kvdesk.conversations.tree import Tree
 from kvdesk.values import dataclass

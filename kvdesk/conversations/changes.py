@@ -1,7 +1,5 @@
 """What a `ConversationService` tells its listeners. Frozen values; each is sent after it is so."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Literal
 

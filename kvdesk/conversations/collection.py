@@ -1,7 +1,5 @@
 """All conversations and their messages, as far as they were read. Tells nobody of what is changed in it."""
 
-from __future__ import annotations
-
 import heapq
 import time
 from collections.abc import Iterable

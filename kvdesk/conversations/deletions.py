@@ -4,8 +4,6 @@ First a conversation is only hidden: what is stored of it, its cells and its sav
 nothing and undoing costs nothing. `finish` deletes what was hidden for good. When that is decides whoever shows it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from kvdesk.chat import Conversation, ConversationId

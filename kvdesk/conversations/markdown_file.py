@@ -1,7 +1,5 @@
 """A conversation as a file that people and other programs can read: Markdown, the shown branch, as it was written."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

@@ -3,8 +3,6 @@
 Owns when the next one goes. Which queues wait, and why, is in `queues`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from kvdesk.chat import Conversation, ConversationId, MessageState, QueuedMessage

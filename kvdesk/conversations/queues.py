@@ -4,8 +4,6 @@ The messages that wait are a part of their conversation (`Conversation.queued`),
 After Stop, a failure or a restart a queue waits until a user says to send it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from kvdesk.chat import Conversation, ConversationId

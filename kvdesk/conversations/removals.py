@@ -4,8 +4,6 @@ Only the messages themselves go: those that followed hang on what was before. Wh
 removal is remembered for as long as kvdesk runs, and undoing it stores them again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from kvdesk.chat import Conversation, ConversationId, EvictedMessages, Message, MessageId

@@ -1,7 +1,5 @@
 """What is asked of a back end about a conversation, made from the conversation, its messages and the settings."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Final
 

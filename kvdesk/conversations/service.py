@@ -10,8 +10,6 @@ directly. They share `state`, all that is known. Everything here is called from 
 end's events. Must never know: Qt, the database and the cache.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from functools import partial
 

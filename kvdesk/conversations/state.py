@@ -3,8 +3,6 @@
 Every change goes through here, so that listeners are notified of each after it is so.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 from kvdesk.chat import Conversation, ConversationId, Message, MessageId

@@ -4,8 +4,6 @@ Left out are programs, addresses, marks of Markdown and greetings. Of the rest a
 among the first sentences, then the first sentence. Knows nothing but the text.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from typing import Final

@@ -4,8 +4,6 @@ Everything is read from the messages: an answer has its calls in `Message.fields
 of its result. So a chat that was closed, forked, exported or imported in between goes on as any other.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

@@ -2,8 +2,6 @@
 some time later.
 """
 
-from __future__ import annotations
-
 from typing import Protocol
 
 from kvdesk.chat import Conversation, ConversationId, MessageId

@@ -1,7 +1,5 @@
 """The messages of a conversation as a tree: an answer made again and a question edited are branches. Pure values."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from kvdesk.chat import Message, MessageId, Role

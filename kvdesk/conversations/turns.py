@@ -3,8 +3,6 @@
 Owns what a user does with messages. Must never know: when a queued message is sent (`queued_messages`).
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 

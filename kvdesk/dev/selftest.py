@@ -3,8 +3,6 @@
 Owns the steps and their order. Changes nothing of the user's: its files are in their own folder.
 """
 
-from __future__ import annotations
-
 import io
 import queue
 import shutil

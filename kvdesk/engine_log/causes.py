@@ -3,8 +3,6 @@
 Pure. Owns the causes and their words. Must never know lines.
 """
 
-from __future__ import annotations
-
 import re
 from enum import StrEnum
 from typing import Final

@@ -3,8 +3,6 @@
 They are what the engine said at one moment, never a proof: nothing here knows what it did since.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from functools import cached_property

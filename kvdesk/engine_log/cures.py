@@ -1,7 +1,5 @@
 """What helps against a miss, by name: one line per option or variable, and what it does."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Final
 

@@ -3,8 +3,6 @@
 Must never know requests; which sentence is which event is in `sentences`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final

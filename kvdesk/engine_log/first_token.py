@@ -5,8 +5,6 @@ log shows (at level 5); `/tokenize` has their tokens.
 Asks this computer alone, whatever address a log names, once for each request that has ended, on its own thread.
 """
 
-from __future__ import annotations
-
 import http.client
 import json
 import queue

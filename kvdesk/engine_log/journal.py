@@ -1,7 +1,5 @@
 """The cells that another engine printed, dump by dump, as a recording: the time line shows it like any other."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final
 

@@ -4,8 +4,6 @@ Owns decoding and the limits that keep memory bounded. Must never know what a li
 of which lines say nothing `sentences` has the patterns.
 """
 
-from __future__ import annotations
-
 import codecs
 import datetime as dt
 import re

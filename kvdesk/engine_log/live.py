@@ -1,7 +1,5 @@
 """A log that grows: its requests explained as they end, and the cells that the engine printed last, as text."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """A log that is read while it grows: its requests as text, and its cells as a recording."""
 
-from __future__ import annotations
-
 import json
 import threading
 import time

@@ -3,8 +3,6 @@
 Doctor, attach and watch read it; must never know how it was put together.
 """
 
-from __future__ import annotations
-
 from kvdesk.cache.reuse.prompt_change import Prompt
 from kvdesk.values import dataclass, field
 

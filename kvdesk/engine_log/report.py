@@ -1,7 +1,5 @@
 """Requests explained, as text for a terminal or as JSON: one after another, then the sums. Memory stays bounded."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -3,8 +3,6 @@
 Owns the state of slots between requests, bounded however long the log is. Must never know causes.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections import deque

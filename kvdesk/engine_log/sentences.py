@@ -11,8 +11,6 @@ Those of llama.cpp are of `tools/server` between November 2025 and November 2026
 llama-server prints the sentence now.
 """
 
-from __future__ import annotations
-
 import re
 from enum import StrEnum
 from typing import Final

@@ -4,8 +4,6 @@ A few wrappings are known. Others are learned: the text before a sentence of lla
 alike. Must never know what a message means.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Any, Final

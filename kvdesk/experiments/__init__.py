@@ -1,7 +1,5 @@
 """The laboratory: questions about the KV cache, each answered by an experiment that anyone can run on any model."""
 
-from __future__ import annotations
-
 from difflib import get_close_matches
 
 from kvdesk.errors import UserError

@@ -1,7 +1,5 @@
 """llama_decode through ctypes with nothing around it: no mirror, no guards, no inspection, no Stop."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from kvdesk.backends.local.llama.binding import free_context, lib

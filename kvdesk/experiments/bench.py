@@ -1,7 +1,5 @@
 """Tools of a measurement: the model, bare contexts, whole engines, token ids, and rounds on a busy machine."""
 
-from __future__ import annotations
-
 import gc
 import time
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Processes that compute all the time, for experiments about the load."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager

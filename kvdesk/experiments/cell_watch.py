@@ -1,7 +1,5 @@
 """Follows the cells of an experiment's contexts by the rules of the cache, for watching and recording."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 

@@ -3,8 +3,6 @@
 Gets a request as its argument and sends events.
 """
 
-from __future__ import annotations
-
 import os
 import platform
 import sys

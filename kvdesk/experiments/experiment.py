@@ -3,8 +3,6 @@
 One file each; `kvdesk.experiments` has the tuple of all.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 

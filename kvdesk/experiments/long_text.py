@@ -1,7 +1,5 @@
 """A long text read message by message into a window that is smaller, under one policy of what leaves it."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """The samples of a run by series and x: values round by round, their figures, ratios within a round, and curves."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 

@@ -3,8 +3,6 @@
 Both have the same cells in the same places: two conversations, a long and a short one, in every other run of cells.
 """
 
-from __future__ import annotations
-
 import functools
 import mmap
 import time

@@ -1,7 +1,5 @@
 """The result of a benchmark, as every `kvdesk bench` returns it: judged figures, and the numbers behind them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 

@@ -3,8 +3,6 @@
 Owns the meaning of its messages. Knows nothing of what is measured.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import datetime
 

@@ -3,8 +3,6 @@
 Only for the child process of an experiment, which may crash.
 """
 
-from __future__ import annotations
-
 import ctypes
 import time
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """The report of a run: one HTML file that needs nothing else, with JSON and the samples as CSV beside it."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re

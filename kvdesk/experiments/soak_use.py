@@ -1,7 +1,5 @@
 """Mixed use of a whole engine by random numbers: answers, forks, swaps, compactions, chats that are closed."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Callable

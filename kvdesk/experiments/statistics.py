@@ -3,8 +3,6 @@
 Also speeds over others' of runs that belong together: how well such a ratio is known, and whether it reaches its bar.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import statistics

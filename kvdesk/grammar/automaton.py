@@ -3,8 +3,6 @@
 A grammar made from one is never ambiguous, whatever the regular expression behind it looks like.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Final, TypeVar
 

@@ -1,7 +1,5 @@
 """The grammar of calls of tools, in GBNF, from the form in which a family writes them and the schemas of the tools."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping, Sequence

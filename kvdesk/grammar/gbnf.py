@@ -5,8 +5,6 @@ What is refused beside errors of the notation: `x{5,2}` (llama.cpp counts down f
 that may be empty (llama.cpp sees it only where an alternate is written empty), very many rules, deep parentheses.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from graphlib import CycleError, TopologicalSorter
 from typing import Final

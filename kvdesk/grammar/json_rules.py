@@ -4,8 +4,6 @@ values given in advance, whole numbers within limits.
 A value begins and ends with its own first and last character; the blanks around it belong to what it is in.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable

@@ -10,8 +10,6 @@ than `FORMATS`, parts of regular expressions (see `patterns`), a largest number 
 `MOST_REPEATED`.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterable, Iterator, Sequence

@@ -6,8 +6,6 @@ stacks that become equal are compared again (llama-grammar.cpp, `llama_grammar_r
 grammar the paths can double with every character.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from heapq import heappop, heappush

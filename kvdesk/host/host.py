@@ -4,8 +4,6 @@ Stop is a call and not a command: a back end that computes reads no inbox. The t
 without one calls `run_until_idle`, which is the same loop until nothing is left to do.
 """
 
-from __future__ import annotations
-
 import logging
 import queue
 import threading

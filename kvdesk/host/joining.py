@@ -1,7 +1,5 @@
 """Fewer events that say the same: text joined for each answer, of views and samples only the latest."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from itertools import chain
 from typing import Any

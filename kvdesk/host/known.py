@@ -1,7 +1,5 @@
 """What is known of a back end now, for a subscriber who begins in the middle: its latest state and its answers."""
 
-from __future__ import annotations
-
 from collections import deque
 
 from kvdesk.chat import ConversationId, MessageId

@@ -4,8 +4,6 @@ Owns these lists (src/llama-arch.cpp: `LLM_ARCH_NAMES` without what cannot chat,
 `llm_arch_is_hybrid`; src/models/: window patterns). Knows nothing of files.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 LANGUAGE_MODELS = frozenset(

@@ -1,7 +1,5 @@
 """How fast this machine reads its memory: what bounds the speed at which a model writes."""
 
-from __future__ import annotations
-
 import time
 from concurrent.futures import ThreadPoolExecutor
 

@@ -3,8 +3,6 @@
 Reads headers only. Must never know the engine and Qt.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Several downloads, one after another, on their own thread: paused, resumed, cancelled, and how far each is."""
 
-from __future__ import annotations
-
 import time
 from collections import deque
 from collections.abc import Callable

@@ -5,8 +5,6 @@ src/llama-kv-cache-iswa.cpp, src/llama-memory-recurrent.cpp), a model of the lar
 Allocates nothing, and never asks the engine.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import psutil

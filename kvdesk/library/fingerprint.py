@@ -3,8 +3,6 @@
 Owns the choice of what is read. Two fine-tunings of one model differ nearly everywhere, so samples tell them apart.
 """
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 

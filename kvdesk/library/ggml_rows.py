@@ -5,8 +5,6 @@ Owns how ggml stores these types (ggml/src/ggml-quants.c, `dequantize_row_*`) an
 `kvdesk.backends.local.llama.ggml_quantizers`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Final
 

@@ -4,8 +4,6 @@ Owns the table of the pinned engine (ggml/src/ggml.c, `type_traits`); a test com
 nothing of files.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 

@@ -5,8 +5,6 @@ is mapped kills the process. Knows how GGUF writes numbers and strings (ggml/src
 mean.
 """
 
-from __future__ import annotations
-
 import struct
 import time
 from typing import BinaryIO

@@ -5,8 +5,6 @@ has is refused in bounded time and memory. Whether the file is a language model 
 that llama.cpp may die of; never calls llama.cpp.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import stat

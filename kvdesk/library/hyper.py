@@ -5,8 +5,6 @@ nothing of contexts and bytes. Where an architecture has its own caches (sparse 
 compressed ones) those are not counted.
 """
 
-from __future__ import annotations
-
 from kvdesk.cache.geometry import MAX_LAYERS
 from kvdesk.library.architectures import HYBRID, INTERVAL_HYBRID, RECURRENT, WINDOWS, WITHOUT_ROPE, WITHOUT_WINDOWS
 from kvdesk.library.gguf_header import GgufHeader

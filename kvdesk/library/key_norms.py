@@ -4,8 +4,6 @@ A key has the same norm before and after its rotation by position, and before an
 quantized cache: what is stored is enough. Heads have keys of very different sizes, so each is measured by its own mean.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -4,8 +4,6 @@ Owns the lists of architectures and file signatures (names from src/llama-arch.c
 Knows nothing of how a header is read.
 """
 
-from __future__ import annotations
-
 from typing import Protocol
 
 from kvdesk.errors import ModelFileError

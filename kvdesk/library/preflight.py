@@ -4,8 +4,6 @@ Owns the child's command line, its limits, its deadline, and the verdicts that a
 engine: the child's work is `kvdesk.backends.local.preflight_child`, which says what works, as it goes on.
 """
 
-from __future__ import annotations
-
 import hashlib
 import importlib.metadata
 import sys

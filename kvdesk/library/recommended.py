@@ -3,8 +3,6 @@
 Sizes are those of November 2026; the hub is asked again before a download, and what it says counts.
 """
 
-from __future__ import annotations
-
 from kvdesk.translation import tr
 from kvdesk.values import dataclass
 

@@ -4,8 +4,6 @@ Pure: a snapshot and calls in, HTML or text out. Neighbours in a row that belong
 rectangle.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from html import escape
 from itertools import groupby

@@ -4,8 +4,6 @@ Nothing is loaded, and the page forbids it. Texts are data that the script puts 
 and token ids are left out.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from html import escape

@@ -4,8 +4,6 @@ The form is that of the Trace Event Format, in its JSON object: `ph` "X" has `ts
 numbers, "M" names. Requests may overlap: each is a pair of "b" and "e". Texts of prompts and token ids are left out.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

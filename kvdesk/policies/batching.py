@@ -9,8 +9,6 @@ speed needs; after a chunk of a job, for which nobody waits, as many as take the
 the caller reports how long a batch took. (docs/developers/reading-beside.md has the measurements.)
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

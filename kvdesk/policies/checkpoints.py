@@ -5,8 +5,6 @@ edit or another answer goes back to the longest checkpoint that the new prompt b
 `--ctx-checkpoints`, server-context.cpp), instead of to nothing. Pure: values in, positions and keys out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from kvdesk.policies.tuned import (

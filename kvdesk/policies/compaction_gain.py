@@ -4,8 +4,6 @@ The span gets shorter when the cache is compacted, or when idle sequences leave 
 every cell below n_kv costs as much as a visible one; with it a fifth. Pure. Must never know the engine.
 """
 
-from __future__ import annotations
-
 from kvdesk.policies.costs import Costs
 from kvdesk.policies.tuned import EXPECTED, NOTICED, PAYS
 from kvdesk.translation import tr

@@ -6,8 +6,6 @@ but each head of each layer looks at the mask of each. Forecasts, pieces of prom
 Pure: measured times come in. Must never know the engine.
 """
 
-from __future__ import annotations
-
 import statistics
 from collections import deque
 from collections.abc import Callable, Iterable

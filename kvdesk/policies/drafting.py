@@ -5,8 +5,6 @@ tokens a second than one token of each answer at a time. An answer whose batches
 engine, no clock; the caller reports how long a batch took. Guesses are those of `kvdesk.policies.guessing`.
 """
 
-from __future__ import annotations
-
 import statistics
 from collections import Counter, deque
 from collections.abc import Callable, Sequence

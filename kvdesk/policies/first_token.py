@@ -4,8 +4,6 @@ Owns the words. A cause appears only if it was measured; without one, the senten
 and counters come in as numbers.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 from kvdesk.message import FEW_TOKENS

@@ -3,8 +3,6 @@
 Pure: measured times come in (`Costs`). Must never know the engine.
 """
 
-from __future__ import annotations
-
 from kvdesk.policies.costs import Costs
 from kvdesk.translation import tr
 from kvdesk.values import dataclass

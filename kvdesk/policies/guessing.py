@@ -7,8 +7,6 @@ before is looked through in portions, a portion a token, newest first: a long te
 engine, no clock.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final

@@ -3,8 +3,6 @@
 Owns the reading and nothing else: what to make of the number is decided in `threads`.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import time

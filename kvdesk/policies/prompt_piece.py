@@ -4,8 +4,6 @@ Between two pieces progress is reported and other work gets its turn. Stopping d
 callback).
 """
 
-from __future__ import annotations
-
 from kvdesk.policies.tuned import LONGEST_BATCH_MS, LONGEST_GAP_MS, TILE
 
 LEAST = 2 * TILE

@@ -4,8 +4,6 @@ Pure decisions about values; files and engine are elsewhere. Saved states are a 
 dropped here costs a prefill and nothing else.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 from array import array

@@ -4,8 +4,6 @@ Threads of one decode wait for each other hundreds of times per token. A thread 
 process holds up all others, so fewer threads are faster. Pure: the load comes in as a number (`load`).
 """
 
-from __future__ import annotations
-
 import math
 
 from kvdesk.policies.load import STALE_S

@@ -3,8 +3,6 @@
 A number belongs here when another value would work too. What llama.cpp or the arithmetic fixes follows from these.
 """
 
-from __future__ import annotations
-
 from typing import TypeVar
 
 from kvdesk.values import dataclass

@@ -5,8 +5,6 @@ model: the sequence's K and V are copied to it, the tokens that were asked for a
 each layer computes of them is read meanwhile. The live cache is read and stays as it is.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What is reported of a server that shows its cache as hashed blocks."""
 
-from __future__ import annotations
-
 from kvdesk.blocks.tree import EMPTY, BlockMap
 from kvdesk.values import dataclass
 

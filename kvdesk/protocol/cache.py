@@ -1,7 +1,5 @@
 """What only a back end with cells speaks: the context, its cache, what is measured and written down of both."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, Literal

@@ -4,8 +4,6 @@ Owns how a call is written, on a button before it is made and in the journal aft
 parameters, and by its name what is not known yet.
 """
 
-from __future__ import annotations
-
 Argument = int | str
 
 

@@ -1,7 +1,5 @@
 """What goes over the pipes between a server and the child process that makes embeddings. Values only."""
 
-from __future__ import annotations
-
 import msgspec
 
 

@@ -1,7 +1,5 @@
 """What a back end can do beside answering: the window shows what there is, and says in a sentence what there is not."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final

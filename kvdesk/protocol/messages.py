@@ -1,7 +1,5 @@
 """All that crosses the thread: what every back end speaks, and what only one with cells does."""
 
-from __future__ import annotations
-
 from typing import assert_never
 
 from kvdesk.protocol.attention import Attend, PreviewAttention

@@ -1,7 +1,5 @@
 """A model: where it comes from, and what is known of it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from kvdesk.paths import model_name

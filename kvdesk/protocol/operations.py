@@ -8,8 +8,6 @@ same on a button before and in the journal afterwards. The `seq_id` of `call` is
 operation names, -1 while it has no sequence.
 """
 
-from __future__ import annotations
-
 from typing import ClassVar, Final, Literal
 
 from kvdesk.cache.compaction import CompactionPlan, Layout

@@ -3,8 +3,6 @@
 Frozen values, as all of the protocol. Needs `Feature.PROMPT_VIEW`.
 """
 
-from __future__ import annotations
-
 from kvdesk.chat import ConversationId
 from kvdesk.protocol.chat import Generate, PreviewTurn
 from kvdesk.values import dataclass

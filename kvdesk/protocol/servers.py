@@ -1,7 +1,5 @@
 """Servers that a window can connect to: how they are named, and what was found when one was asked."""
 
-from __future__ import annotations
-
 import ipaddress
 from typing import Literal
 from urllib.parse import urlsplit

@@ -8,8 +8,6 @@ Reading is strict: what is read came from somebody else. A missing field has its
 unknown field and an unknown message are errors.
 """
 
-from __future__ import annotations
-
 import collections.abc
 import math
 import struct

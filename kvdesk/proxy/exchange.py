@@ -3,8 +3,6 @@
 Bounded: of a request and an answer only so much is kept, and what is longer is not read.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import time

@@ -3,8 +3,6 @@
 The server's own numbers count. Where it gives none, tokens are estimated from characters, which is said.
 """
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 from kvdesk.cache.reuse.prompt_change import Change, Prompt

@@ -1,7 +1,5 @@
 """The proxy as a server on this computer, from its socket to the last line about what passed."""
 
-from __future__ import annotations
-
 import socket
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor

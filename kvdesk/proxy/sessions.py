@@ -3,8 +3,6 @@
 Bounded in clients, prompts and bytes; the oldest go first. Nothing of it is written anywhere.
 """
 
-from __future__ import annotations
-
 import json
 from collections import OrderedDict, deque
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """The routes of the server, as a Starlette application behind the gate."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Awaitable, Callable, Iterator
 from functools import partial

@@ -3,8 +3,6 @@
 One wake of the loop for any number of events (`call_soon_threadsafe`), and none again until they were taken.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import deque
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What a server is started with: address, keys, origins, limits. Values only."""
 
-from __future__ import annotations
-
 import hmac
 import ipaddress
 import secrets

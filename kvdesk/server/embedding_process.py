@@ -3,8 +3,6 @@
 The engine that chats has no part in it: its cache stays as it is, and a text that is embedded waits for no answer.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 from concurrent.futures import ThreadPoolExecutor

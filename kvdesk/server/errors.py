@@ -2,8 +2,6 @@
 the path is one of theirs: `{"type": "error", "error": {"type", "message"}}`, and in Ollama's: `{"error": message}`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """Responses that are kept in memory, so that later ones follow them and their clients can ask for them again."""
 
-from __future__ import annotations
-
 import json
 from collections import OrderedDict
 from collections.abc import Sequence

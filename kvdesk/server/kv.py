@@ -5,8 +5,6 @@ Events are those of the host, written by `kvdesk.protocol.wire`: first what is k
 tokens, a view, answers under way), then every event as it happens. Only for keys with the right to inspect.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncGenerator
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """Probabilities of tokens, as completions and chat completions have them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

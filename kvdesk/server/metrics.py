@@ -3,8 +3,6 @@
 Its own registry, so that nothing of the process is reported. Counts only.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric

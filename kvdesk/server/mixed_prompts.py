@@ -3,8 +3,6 @@
 As `tokenize_input_prompts` (server-common.cpp): a list that has a number is one prompt, any other list is several.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final
 

@@ -4,8 +4,6 @@ header.
 Texts of the cache may be another program's: `message` quotes them only for a key with the right to inspect.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Final
 

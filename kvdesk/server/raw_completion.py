@@ -1,7 +1,5 @@
 """What `/v1/completions`, `/completion` and `/infill` share: answers to prompts that no chat template renders."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Sequence
 from typing import Any

@@ -3,8 +3,6 @@
 Made by `kvdesk serve`, and by the window's switch. What it imports is loaded only then.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import socket

@@ -1,7 +1,5 @@
 """What all endpoints work with: the engine, who asks, waiting for a place, what is kept of answers."""
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import AsyncIterator, Sequence

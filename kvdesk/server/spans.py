@@ -4,8 +4,6 @@ Without an exporter in the environment nothing is imported, and nothing is sent.
 own provider counts, else the SDK's with the exporters that the environment lists.
 """
 
-from __future__ import annotations
-
 import importlib
 import logging
 import os

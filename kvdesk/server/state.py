@@ -3,8 +3,6 @@
 One reducer, `apply`. Changed on the server's event loop alone.
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from typing import Final
 

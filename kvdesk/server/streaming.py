@@ -1,7 +1,5 @@
 """Responses that a client may leave: the work ends within one step of the engine, whether it waits, reads or writes."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging

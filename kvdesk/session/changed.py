@@ -1,7 +1,5 @@
 """What a `Store` tells its listeners: the parts of the state that have changed, and values that pass through it."""
 
-from __future__ import annotations
-
 from enum import Flag, auto
 from typing import Literal, NamedTuple, TypeAlias
 

@@ -5,8 +5,6 @@ affects are declared with its type in `kvdesk.protocol.operations`; one function
 `kvdesk.backends.local.operations.by_hand` carries it out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from enum import Enum, auto
 from typing import Final, Literal

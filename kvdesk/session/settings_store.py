@@ -1,7 +1,5 @@
 """The one owner of the settings. Everybody else reads `current` and asks for changes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import TypeAlias

@@ -1,7 +1,5 @@
 """Everything that is known at one moment, and what can be read from it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final
 

@@ -1,7 +1,5 @@
 """The state of one run, without Qt: settings, selection, conversations, model, requests, cells and measurements."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial

@@ -3,8 +3,6 @@
 Those of the samplers are in `kvdesk.settings.sampling`.
 """
 
-from __future__ import annotations
-
 import os
 from enum import StrEnum
 from typing import Literal

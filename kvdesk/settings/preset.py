@@ -3,8 +3,6 @@
 The user's own are kept in `Settings.presets`; the built-in ones are made here.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from typing import Annotated, Final

@@ -1,7 +1,5 @@
 """How the next token is chosen: llama.cpp's samplers, with the defaults of its programs (common/common.h)."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """What every table of settings is made of."""
 
-from __future__ import annotations
-
 import os
 
 from pydantic import BaseModel, ConfigDict, JsonValue

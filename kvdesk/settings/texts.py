@@ -1,7 +1,5 @@
 """The names of settings in the language of the person."""
 
-from __future__ import annotations
-
 from pydantic.fields import FieldInfo
 
 from kvdesk.translation import tr

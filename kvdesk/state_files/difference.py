@@ -1,7 +1,5 @@
 """How two files differ: tokens, cells, and the numbers of K and V where both have the same cell. Runs in the child."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 

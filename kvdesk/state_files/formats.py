@@ -4,8 +4,6 @@ Owns the headers of llama_state_seq_save_file and llama_state_save_file (llama-c
 LlamaState and kvdesk's own saved states have around the blob. Little endian. Raises BlobError.
 """
 
-from __future__ import annotations
-
 import re
 import struct
 import zlib

@@ -1,7 +1,5 @@
 """What was found in a file that holds a saved KV cache. Values only, which cross from the child that reads it."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from kvdesk.values import dataclass

@@ -4,8 +4,6 @@ A blob does not say what it is of. Each memory class, with and without what M-Ro
 tried; a wrong one fails at the first length that cannot be.
 """
 
-from __future__ import annotations
-
 from itertools import product
 from typing import Final
 

@@ -1,7 +1,5 @@
 """What reading a saved KV cache may take."""
 
-from __future__ import annotations
-
 from typing import Final
 
 ADDRESS_SPACE: Final = 4 << 30

@@ -1,7 +1,5 @@
 """What the numbers of a saved K or V are like."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from kvdesk.cache.state.blob import Section

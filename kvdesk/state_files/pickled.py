@@ -5,8 +5,6 @@ making them; `pickletools` reads the opcodes. Knows what numpy's arrays look lik
 are views of the file. Raises PickleError for all that a LlamaState does not have.
 """
 
-from __future__ import annotations
-
 import pickletools
 from collections.abc import Callable
 from typing import Any, Final

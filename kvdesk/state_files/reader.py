@@ -2,8 +2,6 @@
 Whatever a file does to its reader, it costs one sentence.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from kvdesk import paths

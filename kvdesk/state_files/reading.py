@@ -1,7 +1,5 @@
 """Reads one file: its parts, the layout of its cells, and what their numbers are like. Runs in the child."""
 
-from __future__ import annotations
-
 import mmap
 from collections import defaultdict
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,5 @@
 """What was found in saved KV caches, as text for a terminal."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Final
 

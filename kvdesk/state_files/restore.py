@@ -4,8 +4,6 @@ Owns the checks that the engine makes while it restores (llama-kv-cache.cpp:2139
 1229, and llama-server's of the tokens). The context is empty otherwise.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Final
 

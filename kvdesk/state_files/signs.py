@@ -1,7 +1,5 @@
 """Whether a file is worth a try as a saved KV cache, by its name and its first bytes. Reads no more of it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Final
 

@@ -4,8 +4,6 @@ Until the last step their ids are in the table `adding`, which hides them. What 
 is removed in the same way (`Store.leftover`).
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager

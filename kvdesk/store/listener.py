@@ -1,7 +1,5 @@
 """Keeps in the database what a `ConversationService` tells, and reads from it what the service asks for."""
 
-from __future__ import annotations
-
 from typing import assert_never
 
 from kvdesk.chat import Conversation, ConversationId, MessageId

@@ -5,8 +5,6 @@ is, so that it hides neither its neighbours nor the rest of kvdesk. Text comes a
 because SQLite promises no valid UTF-8.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from array import array

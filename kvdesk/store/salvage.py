@@ -4,8 +4,6 @@ SQLite reads a whole table when it adds a column to it (STRICT tables, sqlite3Al
 would keep a home of an older kvdesk from being opened at all. The damaged file stays beside the new one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path

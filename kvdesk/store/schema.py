@@ -3,8 +3,6 @@
 Owns `user_version` and the decision whether a file is ours to open. Must never know: what rows mean.
 """
 
-from __future__ import annotations
-
 from contextlib import closing, suppress
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 Owns the quoting and the excerpt; must never know: FTS syntax typed by a user, for there is none.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Final
 

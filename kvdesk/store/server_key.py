@@ -1,7 +1,5 @@
 """The key of the server behind the window's switch: a file that only its owner can read."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 from pathlib import Path

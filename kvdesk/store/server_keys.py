@@ -1,7 +1,5 @@
 """The keys of servers: in the system's keyring, and if there is none in a file that only its owner can read."""
 
-from __future__ import annotations
-
 import json
 import logging
 import os

@@ -5,8 +5,6 @@ A change is merged into the file: what another program or a newer version wrote 
 Version 1 wrote everything: what it saved of `_OLD_DEFAULTS` was nobody's choice. Only here are settings named.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -4,8 +4,6 @@ Owns the connection and the sentences said when it fails. Not for several thread
 the engine, who asks.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress

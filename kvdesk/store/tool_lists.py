@@ -1,7 +1,5 @@
 """What tool servers offered last: so that a chat's prompt is the same before its servers run again."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

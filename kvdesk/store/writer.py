@@ -5,8 +5,6 @@ deleted is written within `INTERVAL_S`; of a message that streams only its newes
 out is tried again every `RETRY_S` and counted: nothing is dropped before `close`.
 """
 
-from __future__ import annotations
-
 import logging
 import queue
 import threading

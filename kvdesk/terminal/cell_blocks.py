@@ -1,7 +1,5 @@
 """The cell map in a terminal: two cells a character, one above the other, in the colours of the window's map."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Final
 

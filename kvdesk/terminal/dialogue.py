@@ -1,7 +1,5 @@
 """One conversation, a turn at a time, on the service, the store and the host that the window has too."""
 
-from __future__ import annotations
-
 import signal
 import threading
 from collections.abc import Callable, Iterator

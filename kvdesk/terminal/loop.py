@@ -1,7 +1,5 @@
 """A user's chat in a terminal, from the first message to the last."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import closing
 from functools import partial

@@ -1,7 +1,5 @@
 """The terminal: what is typed, with history and several lines, and what is written."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """What can be typed instead of a message: each is a line of `COMMANDS`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final

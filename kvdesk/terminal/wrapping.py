@@ -1,7 +1,5 @@
 """Lines that break between words, of a text that comes in pieces."""
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

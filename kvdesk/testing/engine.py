@@ -1,7 +1,5 @@
 """The engine of kvdesk reads the requests of a conversation, as `kvdesk serve` would, and counts what it reused."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a test of an agent calls: `kv_cache` of the pytest plug-in, or a `KvCache` of one's own."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

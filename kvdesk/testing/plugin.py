@@ -1,7 +1,5 @@
 """The plug-in of pytest: the fixture `kv_cache`. pytest alone imports this module."""
 
-from __future__ import annotations
-
 import pytest
 
 from kvdesk.testing.kv_cache import KvCache

@@ -4,8 +4,6 @@ Pure. Takes the bodies of OpenAI's and Anthropic's protocols, messages alone, re
 what no prompt has: ids of messages, and marks of where a provider shall cache.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import takewhile

@@ -4,8 +4,6 @@ Pure: the counts come from `kvdesk.testing.engine`. A share is that of what coul
 tokens; of a prompt, all but the last, which is read again in any case.
 """
 
-from __future__ import annotations
-
 import tomllib
 from pathlib import Path
 from typing import Final

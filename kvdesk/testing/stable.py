@@ -4,8 +4,6 @@ Pure: no tokens are made of texts here. Where texts are alike, tokens are; where
 may differ.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from itertools import pairwise

@@ -3,8 +3,6 @@
 Reading one starts nothing. Values of variables and headers are often keys, so they are returned apart from the servers.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

@@ -2,8 +2,6 @@
 Imports `mcp`, which takes half a second.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import time

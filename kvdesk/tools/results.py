@@ -1,7 +1,5 @@
 """The text that a model reads of a call's result. Parts that are no text are mentioned, so that none goes unnoticed."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from typing import Any, Final

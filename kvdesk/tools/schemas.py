@@ -3,8 +3,6 @@
 What a server says of its tools is untrusted: it is cut to size, and an invalid schema is dropped.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence

@@ -6,8 +6,6 @@ well-behaved server. The server writes errors to this process's standard error; 
 (`Child.last_words`).
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

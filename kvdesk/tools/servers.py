@@ -1,7 +1,5 @@
 """Tool servers as values: what a person configured, what a server offers, and its state."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -2,8 +2,6 @@
 Tokens are stored like keys. Imports `mcp`, which takes half a second.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import socket

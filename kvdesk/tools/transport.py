@@ -1,7 +1,5 @@
 """The pipes of a local server as streams for `mcp`. Imports `mcp`, which takes half a second."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator

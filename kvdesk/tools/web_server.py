@@ -1,7 +1,5 @@
 """A server with an address as streams for `mcp`. Imports `mcp`, which takes half a second."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress

@@ -1,7 +1,5 @@
 """The blocks of a server in words and numbers, and what their colours mean. No Qt."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """A request of the server as one line for a terminal. No Qt."""
 
-from __future__ import annotations
-
 import json
 import sys
 from typing import Final

@@ -1,7 +1,5 @@
 """What can be downloaded and what is on its way, as texts, without Qt."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Final
 

@@ -2,8 +2,6 @@
 figures. No Qt.
 """
 
-from __future__ import annotations
-
 from kvdesk.cache.snapshot import CacheSnapshot
 from kvdesk.chat import TurnStats
 from kvdesk.library.ggml_types import BY_NAME

@@ -1,7 +1,5 @@
 """Finding a text by a few of its letters, as command palettes do. No Qt."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from kvdesk.folding import Folded, fold

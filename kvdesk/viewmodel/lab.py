@@ -1,7 +1,5 @@
 """What the page of the laboratory shows, without Qt: questions, what a run takes, live curves, runs side by side."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path

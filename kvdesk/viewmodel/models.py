@@ -1,7 +1,5 @@
 """The table of models, without Qt: a row for each file, with texts to show and values to sort by."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime

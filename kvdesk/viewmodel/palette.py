@@ -4,8 +4,6 @@ The hues are those of Okabe and Ito, with lightness chosen per theme so that nei
 stands out from the background of its theme. Knows no widgets.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 from math import log
 from typing import Final

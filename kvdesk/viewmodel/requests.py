@@ -1,7 +1,5 @@
 """Requests of other programs, as rows: who asked, how much of the prompt was in the cache, and why not more. No Qt."""
 
-from __future__ import annotations
-
 import time
 from collections import OrderedDict
 from collections.abc import Callable

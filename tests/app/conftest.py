@@ -1,7 +1,5 @@
 """A window and a controller on a scripted worker, with a real store in a folder of its own."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path

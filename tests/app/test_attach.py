@@ -1,7 +1,5 @@
 """Another program's cache in a window, by a log that grows."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Files a person attaches: read beside the window, kept with the draft, sent with the message, told where they fail."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from functools import partial

@@ -1,7 +1,5 @@
 """What a token looked at, with nothing scripted: window, thread, engine, embedded model."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Background: what comes back from another thread, in which order, and what does not."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 

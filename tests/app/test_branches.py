@@ -1,7 +1,5 @@
 """Answers made again and questions edited: what is a branch, and how one gets from one to another."""
 
-from __future__ import annotations
-
 import time
 from functools import partial
 

@@ -1,7 +1,5 @@
 """The parameters of a chat with nothing scripted: window, engine, database, tiny model; and after a restart."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

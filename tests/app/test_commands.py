@@ -1,7 +1,5 @@
 """Operations by hand reach the worker; forks become conversations; journals become files."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from pytestqt.qtbot import QtBot

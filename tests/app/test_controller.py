@@ -1,7 +1,5 @@
 """Intents of the window become commands and rows; events become messages. On a scripted worker and a real store."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from contextlib import closing

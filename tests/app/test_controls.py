@@ -1,7 +1,5 @@
 """Every control of the inspector, pressed in the real window on the real engine; the map is audited after each."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Deleting with undo, and arranging: from keys in the list to the database."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Why a window does not open: the shared libraries that Qt's plug-in for the display lacks."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """An empty chat asks what its cards say, and offers a model that this computer runs well."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """About, and the report of a problem: what is in the file, and that no text of a chat is unless it was ticked."""
 
-from __future__ import annotations
-
 import json
 import logging
 import zipfile

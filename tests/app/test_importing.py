@@ -1,7 +1,5 @@
 """Import in the window: what a file has is told first; then all of it is there, or none."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The laboratory in the window with a real child: it runs to a result, is cancelled, and ends with model and window."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A catalogue changes texts that are made after it was installed; without one they are English."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Log and crash file: written where they can be, named where they cannot; never a reason not to start."""
 
-from __future__ import annotations
-
 import logging
 import os
 import sys

@@ -1,7 +1,5 @@
 """The main path with nothing scripted: window, thread, engine, database, model; and again after a restart."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """When it is asked how full a context is, and with which messages."""
 
-from __future__ import annotations
-
 from pytestqt.qtbot import QtBot
 
 from kvdesk.chat import TurnStats

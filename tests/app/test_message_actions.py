@@ -1,7 +1,5 @@
 """What a person does with single messages, from a click to the database and the back end, and back."""
 
-from __future__ import annotations
-
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 

@@ -1,7 +1,5 @@
 """Getting models in the window: searched, downloaded, opened; offline is a sentence."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 

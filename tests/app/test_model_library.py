@@ -1,7 +1,5 @@
 """The page of models in the window: what is found on the disk, opened, remembered and deleted."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """From the settings dialog to the next answer and the file: presets and samplers, by keyboard and mouse."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Enter while an answer is written, or a model is opened: the message waits, is seen, is stored, and goes by itself."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import get_args

@@ -1,7 +1,5 @@
 """Nothing of a chat and no person's name is left in what goes into a report."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

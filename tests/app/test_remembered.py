@@ -1,7 +1,5 @@
 """Nothing that is remembered is lost by whatever else changes a setting, in the real window and after a restart."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A journal as a file, in a window without engine, store and settings; and files that are none."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """A saved KV cache in a window: from the command line, dropped on the main window, compared, and none at all."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

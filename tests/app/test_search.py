@@ -1,7 +1,5 @@
 """From a typed word to the message in which it is, on whatever branch."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from PySide6.QtCore import Qt

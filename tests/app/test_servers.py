@@ -1,7 +1,5 @@
 """Connecting to a server, and safe mode, in the whole application: nothing is scripted but the server."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

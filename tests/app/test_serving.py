@@ -1,7 +1,5 @@
 """The switch in the window: a real server on the window's host, which a client asks over HTTP."""
 
-from __future__ import annotations
-
 import socket
 import stat
 from pathlib import Path

@@ -1,7 +1,5 @@
 """An engine that does not answer: it is said, and it does not keep the window from closing."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

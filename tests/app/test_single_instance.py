@@ -1,7 +1,5 @@
 """A second start hands its file to the window that is open."""
 
-from __future__ import annotations
-
 import socket
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Each slice can be left out by one line: a window without it starts, has nothing of it, and all of the others."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The window does not wait for what it does not show at first."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """Which model is opened at start."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

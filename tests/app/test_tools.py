@@ -1,7 +1,5 @@
 """Tools in the window, with a real server as a child: from the list of another program to the answer."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Callable, Iterator

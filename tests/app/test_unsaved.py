@@ -1,7 +1,5 @@
 """A disk that keeps messages out: the window says so as long as it lasts, offers another place, and asks at the end."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The engine on its thread survives errors nobody expected: the model is loaded again, what waits is carried out."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeVar

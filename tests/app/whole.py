@@ -1,7 +1,5 @@
 """The whole application in a test: window, thread, engine, database; what it is told, as a person would do it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import TypeVar
 

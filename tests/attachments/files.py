@@ -1,7 +1,5 @@
 """Small files of each kind, made by hand so that a test can damage them."""
 
-from __future__ import annotations
-
 import io
 import zipfile
 import zlib

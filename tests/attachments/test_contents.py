@@ -1,7 +1,5 @@
 """What is in a file: text in any encoding, PDF, DOCX; and everything that is none of these."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The text of a DOCX file: lines, tables, numbers of lists; and what is left out, counted."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Guessed encodings: texts of many languages in the code pages they were written in."""
 
-from __future__ import annotations
-
 import pytest
 
 from kvdesk.attachments.encodings import CODECS, name_of, system_encoding

@@ -1,7 +1,5 @@
 """A file is read in a process of its own: whatever it does to that, it costs one sentence."""
 
-from __future__ import annotations
-
 import random
 import time
 from pathlib import Path

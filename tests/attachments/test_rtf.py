@@ -1,7 +1,5 @@
 """RTF as text: characters in any code page, tables, and groups that are no text."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

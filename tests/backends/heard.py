@@ -1,7 +1,5 @@
 """A host with a back end, on a thread of its own, and all that it has said; and a question to it."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from typing import TypeVar

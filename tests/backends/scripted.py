@@ -1,7 +1,5 @@
 """The smallest back end there can be: answers from a script, a word a step. It has no cells and speaks chat only."""
 
-from __future__ import annotations
-
 import time
 from collections import deque
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """The back end that a model needs takes the place of the one before, and what cannot be opened costs nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

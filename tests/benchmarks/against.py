@@ -4,8 +4,6 @@ Owns the children, which figures can be compared, and their ratios. Must never k
 is above 1 where this kvdesk is better, whatever the figure is.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import statistics

@@ -6,8 +6,6 @@ and with `--llama-server FILE` that server with each of `SPEC_TYPES`. Prompts ar
 tokens after the first, a second. Ratios are made within a round.
 """
 
-from __future__ import annotations
-
 import argparse
 import ctypes
 import json

@@ -8,8 +8,6 @@ programs   kvdesk's whole way from a request to its tokens over llama-bench
 What is compared takes turns, who begins changes. Ratios are made within a round, above 1 is faster.
 """
 
-from __future__ import annotations
-
 import argparse
 import ctypes
 import json

@@ -1,7 +1,5 @@
 """`kvdesk bench engine --against CHECKOUT`: children in turns, which figures are compared, and their ratios."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What `kvdesk bench engine` does to measure, on the embedded model in small; speeds are not judged here."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What is compared with the server is the same conversation."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import closing
 

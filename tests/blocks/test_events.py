@@ -1,7 +1,5 @@
 """Messages of both wire formats, and what is no message."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec

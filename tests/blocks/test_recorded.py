@@ -3,8 +3,6 @@
 Made by tests/stress/foreign_publisher.py, whose stress test compares maps with the publishers themselves.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from kvdesk.blocks.events import decode

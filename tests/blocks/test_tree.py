@@ -1,7 +1,5 @@
 """The tree of blocks: written out by hand, and against a plain dictionary of what is stored."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

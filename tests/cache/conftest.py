@@ -1,7 +1,5 @@
 """Models for the cache tests, and nothing of Qt."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Contexts of a model file for the tests of the cache: the engine and its mirror as kvdesk has them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path

@@ -3,8 +3,6 @@ chooses ("dsa"), with a window beside it ("dsa_iswa"), or with a recurrent state
 ("dsv4").
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Random operations on a mirror with a journal beside it, and the maps of every moment."""
 
-from __future__ import annotations
-
 import random
 
 from kvdesk.cache.batch import Batch

@@ -1,7 +1,5 @@
 """Tiny models with random weights, written for the tests: one per memory class, one head of 64, no text tokenizer."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import gguf

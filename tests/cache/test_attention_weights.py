@@ -1,7 +1,5 @@
 """What is read off attention weights: means, maxima, sums, sinks, the most attended."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

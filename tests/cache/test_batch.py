@@ -1,7 +1,5 @@
 """The rules by which a batch is refused, and the splits."""
 
-from __future__ import annotations
-
 import pytest
 
 from kvdesk.cache.batch import Batch, LogitsOf, check_batch, engine_order, split_equal, split_seq, split_simple

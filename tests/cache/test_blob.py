@@ -1,7 +1,5 @@
 """State blobs: what is read from real ones, and that a damaged one is a BlobError and nothing worse."""
 
-from __future__ import annotations
-
 import struct
 import time
 from pathlib import Path

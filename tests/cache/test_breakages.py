@@ -3,8 +3,6 @@
 Each breakage is what a plausible misreading of the engine would do.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

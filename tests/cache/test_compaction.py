@@ -1,7 +1,5 @@
 """Compaction: what is planned is what the engine does, and no conversation notices."""
 
-from __future__ import annotations
-
 import struct
 import time
 from pathlib import Path

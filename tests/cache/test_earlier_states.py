@@ -1,7 +1,5 @@
 """Earlier states of a sequence (`n_rs_seq`): which are kept, and what the engine does without asking."""
 
-from __future__ import annotations
-
 import pytest
 
 from kvdesk.cache.batch import Batch

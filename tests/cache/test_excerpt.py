@@ -1,7 +1,5 @@
 """Rows of a saved state chosen and named anew: what another context reads is what was chosen, bit for bit."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

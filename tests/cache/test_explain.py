@@ -1,7 +1,5 @@
 """Why a turn prefilled: every cause once, and numbers that always add up."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Memory classes by architecture, and the padding of sizes."""
 
-from __future__ import annotations
-
 import pytest
 
 from kvdesk.cache.geometry import ContextParams, MemoryKind, ModelFacts, context_sizes, model_facts, plan, window_cells

@@ -1,7 +1,5 @@
 """What is true of the mirror after any sequence of operations."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st

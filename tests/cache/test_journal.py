@@ -1,7 +1,5 @@
 """The journal: any earlier map is rebuilt exactly, memory is bounded, recording is cheap."""
 
-from __future__ import annotations
-
 import random
 import statistics
 import time

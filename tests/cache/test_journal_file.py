@@ -1,7 +1,5 @@
 """Journals as files: what is read back is what was written, and no file does harm."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import time

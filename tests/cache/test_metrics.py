@@ -1,7 +1,5 @@
 """Every metric against its definition, on small maps written out by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

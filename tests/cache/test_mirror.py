@@ -1,7 +1,5 @@
 """The mirror by itself: what it reports, what it must not change, and what it says when the engine surprises it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """What pages would hold, on maps written out by hand; and that slots always add up."""
 
-from __future__ import annotations
-
 import time
 
 import numpy as np

@@ -1,7 +1,5 @@
 """How far two sequences of tokens begin alike."""
 
-from __future__ import annotations
-
 from array import array
 
 from hypothesis import given

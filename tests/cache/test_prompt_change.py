@@ -1,7 +1,5 @@
 """What a client changed between two prompts."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

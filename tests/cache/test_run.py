@@ -1,7 +1,5 @@
 """The short way for token after token does what the general way does, cell by cell and line by line."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -1,7 +1,5 @@
 """A score is the sum of what the engine counted of each request."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """A mirror of 131,072 cells costs at most 0.3 ms per decoded token; the bounds here are generous for busy machines."""
 
-from __future__ import annotations
-
 import statistics
 import time
 

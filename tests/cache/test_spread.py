@@ -1,7 +1,5 @@
 """A state with fillers in its holes brings every cell back to its index, and nothing else changes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What usually makes prompts of programs differ."""
 
-from __future__ import annotations
-
 import pytest
 
 from kvdesk.cache.reuse.usual_causes import UsualCause, cause_in_answer, usual_cause

@@ -1,7 +1,5 @@
 """Dumps are read, differences are found and named, and a wrong map is rebuilt from the engine's own."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

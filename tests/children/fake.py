@@ -1,7 +1,5 @@
 """Python code in the place of a child of kvdesk: it has `parent`, and `say` for values."""
 
-from __future__ import annotations
-
 import sys
 
 _BEGIN = "from kvdesk.children.entry import Parent, limit; parent = Parent(); say = parent.send_value\n"

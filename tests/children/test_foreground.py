@@ -1,7 +1,5 @@
 """A program in the foreground: its exit code, its environment, and signals."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

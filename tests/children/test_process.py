@@ -1,7 +1,5 @@
 """A child process: what goes up and down, its limits, its last words, and its end, whoever wants it."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

@@ -1,7 +1,5 @@
 """What `kvdesk chat` says beside its answers."""
 
-from __future__ import annotations
-
 import io
 import json
 from pathlib import Path

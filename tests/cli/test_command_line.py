@@ -1,7 +1,5 @@
 """What the command line says: its commands, and one sentence about wrong input."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The help of every command is in kvdesk's language: no text of it is left to English."""
 
-from __future__ import annotations
-
 import ast
 
 from kvdesk import translation

@@ -1,7 +1,5 @@
 """`kvdesk lab`: what it lists, runs and compares, and what it says about wrong input."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Commands and child processes speak the person's language; JSON is English."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`kvdesk launch` with a real server of a tiny model, and a program that does as an agent does."""
 
-from __future__ import annotations
-
 import os
 import stat
 import sys

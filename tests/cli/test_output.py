@@ -1,7 +1,5 @@
 """What is written where the output is not UTF-8, and where the folder of kvdesk cannot be one."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

@@ -1,7 +1,5 @@
 """`kvdesk export` and `kvdesk import`: while no window has the chats, and one sentence otherwise."""
 
-from __future__ import annotations
-
 import json
 from contextlib import closing
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`kvdesk proxy` as a process: a line a request, a private log where it is asked for, the score at the end."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

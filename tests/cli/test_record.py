@@ -1,7 +1,5 @@
 """`kvdesk record`: one file of a log that grows, of what passes a proxy, and of a kvdesk that serves."""
 
-from __future__ import annotations
-
 import io
 import json
 import math

@@ -1,7 +1,5 @@
 """Every sampler has an option; a preset is a beginning that options change."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

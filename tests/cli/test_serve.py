@@ -1,7 +1,5 @@
 """What `kvdesk serve` tells its engine before the model, without an engine."""
 
-from __future__ import annotations
-
 import signal
 import threading
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`kvdesk xray`: the table, JSON, and the page with its picture."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Folders, pins and the archive."""
 
-from __future__ import annotations
-
 from kvdesk.chat import ConversationId
 from kvdesk.conversations.changes import ConversationChanged
 from kvdesk.store.listener import StoreListener

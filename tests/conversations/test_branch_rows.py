@@ -1,7 +1,5 @@
 """The branches of a conversation as rows."""
 
-from __future__ import annotations
-
 from kvdesk.chat import ConversationId, Message, MessageId, Role
 from kvdesk.conversations.branch_rows import branch_rows
 from kvdesk.conversations.tree import Tree

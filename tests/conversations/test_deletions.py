@@ -1,7 +1,5 @@
 """A deletion can be undone until it is finished, and loses nothing before."""
 
-from __future__ import annotations
-
 from kvdesk.chat import ConversationId
 from kvdesk.conversations.changes import ConversationChanged, ConversationDeleted, DeletionBegan, MessagesAdded
 from kvdesk.conversations.tree import Tree

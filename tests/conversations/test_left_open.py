@@ -1,7 +1,5 @@
 """What a text of Markdown leaves open is closed behind it, and nothing else is added."""
 
-from __future__ import annotations
-
 import random
 import time
 from html.parser import HTMLParser

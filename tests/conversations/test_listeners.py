@@ -1,7 +1,5 @@
 """The store hears first, and no listener that fails costs a token."""
 
-from __future__ import annotations
-
 import sys
 from contextlib import closing
 

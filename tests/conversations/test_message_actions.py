@@ -1,7 +1,5 @@
 """What a person does with single messages: continue, edit an answer, delete, pin."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

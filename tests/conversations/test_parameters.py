@@ -1,7 +1,5 @@
 """System prompt, sampling and chat template of one conversation: what is asked of the back end with them."""
 
-from __future__ import annotations
-
 from kvdesk.conversations.changes import ConversationChanged
 from kvdesk.conversations.parameters import Parameters
 from kvdesk.protocol.chat import MeasureContext, PreviewTurn

@@ -1,7 +1,5 @@
 """How likely the tokens of an answer were: asked for where a person wants it, and kept with the answer."""
 
-from __future__ import annotations
-
 import pytest
 
 from kvdesk.chat import Message

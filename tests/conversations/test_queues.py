@@ -1,7 +1,5 @@
 """Messages that wait: what sends them, and what holds them back."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What is asked of a back end beside the messages that are read."""
 
-from __future__ import annotations
-
 import pytest
 
 from kvdesk.chat import Attachment, Conversation, ConversationId, EvictedMessages, Message, MessageId

@@ -1,7 +1,5 @@
 """What a person does with conversations, without a window, a database or an engine."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Titles proposed from first messages."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

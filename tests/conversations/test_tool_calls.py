@@ -1,7 +1,5 @@
 """Answers that call tools: results and further answers, limits, Stop, and what is kept."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

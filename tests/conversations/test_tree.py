@@ -1,7 +1,5 @@
 """The messages of a conversation as a tree."""
 
-from __future__ import annotations
-
 from kvdesk.chat import ConversationId, Message, MessageId
 from kvdesk.conversations.tree import Tree
 

@@ -1,7 +1,5 @@
 """The self-test passes on a whole installation and names in words what a broken one lacks."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The headings of a page in Markdown, with the anchors that GitHub gives them."""
 
-from __future__ import annotations
-
 import re
 
 

@@ -1,7 +1,5 @@
 """Documents in Chinese: what they lack of the English ones is told, and may wait until a release."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """What README and docs say can be done, can be done: links lead somewhere, commands and options exist."""
 
-from __future__ import annotations
-
 import io
 import re
 import runpy

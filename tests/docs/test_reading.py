@@ -1,7 +1,5 @@
 """What documents promise a reader: an answer within two clicks of the start page, and sentences one reads once."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from statistics import mean

@@ -1,7 +1,5 @@
 """The parts of pages that follow from declarations are those of the declarations as they are now."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """All tuned numbers are in one table: no policy has another."""
 
-from __future__ import annotations
-
 import re
 
 from kvdesk.policies.tuned import TABLE

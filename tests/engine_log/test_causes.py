@@ -1,7 +1,5 @@
 """Every cause of a miss, from the record of one request."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

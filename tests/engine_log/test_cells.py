@@ -1,7 +1,5 @@
 """Cells as another engine printed them: plain logs and JSON lines, every level, windows, ubatches."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

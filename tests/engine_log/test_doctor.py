@@ -1,7 +1,5 @@
 """`kvdesk doctor` on logs of every program: the cause of each request, what it cost, and the cure by name."""
 
-from __future__ import annotations
-
 import json
 import random
 import sys

@@ -1,7 +1,5 @@
 """Every sentence of every version becomes its event."""
 
-from __future__ import annotations
-
 import pytest
 
 from kvdesk.engine_log.events import Event, event_of, read_events

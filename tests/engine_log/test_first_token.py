@@ -1,7 +1,5 @@
 """The first token that differs, asked from a server that runs: by its slots and its tokenizer."""
 
-from __future__ import annotations
-
 import json
 import re
 import socket

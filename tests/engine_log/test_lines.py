@@ -1,7 +1,5 @@
 """Lines of logs in every wrapping, and logs cut anywhere."""
 
-from __future__ import annotations
-
 import json
 import re
 from datetime import UTC, datetime

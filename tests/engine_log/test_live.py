@@ -1,7 +1,5 @@
 """Logs that grow, and servers that are watched: requests as they end, the output passed on, an end together."""
 
-from __future__ import annotations
-
 import os
 import stat
 import sys

@@ -1,7 +1,5 @@
 """Requests put together from events: slots in parallel, texts that come later, what happened between requests."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

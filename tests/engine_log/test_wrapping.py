@@ -1,7 +1,5 @@
 """Logs whose lines another program has wrapped say the same as before, however it does that."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

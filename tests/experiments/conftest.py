@@ -1,7 +1,5 @@
 """Contexts of the laboratory on the tiny model that talks."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Batches: how prompts are cut, and that other times lead to the opposite verdict."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import pytest

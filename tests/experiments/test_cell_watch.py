@@ -1,7 +1,5 @@
 """The cells of an experiment's own context: as the engine has them, and as they arrive on the page."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """What each experiment says follows from the measured values: others lead to the opposite."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from itertools import pairwise

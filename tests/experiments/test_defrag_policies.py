@@ -1,7 +1,5 @@
 """When to compact: what is said follows from the measured values, and each policy acts when it says."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

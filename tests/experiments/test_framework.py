@@ -1,7 +1,5 @@
 """The laboratory's frame: values go through JSON, a child can be cancelled and may crash, a report is whole."""
 
-from __future__ import annotations
-
 import time
 import xml.etree.ElementTree as ET
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What moving cells costs: the verdict follows the measured times, and the parts move what kvdesk moves."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

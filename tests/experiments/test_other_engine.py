@@ -4,8 +4,6 @@ show it; one that ends its process too; one of another ABI is refused.
 The wrong ones are llama-cpp-python's own library behind one that has some of its functions.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Pages and trees: what is said follows from the measured values, and a journal recorded elsewhere can be taken."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Sharing a prefix: what is said follows from the measured values."""
 
-from __future__ import annotations
-
 from kvdesk.cache.geometry import ModelFacts
 from kvdesk.experiments.questions.prefix_sharing import (
     BLOCKS,

@@ -1,7 +1,5 @@
 """Rebuilding the context: no call that llama.cpp refuses is timed, whatever its memory can remove."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path

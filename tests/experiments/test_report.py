@@ -1,7 +1,5 @@
 """Where reports go: the order of their folders is the order of the runs."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A window instead of a tidy cache: the verdict follows what was measured, and each policy removes what it says."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

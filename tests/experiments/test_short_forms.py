@@ -2,8 +2,6 @@
 a child on the embedded model, whose verdict is that of `docs/questions`, and on other kinds of memory.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

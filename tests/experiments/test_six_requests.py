@@ -1,7 +1,5 @@
 """What six requests say follows from the measured values: others lead to the opposite."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from kvdesk.experiments.questions import six_requests

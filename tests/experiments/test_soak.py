@@ -1,7 +1,5 @@
 """Hours of mixed use: other samples lead to the opposite verdict, and the use itself does what it says."""
 
-from __future__ import annotations
-
 from contextlib import closing
 from pathlib import Path
 from random import Random

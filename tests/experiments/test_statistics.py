@@ -1,7 +1,5 @@
 """Runs that belong together: who is as fast passes on a noisy machine, and a slow request is told from its drift."""
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Callable

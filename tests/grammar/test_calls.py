@@ -1,7 +1,5 @@
 """Grammars of calls: what they allow is what the reader reads."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What llama.cpp cannot take is refused with one sentence, quickly; the rest is read as it reads it."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 
 import pytest

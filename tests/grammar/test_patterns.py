@@ -1,7 +1,5 @@
 """An automaton accepts the texts in which Python's own engine finds the expression."""
 
-from __future__ import annotations
-
 import re
 import time
 

@@ -1,7 +1,5 @@
 """Where an answer is in its grammar."""
 
-from __future__ import annotations
-
 import pytest
 
 from kvdesk.errors import UserError

@@ -1,7 +1,5 @@
 """Subscribers at different paces, each with all that concerns it; and the loop, on this thread and on another."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A process of its own that downloads, to be killed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from threading import Event
 

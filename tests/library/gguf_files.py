@@ -1,7 +1,5 @@
 """Writes GGUF files for tests, broken ones too: nothing here checks anything."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple

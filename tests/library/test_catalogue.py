@@ -1,7 +1,5 @@
 """Facts of models, the largest context that fits, and the speed that is expected."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

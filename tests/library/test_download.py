@@ -1,7 +1,5 @@
 """Transfers from a server that speaks the hub's protocol: interrupted, killed, lied to, and refused."""
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import json

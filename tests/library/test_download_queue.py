@@ -1,7 +1,5 @@
 """Several downloads: in order, paused, resumed, cancelled, failed, and found again at the next start."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterator
 from pathlib import Path

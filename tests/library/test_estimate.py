@@ -3,8 +3,6 @@
 `tests/engine/test_estimate.py` asks the engine itself.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """find_models: the layouts of other applications, and what a hostile or huge folder cannot do."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """read_header: what it reads, what it refuses with which words, and that nothing makes it slow or large."""
 
-from __future__ import annotations
-
 import os
 import random
 import struct

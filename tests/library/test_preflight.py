@@ -1,7 +1,5 @@
 """run_preflight: a model that works, one that kills llama.cpp, one that never ends; and what is remembered."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

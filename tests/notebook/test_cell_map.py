@@ -1,7 +1,5 @@
 """The map of a notebook: what is drawn, and that no text gets out of its place."""
 
-from __future__ import annotations
-
 import re
 from xml.etree import ElementTree as ET
 

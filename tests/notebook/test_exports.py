@@ -1,7 +1,5 @@
 """A recording as a trace and as a page: what they hold, what they leave out, and what a hostile journal cannot do."""
 
-from __future__ import annotations
-
 import json
 import re
 from html.parser import HTMLParser

@@ -1,7 +1,5 @@
 """The cache of a `llama_cpp.Llama` followed by its calls, and proved with the engine's state, in every memory class."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

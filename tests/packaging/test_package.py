@@ -1,7 +1,5 @@
 """The parts of packaging that need nothing built: lock files, icons, what is shipped, whose libraries are missing."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import struct

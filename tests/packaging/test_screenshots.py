@@ -1,7 +1,5 @@
 """Which pictures are older than the views they show."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

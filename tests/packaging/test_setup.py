@@ -1,7 +1,5 @@
 """packaging/setup.py and packaging/machine.py: the parts that decide, without installing anything."""
 
-from __future__ import annotations
-
 import importlib.util
 import shlex
 import shutil

@@ -1,7 +1,5 @@
 """The catalogues: from a text in the source to what is shown; what is in those that ship."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from functools import cache

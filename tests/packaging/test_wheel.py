@@ -1,7 +1,5 @@
 """A wheel has the icons, fonts and languages, and kvdesk finds them in it."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

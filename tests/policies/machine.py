@@ -1,7 +1,5 @@
 """A machine with few cores, simulated: what a token takes and what the load meter shows, with noise. Deterministic."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Batches composed for simulated turns: answers go on, prompts are read soon, nobody starves."""
 
-from __future__ import annotations
-
 import random
 import statistics
 from collections.abc import Callable

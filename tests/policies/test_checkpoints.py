@@ -1,7 +1,5 @@
 """Where a prefill pauses for a checkpoint, what one may cost, and which goes for another."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

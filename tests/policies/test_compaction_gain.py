@@ -1,7 +1,5 @@
 """Compaction pays where the span is dear, and never in the middle of an answer."""
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Guessed tokens are computed only where batches are cheap enough, for one answer and for several."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import product
 

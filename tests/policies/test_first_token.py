@@ -1,7 +1,5 @@
 """Why the first token came when it did: the sentence begins with the time and names only what was measured."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import pytest

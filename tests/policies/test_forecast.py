@@ -1,7 +1,5 @@
 """Learned times and what they foretell."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

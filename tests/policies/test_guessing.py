@@ -1,7 +1,5 @@
 """Guesses come from what was there before, and how often they hold is counted without computing them."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

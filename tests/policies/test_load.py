@@ -1,7 +1,5 @@
 """The load meter: what it counts, how often it reads, what a reading costs."""
 
-from __future__ import annotations
-
 import sys
 import threading
 import time

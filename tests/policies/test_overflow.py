@@ -1,7 +1,5 @@
 """Plans for a full context, carried out on a list of tokens: whole messages go, the announced room is there."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

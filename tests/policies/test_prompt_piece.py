@@ -1,7 +1,5 @@
 """Prompts are read in whole ubatches, and in parts of one only where it would take too long."""
 
-from __future__ import annotations
-
 import pytest
 
 from kvdesk.policies.prompt_piece import LEAST, piece

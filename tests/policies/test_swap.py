@@ -1,7 +1,5 @@
 """Who leaves, where to, and what gives way; keys that differ whenever a state would."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -1,7 +1,5 @@
 """The thread count follows the machine: how fast, how steadily, and how close to the best fixed count."""
 
-from __future__ import annotations
-
 import pytest
 
 from kvdesk.policies.threads import LARGE_BATCH, ThreadPolicy

@@ -1,7 +1,5 @@
 """Probabilities as an engine tells them, for tests."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import log
 

@@ -1,7 +1,5 @@
 """How likely tokens were: packed and back, in JSON, and by the characters of their text."""
 
-from __future__ import annotations
-
 import json
 import zlib
 

@@ -1,7 +1,5 @@
 """Every command and event goes over the wire and back as it was; what is no message is refused with a clear error."""
 
-from __future__ import annotations
-
 import io
 import json
 import random

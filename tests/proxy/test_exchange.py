@@ -1,7 +1,5 @@
 """What a server counted is read from its answer, whole or a stream, within bounds."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a client changed is named with its message and place, in both protocols: made cases, through a `Reporter`."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

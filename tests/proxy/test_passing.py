@@ -1,7 +1,5 @@
 """What passes the proxy: every byte, no header of a connection, errors as they are; and what does not."""
 
-from __future__ import annotations
-
 import gzip
 import http.client
 import json

@@ -1,7 +1,5 @@
 """A server whose certificate nobody trusts gets no request: no prompt and no key."""
 
-from __future__ import annotations
-
 import ssl
 
 import httpx2 as httpx

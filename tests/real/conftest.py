@@ -1,7 +1,5 @@
 """Real models: the GGUF files of the folder KVDESK_REAL_MODELS, one after another. `make real MODELS=DIR` sets it."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path

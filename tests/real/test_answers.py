@@ -1,7 +1,5 @@
 """On each real model: the audit, and the tests of `tests/backends/local` that compare answers and logits."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Attention of real models: grouped heads, windows, quantized K, with holes and shared cells."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -4,8 +4,6 @@ is that of a conversation in an empty cache that was never edited.
 If no model has a window, the smallest is asked for the same: it needs no checkpoint.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -4,8 +4,6 @@ In a child, since it is measured as a person would: tests have one thread, and a
 most, so an hour in all; what was not measured until then, and peers that are not installed, are shown.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

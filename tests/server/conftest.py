@@ -2,8 +2,6 @@
 `tests.backends.local.talking`, and in the matrix the embedded one too.
 """
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Tiny encoders with random weights and a token a byte, written for the tests: one that embeds, one that ranks."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import gguf

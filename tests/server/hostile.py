@@ -1,7 +1,5 @@
 """Clients that mean harm, or die: bodies that are none, connections that end anywhere, readers who do not read."""
 
-from __future__ import annotations
-
 import json
 import random
 import socket

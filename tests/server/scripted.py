@@ -1,7 +1,5 @@
 """A server whose answers are given: what a model would have to be large for, calls of tools and reasoning."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """What the end of an answer is to a client."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """The messages of a request as kvdesk's."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Embeddings and scores of documents, from processes beside the engine."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import math

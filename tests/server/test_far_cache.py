@@ -1,7 +1,5 @@
 """A second kvdesk over TCP: its map is the first one's, cell by cell, and a chat goes on there."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """What the gate refuses before a request is read; the rest is in test_http.py, over real connections."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from typing import Any

@@ -1,7 +1,5 @@
 """Malformed bodies, clients that die, slow readers: the server answers on, and the map is right afterwards."""
 
-from __future__ import annotations
-
 import random
 import socket
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """The server over plain HTTP: who may ask, what is refused and how, what is told to whom."""
 
-from __future__ import annotations
-
 import json
 import socket
 import time

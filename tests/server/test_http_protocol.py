@@ -1,7 +1,5 @@
 """Connections whose clients take nothing, on a real socket."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 from collections.abc import AsyncGenerator, Callable

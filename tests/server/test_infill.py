@@ -1,7 +1,5 @@
 """`/infill`: its prompt, and what of a request is refused."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """`/completion`, in llama-server's own form."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What llama-server tells of itself and its model, and kvdesk too."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import httpx2 as httpx

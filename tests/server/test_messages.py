@@ -1,7 +1,5 @@
 """`/v1/messages`: over HTTP with a model, and with a back end whose answers are given."""
 
-from __future__ import annotations
-
 import json
 from datetime import datetime
 from typing import Any

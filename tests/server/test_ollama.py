@@ -1,7 +1,5 @@
 """What Ollama's clients ask."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The `openai` package, which nobody here wrote, against the server and a model."""
 
-from __future__ import annotations
-
 import json
 import math
 from typing import Any

@@ -1,7 +1,5 @@
 """What a client predicts is guessed from; accepted and rejected tokens are counted."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 

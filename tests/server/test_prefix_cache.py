@@ -1,7 +1,5 @@
 """Why a prompt was read goes out with the answer, in every protocol; texts only to a key that may see them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any

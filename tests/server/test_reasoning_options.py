@@ -1,7 +1,5 @@
 """Whether and how much a model reasons, by every name that clients have for it."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

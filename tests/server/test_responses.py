@@ -1,7 +1,5 @@
 """`/v1/responses`: the `openai` package against a model, and against a back end whose answers are given."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

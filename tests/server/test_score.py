@@ -1,7 +1,5 @@
 """`GET /kv/score`: what a run asked is added up by the server, equal to what the engine told of each request."""
 
-from __future__ import annotations
-
 import threading
 from typing import Any
 

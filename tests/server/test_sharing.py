@@ -1,7 +1,5 @@
 """Who shares beginnings with whom, which cells go first, and why so much was reused."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`POST /slots/N`: a sequence goes to a file and back, and is erased."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Spans of requests: what they hold, that they hold no text, and that nothing is imported without an exporter."""
 
-from __future__ import annotations
-
 import importlib
 import logging
 import sys

@@ -1,7 +1,5 @@
 """Streams whose clients take nothing, or whose work fails, with a `send` of our own in the place of a socket."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable, Mapping

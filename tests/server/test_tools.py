@@ -1,7 +1,5 @@
 """Tools over HTTP: with a back end whose answers are given, since the embedded model calls none."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

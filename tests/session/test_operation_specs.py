@@ -1,7 +1,5 @@
 """The declarations of operations by hand: complete, and refused for their own reasons."""
 
-from __future__ import annotations
-
 from typing import get_args
 
 import pytest

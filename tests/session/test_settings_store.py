@@ -1,7 +1,5 @@
 """One owner: a change touches the fields it names, is saved at once, and is heard."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 from threading import Barrier, Thread

@@ -1,7 +1,5 @@
 """What an event changes in the state of the window, and that nothing else changes it."""
 
-from __future__ import annotations
-
 import ast
 import sys
 from pathlib import Path

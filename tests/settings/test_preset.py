@@ -1,7 +1,5 @@
 """Presets go to a file and come back; what is no preset is one sentence."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """The samplers' defaults are llama.cpp's (common/common.h, `common_params_sampling`), and their texts can be read."""
 
-from __future__ import annotations
-
 import pytest
 from pydantic import ValidationError
 

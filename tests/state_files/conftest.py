@@ -1,7 +1,5 @@
 """A tiny model of each memory class."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

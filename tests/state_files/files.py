@@ -1,7 +1,5 @@
 """Saved KV caches of tiny models, written and restored by llama.cpp itself."""
 
-from __future__ import annotations
-
 import ctypes
 import pickle
 from collections.abc import Iterator, Sequence

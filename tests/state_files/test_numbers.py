@@ -1,7 +1,5 @@
 """The numbers of every type that a cache may have, against the package that writes such tensors."""
 
-from __future__ import annotations
-
 import gguf
 import numpy as np
 import pytest

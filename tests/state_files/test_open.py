@@ -1,7 +1,5 @@
 """`kvdesk open`: each kind of file, in a child process, as text and as JSON; a diff; and files that are none."""
 
-from __future__ import annotations
-
 import builtins
 import json
 import os

@@ -1,7 +1,5 @@
 """Whether a file can be restored: what kvdesk says of it, and what llama.cpp then does."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Whole conversations added: all or none, in steps between which others work, and never in the place of others."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What is typed and attached is there after a kill that comes a quarter of a second later."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import time

@@ -1,7 +1,5 @@
 """Whose file it is, how it gets from version to version, and that a file which is not ours is left byte for byte."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator
 from contextlib import closing

@@ -1,7 +1,5 @@
 """Keys of servers, with a keyring and without one."""
 
-from __future__ import annotations
-
 import stat
 import sys
 import threading

@@ -1,7 +1,5 @@
 """Settings come back as they were saved; what is broken has its default, is named, and is kept beside."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

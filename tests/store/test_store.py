@@ -1,7 +1,5 @@
 """Conversations and messages come back as they were put; search finds them; what fails says one sentence."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

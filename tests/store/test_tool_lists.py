@@ -1,7 +1,5 @@
 """What tool servers offered last, in a file."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

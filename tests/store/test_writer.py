@@ -1,7 +1,5 @@
 """The writer's thread: nothing put is lost but what a crash takes within the interval; nobody waits for the disk."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import threading

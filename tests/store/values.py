@@ -1,7 +1,5 @@
 """Messages and conversations for tests of the store."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import apsw

@@ -1,7 +1,5 @@
 """A model of about a billion parameters, as slow as a real one: random weights, the vocabulary of another GGUF."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Final
 

@@ -3,8 +3,6 @@
 calls a tool that it may call is its own affair.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from importlib import import_module

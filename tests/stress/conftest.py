@@ -8,8 +8,6 @@ A row is a file, `tests/stress/test_ROW.py`; `make stress ROW` runs it. Its long
 short form with a small count is among the ordinary tests (`forms`).
 """
 
-from __future__ import annotations
-
 import os
 import random
 from collections.abc import Iterator

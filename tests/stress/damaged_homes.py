@@ -3,8 +3,6 @@
 Writes files and rows; the home itself is made by the engine and the store.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

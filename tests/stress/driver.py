@@ -5,8 +5,6 @@ What it shows and what the database has acknowledged goes to the file TOLD, a JS
 itself S seconds after it was built.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

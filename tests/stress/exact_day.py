@@ -2,8 +2,6 @@
 and come back, a restart, four requests at once. Each answer is asked for again in an empty cache of a second engine.
 """
 
-from __future__ import annotations
-
 import contextlib
 from pathlib import Path
 from random import Random

@@ -9,8 +9,6 @@ Commands come as JSON lines on standard input, answers go to standard output:
     {"dropped": event}     sent to nobody but kept for replay, as one that a full queue has lost
 """
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import logging

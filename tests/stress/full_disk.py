@@ -5,8 +5,6 @@
 The file system holds nothing but the home, or nothing but its states; a second one, also small, holds the rest.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import signal

@@ -6,8 +6,6 @@ Prints JSON only when kvdesk ended with 0: messages by id (conversation, text, n
 used.
 """
 
-from __future__ import annotations
-
 import json
 import pickle
 import sys

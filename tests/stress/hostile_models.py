@@ -5,8 +5,6 @@ put together again, so that what is wrong is deep inside llama.cpp's loader, tok
 first bytes. Format: ggml/docs/gguf.md.
 """
 
-from __future__ import annotations
-
 import random
 import struct
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """A child: opens the window with a file, closes it when the model is there or was refused. Prints which, as JSON."""
 
-from __future__ import annotations
-
 import json
 import sys
 

@@ -5,8 +5,6 @@ stories260K (its texts and counts of tokens), and tiny models in place of those 
 apply is left out, with the reason (`NOT_APPLYING`).
 """
 
-from __future__ import annotations
-
 import importlib
 import os
 import subprocess

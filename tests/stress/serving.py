@@ -3,8 +3,6 @@
 KVDESK_LLAMA_SERVER=…/llama-server   where that is: not here
 """
 
-from __future__ import annotations
-
 import os
 import socket
 import subprocess

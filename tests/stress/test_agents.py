@@ -8,8 +8,6 @@ this computer alone. The model is tiny, and a grammar forces its answers, so tha
 tool that reads a file, then a text.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -5,8 +5,6 @@ KVDESK_NODE_CLIENTS=FOLDER       its node_modules have openai, ai, @ai-sdk/opena
 KVDESK_TOOL_MODEL=….gguf         a model that calls tools and copies a name, such as Qwen2.5 0.5B
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The window closed at random moments, started a second time, left without a screen: it ends soon, and keeps all."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

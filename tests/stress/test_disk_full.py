@@ -1,7 +1,5 @@
 """A disk that becomes full: nothing is lost unsaid, all is saved once there is room, no half-written file keeps it."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

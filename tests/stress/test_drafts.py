@@ -1,7 +1,5 @@
 """With *Exact answers* guessed tokens, right or wrong, change nothing: greedy answers are those without drafts."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final

@@ -1,7 +1,5 @@
 """With *Exact answers* each answer of a day of chats is that of an empty cache."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

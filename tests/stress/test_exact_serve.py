@@ -1,7 +1,5 @@
 """With *Exact answers* a server gives one answer to one prompt, whatever was evicted, restored and shared before."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from pathlib import Path

@@ -5,8 +5,6 @@ python-sdk), whose servers run with this Python over pipes and over HTTP. `KVDES
 of `mcp` 1, and `KVDESK_MCP_PYTHON_1` a Python with `mcp<2`: those speak 2025-11-25.
 """
 
-from __future__ import annotations
-
 import os
 import socket
 import subprocess

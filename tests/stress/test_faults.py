@@ -1,7 +1,5 @@
 """Faults put into the binding: the loop dies, memory runs out, llama.cpp hangs. The window lives, says so, goes on."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from itertools import pairwise

@@ -5,8 +5,6 @@ lines of older ones are added.
 KVDESK_LLAMA_SERVER=…/llama-server   where it is: an unmodified one, not here
 """
 
-from __future__ import annotations
-
 import json
 import re
 import time

@@ -5,8 +5,6 @@ KVDESK_LLAMA_SERVER=…/llama-server   for the comparison
 KVDESK_LLAMA_MODEL=model.gguf        another model than the embedded one
 """
 
-from __future__ import annotations
-
 import os
 import random
 import threading

@@ -1,7 +1,5 @@
 """Damaged homes by seed: kvdesk starts or says one sentence, and no chat has the text or the state of another."""
 
-from __future__ import annotations
-
 import json
 import os
 import pickle

@@ -1,7 +1,5 @@
 """Files of chats that mean harm: a sentence and nothing imported, or whole conversations that kvdesk can hold."""
 
-from __future__ import annotations
-
 import copy
 import io
 import json

@@ -1,7 +1,5 @@
 """Hostile model files by seed: every one is refused with one sentence or works, and no command dies of it or hangs."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

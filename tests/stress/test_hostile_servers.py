@@ -2,8 +2,6 @@
 the person or the model, another server goes on, nothing is left running, and no call is made that nobody asked for.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import sys

@@ -4,8 +4,6 @@
 KVDESK_TEMPLATES names the folder; without it, it is looked for in `../shared` beside the project.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import re

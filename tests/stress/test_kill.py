@@ -1,7 +1,5 @@
 """kill -9 at random moments of a session: the database is whole, nothing acknowledged is lost, kvdesk starts again."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 from collections import Counter

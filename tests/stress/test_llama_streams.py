@@ -2,8 +2,6 @@
 None calls a tool: llama-server does not force the small models to (KVDESK_LLAMA_SERVER: `serving`).
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from itertools import groupby

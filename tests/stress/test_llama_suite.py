@@ -4,8 +4,6 @@ KVDESK_LLAMA_TESTS=…/llama.cpp/tools/server/tests   where they are: with the s
 KVDESK_LLAMA_MODEL=model.gguf                       another model than the embedded one
 """
 
-from __future__ import annotations
-
 import os
 import re
 import socket

@@ -6,8 +6,6 @@ KVDESK_AGENTS=DIR[:DIR]              folders of PATH in which claude and codex a
 Anthropic's package is no dependency: without it that client is left out.
 """
 
-from __future__ import annotations
-
 import http.client
 import json
 import os

@@ -4,8 +4,6 @@ the cause that each thread found.
 KVDESK_LLAMA_SERVER=…/llama-server   where it is (`serving`)
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Mapping

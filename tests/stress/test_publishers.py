@@ -5,8 +5,6 @@ that are asked for again, and a start anew. Where their files are is told by
                        wheel, vllm/distributed/kv_events.py of vLLM's source distributions (before and since #42892)
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -5,8 +5,6 @@
 Its cache is made small, so that blocks leave it.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os

@@ -4,8 +4,6 @@
 -fetch, and npm's mcp-server-filesystem, -memory and -everything. Those that are in none are skipped.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """The report of an experiment in a real browser: nothing is fetched, and every plot is seen, with all its curves."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

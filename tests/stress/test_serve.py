@@ -1,7 +1,5 @@
 """10,000 requests, clients dying at random, 3,000 malformed bodies: no leak, no hang, and an audit passes."""
 
-from __future__ import annotations
-
 import gc
 import random
 import threading

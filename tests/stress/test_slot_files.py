@@ -4,8 +4,6 @@ time after a restart.
 KVDESK_LLAMA_SERVER=…/llama-server   where it is (`serving`)
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Half an hour of mixed use on one engine: nothing grows, nothing is left, nothing gets slower, every audit passes."""
 
-from __future__ import annotations
-
 import gc
 import statistics
 import threading

@@ -1,7 +1,5 @@
 """Stop at random moments of prefill and decode: llama.cpp ends within one node of its graph, and the map stays true."""
 
-from __future__ import annotations
-
 import random
 import time
 from collections import deque

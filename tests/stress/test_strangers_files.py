@@ -1,7 +1,5 @@
 """Templates, journals, databases and settings that mean harm: refused with a sentence or harmless, in bounds."""
 
-from __future__ import annotations
-
 import copy
 import json
 import random

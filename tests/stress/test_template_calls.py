@@ -4,8 +4,6 @@ allowed by the grammar. A grammar makes the embedded model write each form; the 
 KVDESK_TEMPLATES names the folder; without it, it is looked for in `../shared` beside the project.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

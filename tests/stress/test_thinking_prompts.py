@@ -5,8 +5,6 @@ KVDESK_LLAMA_SERVER=…/llama-server   where it is (`serving`)
 KVDESK_TEMPLATES=DIR                 the templates; without it, they are looked for in `../shared` beside the project
 """
 
-from __future__ import annotations
-
 import difflib
 import json
 import re

@@ -4,8 +4,6 @@ whatever the server does meanwhile. Which of these is the model's affair.
 KVDESK_TOOL_MODEL=….gguf   a model that calls tools, such as Qwen2.5 1.5B: not here
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator

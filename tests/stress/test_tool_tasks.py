@@ -5,8 +5,6 @@ KVDESK_TOOL_MODEL=….gguf             a model that calls tools, such as Qwen2.5
 KVDESK_LLAMA_SERVER=…/llama-server   for `auto`
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Mapping

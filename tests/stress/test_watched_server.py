@@ -7,8 +7,6 @@ KVDESK_WINDOWED_MODEL=FILE           a real model with sliding windows of 512 to
                                      an eighth as many requests besides
 """
 
-from __future__ import annotations
-
 import os
 import random
 import re

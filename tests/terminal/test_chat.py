@@ -1,7 +1,5 @@
 """A chat as it is typed in a terminal, with the real engine: tiny model, keys from a pipe, output as plain text."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

@@ -1,7 +1,5 @@
 """Lines break between words, however the text is cut into pieces."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 from hypothesis import given

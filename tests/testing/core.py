@@ -1,7 +1,5 @@
 """Code that makes of a Python what a core install is."""
 
-from __future__ import annotations
-
 CORE = """
 import sys
 

@@ -1,7 +1,5 @@
 """`pip install kvdesk` alone: logs are read, and commands that need more say what to install."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

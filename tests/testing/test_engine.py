@@ -1,7 +1,5 @@
 """Requests of every protocol replayed by the engine, on a tiny model."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

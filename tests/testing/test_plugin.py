@@ -1,7 +1,5 @@
 """The plug-in in a pytest of its own: an agent that fails and is fixed, and what needs no engine in a core install."""
 
-from __future__ import annotations
-
 import sys
 import textwrap
 from pathlib import Path

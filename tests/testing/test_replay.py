@@ -1,7 +1,5 @@
 """What a replay says of its turns, and budgets in a file."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Requests of an agent compared as texts and tokens: what continues, and what is named where one does not."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The client with real servers as children."""
 
-from __future__ import annotations
-
 import queue
 import sys
 from collections.abc import Iterator

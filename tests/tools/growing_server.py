@@ -2,8 +2,6 @@
 `http`, where it says its port first.
 """
 
-from __future__ import annotations
-
 import socket
 import sys
 

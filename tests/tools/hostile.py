@@ -8,8 +8,6 @@
 Each message that it gets is a line of the file LOG. `answer` is also that of `hostile_web`.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal

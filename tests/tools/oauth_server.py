@@ -2,8 +2,6 @@
 if its argument is `no`. Says its port, then serves.
 """
 
-from __future__ import annotations
-
 import secrets
 import socket
 import sys

@@ -2,8 +2,6 @@
 that a server may ask for. With `plain` it is a good one, and starts in a fifth of the time of one made with `mcp`.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from typing import Any

@@ -1,7 +1,5 @@
 """A real tool server, made with `mcp`, that does what its argument says. Run as a child of the tests."""
 
-from __future__ import annotations
-
 import os
 import sys
 from typing import Any

@@ -1,7 +1,5 @@
 """Servers that run: what they offer, their calls, and how each of them can fail."""
 
-from __future__ import annotations
-
 import asyncio
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Files in which other programs list servers."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

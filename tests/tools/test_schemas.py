@@ -1,7 +1,5 @@
 """What a template gets of tools: the same text for the same tools."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

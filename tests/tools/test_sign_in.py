@@ -1,7 +1,5 @@
 """A server where a person signs in, with a real authorization server on this computer; the browser is `httpx2`."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

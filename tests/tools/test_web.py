@@ -1,7 +1,5 @@
 """A server with an address: its headers, its tools, and when it refuses or nobody is there."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A real tool server over HTTP that wants a key. Says its port, then serves."""
 
-from __future__ import annotations
-
 import socket
 import sys
 from collections.abc import Awaitable, Callable, MutableMapping

@@ -1,7 +1,5 @@
 """A few words over the composer: what the guided tour is doing."""
 
-from __future__ import annotations
-
 from PySide6.QtCore import QEvent, QObject, QPoint, Qt
 from PySide6.QtWidgets import QLabel
 

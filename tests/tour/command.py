@@ -1,7 +1,5 @@
 """`kvdesk demo`: a guided tour of the window with the real model; pictures and report.json are kept."""
 
-from __future__ import annotations
-
 import os
 import sys
 import tempfile

@@ -1,7 +1,5 @@
 """Films of what only motion explains, one class each; `FILMS` has their names."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Photographs every page, dialog and list of the window, with the real model: to be looked at in each language."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from PySide6.QtWidgets import QWidget

@@ -1,7 +1,5 @@
 """An answer with everything that Markdown of models has: reasoning, formulas, a table, tasks, a quote, code."""
 
-from __future__ import annotations
-
 QUESTION = "When does a parabola meet the x-axis?"
 THOUGHT_MS = 12_000
 ANSWER = r"""<think>

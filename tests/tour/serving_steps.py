@@ -1,7 +1,5 @@
 """Steps of the tour: other programs ask over HTTP, and a server is looked at before it is connected."""
 
-from __future__ import annotations
-
 import socket
 from collections.abc import Callable, Iterator
 from threading import Thread

@@ -4,8 +4,6 @@ The script is a generator: it does something, says what it waits for, and goes o
 photographed, and everything measured ends in a report.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """What a token looked at, written by hand: of sequence 0 of `samples.cache_view`, where cells are positions."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from kvdesk.cache.attention_weights import AttentionColumns, LayerAttention

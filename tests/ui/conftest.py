@@ -1,7 +1,5 @@
 """A window fed by hand. What it says is recorded."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 import pytest

@@ -3,8 +3,6 @@
 What ends in … by design (`ElidedLabel`, `ElidedButton`, `Choice`) shows the whole text in its tooltip and is left out.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Final

@@ -1,8 +1,6 @@
 """The window's layout and its fonts: `python tests/ui/layout_child.py` prints them as JSON, with the fonts that
 FONTCONFIG_FILE leaves the process and at QT_SCALE_FACTOR."""
 
-from __future__ import annotations
-
 import json
 import sys
 from typing import Any

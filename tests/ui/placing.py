@@ -1,7 +1,5 @@
 """Tokens put into a mirror, for tests that need what the engine's rules make of them."""
 
-from __future__ import annotations
-
 from kvdesk.cache.batch import Batch
 from kvdesk.cache.mirror import Mirror
 

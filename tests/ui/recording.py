@@ -1,7 +1,5 @@
 """Commands that are recorded, not carried out."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Values the window is shown in these tests: written by hand, no engine."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

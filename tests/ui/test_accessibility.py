@@ -1,7 +1,5 @@
 """Everything can be reached by keys, has a name and a role, and what happens elsewhere is said."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """Branches of one chat are told apart wherever their cells are shown: by a shade of its colour and by a number."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import pytest

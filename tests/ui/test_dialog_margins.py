@@ -1,7 +1,5 @@
 """All dialogs have the same room around what is in them."""
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 from collections.abc import Iterator

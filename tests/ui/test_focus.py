@@ -1,7 +1,5 @@
 """Where the focus goes when what has it goes away: to the composer, so that keys do there what one expects."""
 
-from __future__ import annotations
-
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QWheelEvent

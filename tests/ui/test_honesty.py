@@ -1,7 +1,5 @@
 """What the window says is so: names, captions, empty titles, an engine that is gone, and small windows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

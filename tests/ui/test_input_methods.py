@@ -1,7 +1,5 @@
 """Writing with an input method, by the events that one sends: what is composed is not sent, kept, counted or run."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from PySide6.QtCore import Qt

@@ -1,7 +1,5 @@
 """What would leave with the chosen positions, under the form of the operations."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """Every place of the window in every language and in its smallest size: nothing needs more room than it has."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Final

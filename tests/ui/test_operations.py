@@ -1,7 +1,5 @@
 """Operations by hand: what the form makes of its fields, what it refuses and why, and what came of it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

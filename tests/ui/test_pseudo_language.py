@@ -1,7 +1,5 @@
 """Every place of the window in a language without Latin letters: what still has them was not given to `tr`."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from html import unescape

@@ -1,7 +1,5 @@
 """Arabic and Hebrew inside a window that goes from left to right: each paragraph in its own direction, code never."""
 
-from __future__ import annotations
-
 import pytest
 from PySide6.QtCore import QRect, Qt
 from PySide6.QtGui import QImage, QPainter, QTextBlock, QTextDocument

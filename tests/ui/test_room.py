@@ -1,7 +1,5 @@
 """A draft against the room there is: what the composer says of it, and what helps where it is too long."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """The time line: rows, folding, the map of any moment, and what is asked of the engine for it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

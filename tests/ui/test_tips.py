@@ -1,7 +1,5 @@
 """Tooltips show what comes from elsewhere as text: a title with tags must not make Qt look for a picture."""
 
-from __future__ import annotations
-
 import pytest
 from pytestqt.qtbot import QtBot
 

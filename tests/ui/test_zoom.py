@@ -1,7 +1,5 @@
 """The size of the window's text and all around it: by keys, and kept. `test_nothing_cut.py` looks at twice the size."""
 
-from __future__ import annotations
-
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from pytestqt.qtbot import QtBot

@@ -1,7 +1,5 @@
 """The places of tools and of probabilities in the window, each filled."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Final
 

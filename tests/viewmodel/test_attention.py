@@ -1,7 +1,5 @@
 """What tokens looked at, with a choice of layers and heads: by cell, by word, by head."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """One line in the table of metrics is a number, a curve of a graph and a series of the export."""
 
-from __future__ import annotations
-
 import pytest
 
 from kvdesk.values import replace

@@ -1,7 +1,5 @@
 """Where a conversation stands in the list."""
 
-from __future__ import annotations
-
 from kvdesk.chat import Conversation, ConversationId
 from kvdesk.viewmodel.chat.conversation_rows import conversation_rows
 

@@ -1,7 +1,5 @@
 """The line is one that a shell takes apart again as it was meant."""
 
-from __future__ import annotations
-
 import json
 import shlex
 

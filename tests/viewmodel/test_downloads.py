@@ -1,7 +1,5 @@
 """Texts of what can be downloaded and of what is on its way."""
 
-from __future__ import annotations
-
 import pytest
 
 from kvdesk.library.download_queue import Download, State

@@ -1,7 +1,5 @@
 """The figures of the explanation: numbers of the model and the chat, not of an example."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """What the find bar counts in a chat."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from kvdesk.chat import Attachment, Message, MessageId

@@ -1,7 +1,5 @@
 """Rows of what a search found."""
 
-from __future__ import annotations
-
 from kvdesk.chat import ConversationId, MessageId
 from kvdesk.viewmodel.chat.found import FoundRow, found_rows
 

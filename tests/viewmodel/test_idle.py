@@ -1,7 +1,5 @@
 """Pauses are folded on the axes of graphs: where a time is shown, and which time a place means."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

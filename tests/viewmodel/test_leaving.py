@@ -1,7 +1,5 @@
 """What would leave with a range, counted by hand on the cells of `tests.ui.samples`."""
 
-from __future__ import annotations
-
 import pytest
 
 from kvdesk.chat import MessageId

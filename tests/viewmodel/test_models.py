@@ -1,7 +1,5 @@
 """The rows of the page of models."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

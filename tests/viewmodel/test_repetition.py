@@ -1,7 +1,5 @@
 """Answers that go round in circles are noticed; code, tables and lists are not."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

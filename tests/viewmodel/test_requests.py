@@ -1,7 +1,5 @@
 """Rows of requests, from the events of the engine."""
 
-from __future__ import annotations
-
 from kvdesk.cache.snapshot import CacheSnapshot, Verification
 from kvdesk.chat import ConversationId, MessageId, TurnStats
 from kvdesk.protocol.cache import CacheView, ClientShare

@@ -1,7 +1,5 @@
 """The questions of an empty chat, and what is said when it asked twice."""
 
-from __future__ import annotations
-
 import pytest
 
 from kvdesk import translation

@@ -1,7 +1,5 @@
 """Numbers on a logarithmic axis: round ones, and always some of them."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

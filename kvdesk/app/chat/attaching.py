@@ -3,8 +3,6 @@
 Owns the work that waits for the processes that read. What cannot be read is one sentence over the message box.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial

@@ -1,7 +1,5 @@
 """The branches of the shown conversation: as a tree, and several answers to one question side by side."""
 
-from __future__ import annotations
-
 from PySide6.QtCore import QObject
 
 from kvdesk.app.chat.chats import Chats

@@ -3,8 +3,6 @@
 What conversations are and do is in `kvdesk.conversations.service`. Must never know: models, contexts and the cache.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from typing import assert_never
 

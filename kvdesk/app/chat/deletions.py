@@ -1,7 +1,5 @@
 """Conversations that are deleted, and the way back. At the close of kvdesk what is deleted is deleted for good."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from PySide6.QtCore import QObject, QTimer

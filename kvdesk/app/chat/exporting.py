@@ -1,7 +1,5 @@
 """Chats to a file, for the window: beside its thread, since all of them may take seconds."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The search through all chats: asks the database, shows what it found, and goes to the message that is chosen."""
 
-from __future__ import annotations
-
 from PySide6.QtCore import QObject, Signal
 
 from kvdesk import folding

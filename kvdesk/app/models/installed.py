@@ -3,8 +3,6 @@
 Imports llama.cpp's binding: call it when it is asked for, not at start.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from importlib.metadata import Distribution, PackageNotFoundError, distribution

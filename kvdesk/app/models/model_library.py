@@ -3,8 +3,6 @@
 Nothing here blocks the window's thread: files are read beside it.
 """
 
-from __future__ import annotations
-
 import logging
 import time
 from pathlib import Path

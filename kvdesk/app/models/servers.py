@@ -3,8 +3,6 @@
 Keys and tests do not hold the window up: a keyring may ask the user for a password, and a server may be slow.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Final

@@ -1,7 +1,5 @@
 """Answers what a user asks about kvdesk itself: versions and licences, and a report of a problem."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Writes journals beside the window's thread: a million operations take seconds."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path

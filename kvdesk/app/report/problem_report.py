@@ -4,8 +4,6 @@
 are in `redaction`. Knows no Qt.
 """
 
-from __future__ import annotations
-
 import json
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping

@@ -4,8 +4,6 @@ What may hold a text is left out rather than searched: messages of exceptions, e
 that are texts, tokens of the journal. Knows no Qt.
 """
 
-from __future__ import annotations
-
 import getpass
 import json
 import re

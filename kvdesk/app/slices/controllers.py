@@ -1,7 +1,5 @@
 """The controllers of the window's slices: who does what a slice asks of the application."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Protocol

@@ -1,7 +1,5 @@
 """An experiment in its child process, for the window: started, read and its report kept beside the window's thread."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime

@@ -3,8 +3,6 @@
 Read-only, and nothing in it is verified: the cells are those that the other engine printed last.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path

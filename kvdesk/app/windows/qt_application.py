@@ -1,7 +1,5 @@
 """The Qt application of a command that shows one window, and what such windows have in common."""
 
-from __future__ import annotations
-
 import signal
 import sys
 from typing import Final

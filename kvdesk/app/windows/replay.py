@@ -1,7 +1,5 @@
 """A journal without a model: the time line alone in a window. Needs no engine, no database, no settings."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A saved KV cache in its own window. Files are read in a child process, beside the window."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 

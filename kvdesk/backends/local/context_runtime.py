@@ -4,8 +4,6 @@ Created with each context, so that nothing of the previous one survives by accid
 nothing of requests and queues.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -6,8 +6,6 @@ be called from others. Knows no Qt and no database. A text passes through `handl
 at a time) -> `finish`.
 """
 
-from __future__ import annotations
-
 import logging
 import time
 import traceback

@@ -3,8 +3,6 @@
 Owns the engine's model, the header of its file and the processes that render its prompts. Must never know a context.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

@@ -3,8 +3,6 @@
 The server is not trusted: a chunk that violates the protocol ends the answer with one sentence.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import time

@@ -6,8 +6,6 @@ frames (older vLLM) or three (with the topic: newer vLLM, SGLang 0.5). Source: Z
 vllm/distributed/kv_events.py and sglang/srt/disaggregation/kv_events.py.
 """
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import queue

@@ -1,7 +1,5 @@
 """Watches the blocks of a connected vLLM or SGLang: finds where it publishes them, and views them as they change."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """The HTTP client of one server, and requests with small answers. Limits what a server can make kvdesk store."""
 
-from __future__ import annotations
-
 import json
 from typing import Any, Final
 

@@ -4,8 +4,6 @@ The other side is not trusted: a view with inconsistent arrays is rejected as an
 kvdesk's own chats are ignored. A message from a newer version is ignored, and reported once.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import time

@@ -4,8 +4,6 @@ To add a kind, add a line to `KINDS`: the owner of its models, the features that
 that asks for more.
 """
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any, Final, NamedTuple

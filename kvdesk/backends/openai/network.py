@@ -1,7 +1,5 @@
 """A thread with an event loop, on which all network operations wait."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import threading

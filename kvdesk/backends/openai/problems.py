@@ -1,7 +1,5 @@
 """Sentences for what goes wrong with a server."""
 
-from __future__ import annotations
-
 import json
 
 import httpx2

@@ -1,7 +1,5 @@
 """The body of a request to a server: messages, and the parameters that the server knows."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """Reads counters of the caches of vLLM and SGLang from Prometheus's text format."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final
 

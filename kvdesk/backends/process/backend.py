@@ -4,8 +4,6 @@ If llama.cpp aborts, is killed or runs out of memory, only the child ends. `step
 back end as for any other (`Host`): answers keep their text so far, and waiting commands are carried out.
 """
 
-from __future__ import annotations
-
 import io
 import math
 import struct

@@ -4,8 +4,6 @@ They use the codec instead of pickle, so that a model that takes over the engine
 too. The cost does not matter: text comes about 16 times a second, and bytes of arrays are not encoded.
 """
 
-from __future__ import annotations
-
 from kvdesk import translation
 from kvdesk.chat import MessageId
 from kvdesk.protocol.messages import Command, Event

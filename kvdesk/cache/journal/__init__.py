@@ -5,8 +5,6 @@ comparing every cell with the journal's own copy (0.2 ms for 131,072 cells). Liv
 only reads it. Must never know the engine, clocks or files (`kvdesk.cache.journal.file`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -29,8 +29,6 @@ Owns this format and nothing else. Reading checks every value before it is used;
 limit whatever the file holds.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path

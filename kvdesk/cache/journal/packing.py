@@ -4,8 +4,6 @@ Owns the layout of packed bytes in memory (they are never written to a file). Mu
 from. A decode of one token takes about 9 bytes, for its token id and its times. Numbers of operations stay below 2**31.
 """
 
-from __future__ import annotations
-
 import json
 import zlib
 from collections.abc import Sequence

@@ -5,8 +5,6 @@ up to 8 chunks; only whole segments are dropped. Must never know the mirror or f
 `Recorder` belongs to one thread; a `Recording` is frozen and may go to any.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 

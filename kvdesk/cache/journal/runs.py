@@ -3,8 +3,6 @@
 Owns the layout of a run (`kvdesk.cache.journal.file` documents it) and the checks of its values. Must never know lines.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any

@@ -3,8 +3,6 @@
 Belongs to one thread; its recordings may go to any. Must never know where views come from.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 

@@ -4,8 +4,6 @@ Owns the rules of llama_kv_cache_dsv4 about earlier states. Rows of compressed k
 no map. Must never know cells. All `file:line` references are llama-kv-cache-dsv4.cpp of llama.cpp 0c1e57098.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from kvdesk.cache.batch import Ubatch

@@ -5,8 +5,6 @@ the general rules are needed: a window cell would be replaced, free cells are no
 pending. A test compares both ways. At 8 ms a token the general rules cost 5 % of the decode speed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -4,8 +4,6 @@ Owns the causes, their order, and their words. Pure: a function passed in turns 
 facts are found; the engine provides them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from enum import StrEnum
 

@@ -1,7 +1,5 @@
 """The common prefix of sequences of tokens or of texts, and what they share after it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 _FIRST = 64  # tokens compared first; the number doubles while they are equal

@@ -4,8 +4,6 @@ Pure: two prompts in, one change out, and how much they share. A prompt is that 
 rendered text, which is split at the marks of common templates. Must never know tokens or where a prompt came from.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence

@@ -4,8 +4,6 @@ Pure: two texts in, a cause out. The causes are those reported with local server
 date or time in the system prompt, an identifier that is new in each request, tools in another order.
 """
 
-from __future__ import annotations
-
 import re
 from enum import StrEnum
 from typing import Final

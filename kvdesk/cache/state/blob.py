@@ -6,8 +6,6 @@ checked before it is used, so a damaged or hostile blob raises a BlobError in ti
 know the mirror. Little endian throughout.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Sequence
 

@@ -4,8 +4,6 @@ Owns the selection of rows. K and V stay the same bit for bit, whatever position
 engine.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable, Sequence
 

@@ -4,8 +4,6 @@ Owns the layout of llama_state_seq_save_file (llama-context.cpp:3377) with the t
 (server-common.cpp, `server_tokens::serialize`), or as a plain list, as older versions wrote them. Little endian.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Sequence
 from typing import Final

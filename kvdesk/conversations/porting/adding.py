@@ -1,7 +1,5 @@
 """Which of the conversations found in a file are added, with which ids and colours. Pure values."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache

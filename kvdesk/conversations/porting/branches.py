@@ -4,8 +4,6 @@ Nodes without anything to show (roots, tool calls, hidden ones) go; what follows
 Answers that follow one another without a branch, as programs with tools write them, become one.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -4,8 +4,6 @@ OpenAI publishes neither a schema nor the exporter's source. What is read here i
 others agree on: an array of conversations, each with a `mapping` of nodes and its `current_node`. Unverified.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """Conversations to a file: the formats there are, and the writing, which leaves a whole file or none."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Final

@@ -1,7 +1,5 @@
 """The formats that can be imported, and the reading of a file in any of them."""
 
-from __future__ import annotations
-
 import io
 import re
 import zipfile

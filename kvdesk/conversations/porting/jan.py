@@ -4,8 +4,6 @@ Read from the program's own source (`core/src/types/message/messageEntity.ts`): 
 Title and instructions are in another file, `thread.json`, which is not read.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final

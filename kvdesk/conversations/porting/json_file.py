@@ -3,8 +3,6 @@
 What is in it follows from the fields of `Conversation` and `Message`: a field that is added there is in the file.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import struct

@@ -7,8 +7,6 @@ a dump of the browser's database ("export database") tools/server/webui/src/util
 {"id", "lastModified", "messages": […]}              the same file, LSConversation: the oldest, without branches
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final

@@ -4,8 +4,6 @@ LM Studio is closed, and says that nobody should rely on this format. What is re
 of its versions 0.3 and 0.4 agree on: messages with `versions`, of which one is `currentlySelected`. Unverified.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any

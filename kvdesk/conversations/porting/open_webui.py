@@ -4,8 +4,6 @@ Read from the program's own source (`backend/open_webui/models/chats.py`): recor
 `messages` by id and the `currentId`. Before it had branches, `messages` was an array.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Mapping

@@ -9,8 +9,6 @@ Gets the path as its argument and says one value for each thing it finds.
     ["error", sentence, detail]              the file is refused; nothing of it counts
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final

@@ -3,8 +3,6 @@
 Owns the child and what its messages mean (`reader_child`).
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a file of chats is known by before it is read: asked of every file that is dropped, so it imports no format."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a file of conversations has, told before anything of it is added."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """What an import finds, and the small rules that all formats share: ids, times, titles, limits."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Mapping

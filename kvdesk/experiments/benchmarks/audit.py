@@ -4,8 +4,6 @@ Owns carrying operations out and counting. Whatever the context refuses or the e
 a difference between mirror and engine counts against it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import time
 from collections import Counter

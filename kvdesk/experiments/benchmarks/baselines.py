@@ -1,7 +1,5 @@
 """The baselines of the engine's speed: a minimal loop over llama_decode, and llama-cpp-python's own `Llama`."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Sequence

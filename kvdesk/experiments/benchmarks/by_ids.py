@@ -3,8 +3,6 @@
 Owns the loop over `llama_decode`; what is in the cache is the cache's.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import accumulate
 from typing import NamedTuple

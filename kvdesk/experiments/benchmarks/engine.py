@@ -5,8 +5,6 @@ Inspection: every decode is mirrored and compared with what llama.cpp printed. W
 well, 15 views a second, is measured beside it; `kvdesk bench ui` judges that with the window that draws them.
 """
 
-from __future__ import annotations
-
 import bisect
 import re
 import statistics

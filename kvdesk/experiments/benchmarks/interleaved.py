@@ -1,7 +1,5 @@
 """Requests in turns with the same in an empty cache without kvdesk: a yardstick on a machine whose speed drifts."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import closing
 

@@ -3,8 +3,6 @@
 Owns what is chosen, from what the mirror says the cache holds. Must never know who carries the operations out.
 """
 
-from __future__ import annotations
-
 import random
 from typing import Literal
 

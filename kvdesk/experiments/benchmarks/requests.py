@@ -1,7 +1,5 @@
 """Requests of conversations that are measured."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from kvdesk.chat import Message, TurnStats, new_conversation_id, new_message_id

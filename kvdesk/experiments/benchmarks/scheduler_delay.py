@@ -1,7 +1,5 @@
 """The time that threads of this process were ready to run while other processes had the processor (/proc)."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 _TASKS = Path("/proc/self/task")

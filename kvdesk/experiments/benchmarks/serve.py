@@ -5,8 +5,6 @@ answer came out with another number of tokens the other way is left out. Another
 beside (`peer`): it should have the same model and settings.
 """
 
-from __future__ import annotations
-
 import json
 import statistics
 import sys

@@ -1,7 +1,5 @@
 """Plays cases in a separate process, on whatever libllama that has loaded. It may die of it at any call."""
 
-from __future__ import annotations
-
 from contextlib import closing
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What the process with the other library is asked, and what it answers. Plain values."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from kvdesk.experiments.benchmarks.random_operations import Operation

@@ -1,7 +1,5 @@
 """What was found as a file for the issue tracker of llama.cpp: Markdown, and JSON. In English, as those are."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from itertools import zip_longest
 from operator import attrgetter

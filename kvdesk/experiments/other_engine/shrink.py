@@ -1,7 +1,5 @@
 """The shortest sequence of operations that still shows a difference. Pure: it is asked whether a sequence does."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from kvdesk.cache.batch import Batch

@@ -1,7 +1,5 @@
 """How batches should be cut and mixed: several chats at once, prompts in an order, and a prompt among answers."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack

@@ -1,7 +1,5 @@
 """What a larger context costs when it is not full, and what n_batch and n_ubatch change for a prompt."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 

@@ -1,7 +1,5 @@
 """When to compact: never, over a threshold, by a cost model or in pauses, on a day of chats. Hole filling beside it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 

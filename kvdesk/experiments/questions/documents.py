@@ -4,8 +4,6 @@ What the document's cells hold depends on what came before it. So the first n of
 new beginning, the others are spliced in and moved, and what follows is compared with a chat that read everything.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Sequence
 from itertools import cycle

@@ -6,8 +6,6 @@ often guesses hold. Then tokens are computed alone and among guesses, of which h
 their logits compared. At last kvdesk answers with exact answers, with drafts and without.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator, Sequence
 

@@ -4,8 +4,6 @@ The policies are those of `kvdesk.policies.overflow`, asked for as much room as 
 it is. Then questions about the text are read, and each next token is compared with that of the whole cache.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple

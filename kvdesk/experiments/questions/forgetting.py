@@ -5,8 +5,6 @@ Each fact of a text is removed separately. The cells after it were computed whil
 removed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 

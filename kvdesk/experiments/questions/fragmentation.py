@@ -1,7 +1,5 @@
 """Whether a scattered cache is slower: the same text in cells side by side, apart, behind holes, compacted, rebuilt."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from itertools import product

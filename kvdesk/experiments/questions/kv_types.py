@@ -4,8 +4,6 @@ The text is read in chunks and the second half of each is judged, as llama-perpl
 (llama.cpp, tools/perplexity/perplexity.cpp), with f16 for K and V in the place of its base model.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack

@@ -1,7 +1,5 @@
 """What moving cells costs: compaction, swapping and restoring, beside their parts and a copy of as many bytes."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing

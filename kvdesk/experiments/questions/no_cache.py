@@ -1,7 +1,5 @@
 """What generation would be without any cache: everything computed again at each step, against one token a step."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kvdesk.cache.geometry import CTX_PAD, pad

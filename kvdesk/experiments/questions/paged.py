@@ -1,7 +1,5 @@
 """What vLLM's blocks and SGLang's tree would have done with a history that llama.cpp's cells really had."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from kvdesk.cache.geometry import CTX_PAD, pad

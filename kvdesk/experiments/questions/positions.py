@@ -1,7 +1,5 @@
 """Which positions llama.cpp takes: its own answer to starts, gaps, repetitions, going back, and other sequences."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

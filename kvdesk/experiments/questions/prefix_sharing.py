@@ -1,7 +1,5 @@
 """What SGLang's tree saves with llama.cpp: prompts that begin alike, read whole, and with their prefix shared."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from kvdesk.cache.geometry import CTX_PAD, pad

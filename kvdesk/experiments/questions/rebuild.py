@@ -1,7 +1,5 @@
 """What rebuilding the context costs and cures: a scattered cache before and after, beside a compaction of the same."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 

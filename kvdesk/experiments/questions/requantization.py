@@ -4,8 +4,6 @@ A text is read with f16. kvdesk converts its state and puts it into a context of
 those types reads the text again. The following tokens are then read in each and compared with f16's, as in `kv_types`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from typing import Final, NamedTuple

@@ -1,7 +1,5 @@
 """A window that forgets instead of a cache that is tidied: what each policy of overflow costs, and what it loses."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 

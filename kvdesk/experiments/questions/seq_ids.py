@@ -1,7 +1,5 @@
 """One sequence id for all requests or a fresh one for each, cleaned or not, and what happens at n_seq_max."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kvdesk.cache.geometry import CTX_PAD, pad

@@ -1,7 +1,5 @@
 """Whether llama_memory_seq_rm gives memory back: cells in use and resident bytes before and after."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import psutil

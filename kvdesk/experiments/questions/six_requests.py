@@ -4,8 +4,6 @@ The program of the story is run as its authors describe it, with each suspected 
 without any. Every run of six requests is preceded by one of the right program, its yardstick.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Iterator

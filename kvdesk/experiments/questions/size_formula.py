@@ -1,7 +1,5 @@
 """Whether 2 · layers · hidden size · cells · bytes is what a cache takes: the formula, an estimate, the engine."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kvdesk.experiments.bench import Bench

@@ -1,7 +1,5 @@
 """Mixed use for minutes to hours: does an engine get slower, larger or more scattered with time?"""
 
-from __future__ import annotations
-
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence

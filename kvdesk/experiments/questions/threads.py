@@ -1,7 +1,5 @@
 """How many threads are best: one token and a prompt by thread count, on a quiet machine and beside busy processes."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Sequence
 from itertools import pairwise

@@ -11,8 +11,6 @@ holds (`llama_memory_seq_cp`) and reads the rest. If cells or sequences are shor
 evicted, and is read again when it continues, because its state was not saved.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

@@ -3,8 +3,6 @@
 Only the first cache counts (a window cache holds a part of the same). Must never know the engine.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

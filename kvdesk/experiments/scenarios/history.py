@@ -4,8 +4,6 @@ A sequence is its tokens from position 0 on. The same events come from a generat
 played with llama.cpp or put to a simulated cache.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 from kvdesk.values import dataclass

@@ -1,7 +1,5 @@
 """A history, done with a context of llama.cpp, event by event."""
 
-from __future__ import annotations
-
 from kvdesk.cache.take_out import take_out
 from kvdesk.errors import ContextError
 from kvdesk.experiments.raw_context import Answer, RawContext

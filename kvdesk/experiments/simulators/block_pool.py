@@ -5,8 +5,6 @@ keeps its content at the end of a queue, and can be found by it until it is take
 what vLLM has its reserved null block, groups of layers and events are left out.
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Iterable
 

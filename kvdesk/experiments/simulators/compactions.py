@@ -3,8 +3,6 @@
 Nothing is computed and nothing is timed: cells move as the rules of each way say.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from enum import StrEnum
 from typing import NamedTuple

@@ -8,8 +8,6 @@ without padding, was over a threshold (0.1) and that mark was at 2,048 cells or 
 Issue #12253 is about its copying on the CPU; the copying is not simulated, only which cells go where.
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """What llama.cpp's own cells were like during a recording: holes, runs, and the cells that attention walks over."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from kvdesk.cache.flat import Flat

@@ -7,8 +7,6 @@ its beginning. v1 never writes into a block that others hold, because it shares 
 write is the rule of the PagedAttention paper and of vLLM v0, where a sequence is split and shares its last block too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple

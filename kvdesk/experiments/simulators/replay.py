@@ -6,8 +6,6 @@ as nobody needs their room. As sequences (`held`): as llama.cpp works. A sequenc
 and a copy shares blocks until one of both writes into them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Protocol
 

@@ -5,8 +5,6 @@ Messages are evicted whole, an answer together with its question; two policies e
 Never silently. If the model cannot do what was chosen, the plan says so and stops.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import Final, Literal
 

@@ -1,7 +1,5 @@
 """The tokens that the last ones looked at least are evicted, and the rest moves down. Pure."""
 
-from __future__ import annotations
-
 from kvdesk.policies.overflow.least_worth import N_RECENT, plan_least_worth
 from kvdesk.policies.overflow.plan import Abilities, OverflowPlan, OverflowPolicy, Situation
 from kvdesk.settings import Overflow

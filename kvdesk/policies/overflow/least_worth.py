@@ -3,8 +3,6 @@
 The system prompt, the first tokens, the last ones, the marks of the template and the answer in the making stay. Pure.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import Final
 

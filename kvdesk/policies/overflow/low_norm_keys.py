@@ -4,8 +4,6 @@ Keys of low norm get most attention (Devoto et al., "A Simple and Effective L2 N
 Compression", arXiv 2406.11430): the experiment `eviction` measures whether that is so.
 """
 
-from __future__ import annotations
-
 from kvdesk.policies.overflow.least_worth import plan_least_worth
 from kvdesk.policies.overflow.plan import Abilities, OverflowPlan, OverflowPolicy, Situation
 from kvdesk.settings import Overflow

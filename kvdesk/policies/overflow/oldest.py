@@ -1,7 +1,5 @@
 """What the policies have in common: which messages are the oldest, and how it is said that they are evicted. Pure."""
 
-from __future__ import annotations
-
 from kvdesk.policies.overflow.plan import Abilities, OverflowPlan, Situation
 from kvdesk.settings import Overflow
 from kvdesk.translation import tr

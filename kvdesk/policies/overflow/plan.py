@@ -1,7 +1,5 @@
 """What an overflow policy is, what it is asked, and what it answers: values, without a decision. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Literal
 

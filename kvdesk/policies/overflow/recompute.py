@@ -1,7 +1,5 @@
 """The oldest messages are evicted and all after them is prefilled again: exact, slow. Pure."""
 
-from __future__ import annotations
-
 from kvdesk.policies.overflow.oldest import oldest_messages, recomputed_sentence, stop_unremovable, tokens_of
 from kvdesk.policies.overflow.plan import Abilities, OverflowPlan, OverflowPolicy, Situation
 from kvdesk.settings import Overflow

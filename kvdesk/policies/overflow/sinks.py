@@ -4,8 +4,6 @@ The system prompt is a message like others here. This policy alone goes on when 
 beginning of that answer is evicted.
 """
 
-from __future__ import annotations
-
 from kvdesk.policies.overflow.oldest import moved_sentence, stop_unmovable, stop_unremovable, tokens_of, why_not_moved
 from kvdesk.policies.overflow.plan import Abilities, OverflowPlan, OverflowPolicy, Situation
 from kvdesk.settings import Overflow

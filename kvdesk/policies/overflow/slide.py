@@ -1,7 +1,5 @@
 """The oldest messages are evicted and the rest moves down, with K and V unchanged: fast, approximate. Pure."""
 
-from __future__ import annotations
-
 from kvdesk.policies.overflow.oldest import (
     moved_sentence,
     oldest_messages,

@@ -1,7 +1,5 @@
 """The answer ends when the context is full. Pure."""
 
-from __future__ import annotations
-
 from kvdesk.policies.overflow.oldest import stop
 from kvdesk.policies.overflow.plan import Abilities, OverflowPlan, OverflowPolicy, Situation
 from kvdesk.settings import Overflow

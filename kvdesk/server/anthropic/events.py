@@ -1,7 +1,5 @@
 """The answers of `POST /v1/messages`: a message of blocks, and the events that bring it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """`POST /v1/messages` and `POST /v1/messages/count_tokens`: Anthropic's protocol."""
 
-from __future__ import annotations
-
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 

@@ -3,8 +3,6 @@
 A text is never altered: also a header in the system prompt that changes with every request reaches the model.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """`POST /completion`, whole and streaming: llama-server's own form (server-task.cpp, `to_json_non_oaicompat`)."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from typing import Any, Final
 

@@ -2,8 +2,6 @@
 `format_prompt_infill`): files around it, what is before and behind, each behind a token that marks it.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from typing import Final

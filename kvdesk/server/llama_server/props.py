@@ -1,7 +1,5 @@
 """`GET /props` in llama-server's shape (server-context.cpp, `get_res_props`), without the path of the model."""
 
-from __future__ import annotations
-
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 

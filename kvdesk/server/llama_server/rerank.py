@@ -1,7 +1,5 @@
 """`POST /v1/rerank`: how well documents answer a query, in Jina's form, or for `texts` in that of TEI."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from pydantic import Field

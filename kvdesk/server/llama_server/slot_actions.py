@@ -2,8 +2,6 @@
 asked: only for keys with the right to inspect.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any, Final, Literal, cast

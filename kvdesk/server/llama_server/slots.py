@@ -1,7 +1,5 @@
 """`GET /slots` in llama-server's shape (server-context.cpp, `server_slot::to_json`): a slot is a sequence."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from starlette.requests import Request

@@ -1,7 +1,5 @@
 """`POST /tokenize` and `POST /detokenize`, as llama-server has them."""
 
-from __future__ import annotations
-
 from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response

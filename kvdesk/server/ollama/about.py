@@ -1,7 +1,5 @@
 """What Ollama's clients ask before they chat: `/api/version`, `/api/tags`, `/api/show`. There is one model."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Any
 

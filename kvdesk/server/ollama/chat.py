@@ -1,7 +1,5 @@
 """`POST /api/chat` in Ollama's form: a request with `options`, a stream of lines of JSON."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final

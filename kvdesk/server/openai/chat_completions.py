@@ -1,7 +1,5 @@
 """`POST /v1/chat/completions`, and `POST /apply-template`, the prompt of the same request."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """`POST /v1/completions`, whole and streaming: prompts that no chat template renders."""
 
-from __future__ import annotations
-
 import time
 import uuid
 from collections.abc import AsyncGenerator, Sequence

@@ -1,7 +1,5 @@
 """`POST /v1/embeddings`, OpenAI's form, and `/embeddings`, llama-server's own."""
 
-from __future__ import annotations
-
 import base64
 import struct
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """`GET /v1/models`, `GET /v1/models/NAME` and `GET /health`. There is one model."""
 
-from __future__ import annotations
-
 import time
 from datetime import UTC, datetime
 from typing import Any

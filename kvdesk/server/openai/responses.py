@@ -1,7 +1,5 @@
 """`/v1/responses`: OpenAI's protocol of items, with responses that are kept."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from starlette.requests import Request

@@ -1,7 +1,5 @@
 """The answers of `POST /v1/responses`: a response of items, and the events that bring it."""
 
-from __future__ import annotations
-
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence

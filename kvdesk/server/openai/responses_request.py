@@ -1,7 +1,5 @@
 """The request of `POST /v1/responses`, OpenAI's protocol of items, and what it is as a chat request."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 from collections.abc import Callable, Sequence

@@ -4,8 +4,6 @@ A client sends the text of an answer back; tokenized again it could be other tok
 difference is a prefix lost. So the ids of the latest answers are kept, under all that was before them.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -1,7 +1,5 @@
 """What the requests of several protocols have in common: functions, and texts in parts."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar, Final
 
 from pydantic import Field

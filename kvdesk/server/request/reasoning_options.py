@@ -1,7 +1,5 @@
 """The reasoning that a request asks for, by all names that clients use: whether, how much, how many tokens."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

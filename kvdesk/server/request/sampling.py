@@ -1,7 +1,5 @@
 """From the fields of a request to how its answers are sampled."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from concurrent.futures import ThreadPoolExecutor

@@ -3,8 +3,6 @@
 are null count as absent.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Tools of a request: what the template gets, and what of them may be called."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final

@@ -4,8 +4,6 @@ kvdesk's own ASGI middleware. What passes has its key in `scope["state"]["key"]`
 answer in `scope["state"]["headers"]`.
 """
 
-from __future__ import annotations
-
 import time
 from collections import OrderedDict
 from typing import Any, Final

@@ -2,8 +2,6 @@
 taken within some, or the connection is closed.
 """
 
-from __future__ import annotations
-
 import asyncio
 
 from uvicorn.protocols.http.h11_impl import H11Protocol

@@ -1,7 +1,5 @@
 """Some requests run at once, others wait in the order in which they came; the rest are asked to come again."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable

@@ -1,7 +1,5 @@
 """A socket that listens, with a sentence where it cannot."""
 
-from __future__ import annotations
-
 import os
 import socket
 

@@ -1,7 +1,5 @@
 """Whose attention is looked at, of which layers and heads."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from PySide6.QtCore import Qt

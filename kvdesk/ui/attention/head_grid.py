@@ -1,7 +1,5 @@
 """Heads and layers: a small picture of each head, a row of them for each layer, as one image."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import Final
 

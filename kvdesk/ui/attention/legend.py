@@ -1,7 +1,5 @@
 """Over the messages, while their words have the colours of attention: what the colours mean."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from kvdesk.session import Changed

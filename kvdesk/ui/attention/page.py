@@ -1,7 +1,5 @@
 """The Attention tab: which token is looked from, what that costs, and what it looked at by cell, word and head."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from PySide6.QtCore import Qt

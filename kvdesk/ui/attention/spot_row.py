@@ -1,7 +1,5 @@
 """Which token is looked from, and the way to another one."""
 
-from __future__ import annotations
-
 from PySide6.QtWidgets import QWidget
 
 from kvdesk.session import Store

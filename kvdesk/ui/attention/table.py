@@ -1,7 +1,5 @@
 """The cells that got most of the attention, as a table."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final
 

@@ -1,7 +1,5 @@
 """The tree of blocks as rows of squares: a chain of blocks is a row, and each fork a line down to another row."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The page of a server that tells of its blocks: numbers, the map, and what is known of it."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from PySide6.QtCore import Qt

@@ -1,7 +1,5 @@
 """One number of the cache: a caption, and under it the number with its unit."""
 
-from __future__ import annotations
-
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QGridLayout
 

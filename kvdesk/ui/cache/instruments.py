@@ -1,7 +1,5 @@
 """The parts of the Cache tab beyond the map and four numbers."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from PySide6.QtWidgets import QPushButton, QWidget

@@ -1,7 +1,5 @@
 """A table of numbers: names left, values right-aligned in mono digits, units lighter; a definition for each row."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from PySide6.QtCore import QPoint, Qt

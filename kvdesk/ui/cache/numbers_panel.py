@@ -1,7 +1,5 @@
 """The numbers of the cache: a headline that is always there, and every other metric in groups that fold away."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final
 

@@ -1,7 +1,5 @@
 """The cache in four numbers with plain captions, and the way to the rest: what one sees on the first start."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from PySide6.QtCore import Qt

@@ -1,7 +1,5 @@
 """A batch that llama.cpp refused, explained under the ruler of its sequence: Y = X + 1, with both numbers."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A ruler per conversation: which positions its sequence holds, where its holes are, and the next valid position."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final
 

@@ -2,8 +2,6 @@
 another. Shows values; which files are read is not its business.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 

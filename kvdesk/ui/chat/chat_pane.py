@@ -1,7 +1,5 @@
 """The middle pane: title and model; messages; errors; composer."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final
 

@@ -1,7 +1,5 @@
 """A conversation without messages, or no model: what kvdesk is, and how to begin."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from PySide6.QtCore import QSize, Qt

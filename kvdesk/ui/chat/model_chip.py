@@ -1,7 +1,5 @@
 """The model of the window as a chip with a chevron: it opens the menu of models."""
 
-from __future__ import annotations
-
 from PySide6.QtCore import QPoint, QSize, Qt
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QMenu

@@ -1,7 +1,5 @@
 """The choice of the overflow policy of a conversation, with the reasons for and against each."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final
 

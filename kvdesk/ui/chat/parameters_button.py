@@ -1,7 +1,5 @@
 """The button in the header of a chat that shows whether its parameters are changed, and opens them."""
 
-from __future__ import annotations
-
 from PySide6.QtGui import QKeySequence
 
 from kvdesk.translation import tr

@@ -1,7 +1,5 @@
 """How a row of the list of conversations is drawn."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from PySide6.QtCore import QEvent, QPersistentModelIndex, QPoint, QPointF, QRect, QSize, Qt

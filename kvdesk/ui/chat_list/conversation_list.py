@@ -1,7 +1,5 @@
 """The left pane: New chat, search, the conversations in their folders, and the archive."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Final

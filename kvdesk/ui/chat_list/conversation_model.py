@@ -1,7 +1,5 @@
 """The conversations as a list model: rows of chats and of folders, which can be dragged onto each other."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 

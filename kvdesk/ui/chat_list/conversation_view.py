@@ -1,7 +1,5 @@
 """The list of conversations as one works in it: keys, menus, editing of names, dragging onto folders."""
 
-from __future__ import annotations
-
 from PySide6.QtCore import QEvent, QModelIndex, QPersistentModelIndex, QPoint, QRect, Qt, Signal
 from PySide6.QtGui import QContextMenuEvent, QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QAbstractItemView, QListView, QWidget

@@ -1,7 +1,5 @@
 """Asks for the name of a new folder, at the row of the chat that goes there."""
 
-from __future__ import annotations
-
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QLineEdit, QWidget
 

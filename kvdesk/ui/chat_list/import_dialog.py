@@ -1,7 +1,5 @@
 """Import: how far the reading is, what the file has, and whether all of it is to be added. Not modal."""
 
-from __future__ import annotations
-
 from PySide6.QtCore import QTimer, Signal
 from PySide6.QtWidgets import QCheckBox, QDialogButtonBox, QWidget
 

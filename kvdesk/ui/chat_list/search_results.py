@@ -1,7 +1,5 @@
 """What a search found in all chats: a list in the place of the conversations, with the words marked."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Final
 

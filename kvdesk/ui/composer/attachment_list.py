@@ -1,7 +1,5 @@
 """What is attached to a draft, over its text: each with its cost, and what can be done with it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Final
 

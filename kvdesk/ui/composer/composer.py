@@ -1,7 +1,5 @@
 """The field for the next message, what is attached to it, and what both cost. Enter sends."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Final
 

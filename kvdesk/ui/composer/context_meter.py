@@ -1,7 +1,5 @@
 """How full the context is, and with what: one bar with its numbers; pressed, it says what each part is."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Final
 

@@ -4,8 +4,6 @@ The conversation owns it (`Conversation.draft_attachments`); this asks for what 
 what only the window knows: the whole of what was shortened.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from PySide6.QtCore import QObject

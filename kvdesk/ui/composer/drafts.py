@@ -1,7 +1,5 @@
 """What is typed and not sent: each conversation has its own, which is kept while one types."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from PySide6.QtCore import QObject, QTimer

@@ -1,7 +1,5 @@
 """Messages that wait to be sent, over the composer: each can be moved, taken back into it, or cancelled."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Final
 

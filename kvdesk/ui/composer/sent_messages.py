@@ -1,7 +1,5 @@
 """Up and Down in an empty message box restore what was sent before."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from kvdesk.ui.composer.composer import Composer

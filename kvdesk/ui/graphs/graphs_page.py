@@ -1,7 +1,5 @@
 """The page with every graph, their time axis and their export."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final

@@ -1,7 +1,5 @@
 """Graphs in files: pictures of a widget, and every series as a table."""
 
-from __future__ import annotations
-
 import csv
 import math
 from pathlib import Path

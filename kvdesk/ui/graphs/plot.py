@@ -1,7 +1,5 @@
 """Plots as kvdesk draws them: axes, inks and curves without pyqtgraph's own chrome."""
 
-from __future__ import annotations
-
 import time
 from typing import Any, Final
 

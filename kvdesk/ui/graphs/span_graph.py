@@ -1,7 +1,5 @@
 """Time per token against n_kv: what the length of the attention span costs on this machine."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The one time axis of all graphs: which seconds are shown, whether it follows, and how its ticks are written. Pure."""
 
-from __future__ import annotations
-
 import math
 
 from kvdesk.values import dataclass, field

@@ -1,7 +1,5 @@
 """A plot over time, drawn by pyqtgraph."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

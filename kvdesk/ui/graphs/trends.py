@@ -1,7 +1,5 @@
 """The graphs under the map: speeds now, and used and high-water cells, over the last two minutes."""
 
-from __future__ import annotations
-
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QWidget
 

@@ -1,7 +1,5 @@
 """A plot of the laboratory: curves over any x, with intervals, linear or logarithmic, and their names under it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from html import escape

@@ -1,7 +1,5 @@
 """The page of the laboratory: questions at the left, settings and past results in the middle, the run at the right."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final

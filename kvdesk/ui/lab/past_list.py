@@ -1,7 +1,5 @@
 """The runs of one experiment that were kept: one is looked at, or two are compared."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final

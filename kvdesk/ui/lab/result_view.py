@@ -1,7 +1,5 @@
 """The result of a run: verdict, plots, figures, tables, how it was measured; or two runs side by side."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final
 

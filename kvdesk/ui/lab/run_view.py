@@ -1,7 +1,5 @@
 """An experiment while it runs: how far it is, what it does now, and its samples as curves."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterable, Sequence
 from typing import Final

@@ -1,7 +1,5 @@
 """What is set before an experiment runs: parameters, model, and what it will take; Run and Cancel."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final
 

@@ -1,7 +1,5 @@
 """A choice between what comes with an experiment and a file of the person's own."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Final
 

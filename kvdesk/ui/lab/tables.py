@@ -1,7 +1,5 @@
 """A table of a result, under its title."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Final
 

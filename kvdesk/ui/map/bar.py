@@ -1,7 +1,5 @@
 """The controls above the cell map: what it is coloured by, the size of a page, zoom; and the pages in words."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 
 from PySide6.QtCore import Qt

@@ -1,7 +1,5 @@
 """Descriptions in words of a cell and of a selection of cells. No Qt."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

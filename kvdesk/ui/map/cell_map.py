@@ -7,8 +7,6 @@ Keyboard   arrows, Home, End, Page Up and Down move the cursor, with Shift they 
 `frame_clock.FrameClock` decides how often a new frame is made.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping, Sequence
 from typing import Final

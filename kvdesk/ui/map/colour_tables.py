@@ -1,7 +1,5 @@
 """The colour tables of the cell map: an ARGB value for every code that `raster` makes, one table for each mode."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import Final
 

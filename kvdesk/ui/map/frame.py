@@ -1,7 +1,5 @@
 """The data of a drawing of the cell map, made once for each change: strips, and what gives their cells a code."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np

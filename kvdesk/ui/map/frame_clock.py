@@ -1,7 +1,5 @@
 """The times of the map's own frames, and how often it may refresh. No Qt."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections import deque

@@ -1,7 +1,5 @@
 """The keys of the cell map: tables of their actions, and the moves of the cursor."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final
 

@@ -4,8 +4,6 @@ A row always has the same number of cells, whatever the size of the window, so t
 and a cell is never too small for the gap beside it. A map that is higher than its room scrolls.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import ceil
 from typing import Final

@@ -1,7 +1,5 @@
 """The legend of the cell map: its colours and marks, drawn with the pixels of the map itself."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from html import escape
 from typing import Final

@@ -1,7 +1,5 @@
 """The entries of the legend: the colours and marks on the map at this moment, with their meaning. No Qt."""
 
-from __future__ import annotations
-
 from typing import Final, Literal
 
 from kvdesk.cache.snapshot import CacheSnapshot

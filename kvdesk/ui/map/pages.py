@@ -1,7 +1,5 @@
 """Keeps the paged overlay of what is shown, and makes a new one as seldom as the decoding threads need."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 

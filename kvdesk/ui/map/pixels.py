@@ -4,8 +4,6 @@ The last row and column of every cell are the gap to the next. From 5 pixels on 
 hollow; below, a shared cell is still split into two colours, and the others differ by lightness alone.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import Final, NamedTuple
 

@@ -5,8 +5,6 @@ the shade from the marks, so that one table of 256 colours draws every map. Code
 Only the cells in sight are read, at each drawing.
 """
 
-from __future__ import annotations
-
 from typing import Final, NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A part of the cell map: scrolled, zoomed and dragged."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from PySide6.QtCore import QPointF, QRect, QRectF, QSignalBlocker, Qt

@@ -1,7 +1,5 @@
 """The cell under the cursor and the selected cells. No Qt: the map draws them and calls this for mouse and keys."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A cell map one only looks at: of a plan, or of the past. One place that knows how to make one of the real map."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from PySide6.QtCore import Qt

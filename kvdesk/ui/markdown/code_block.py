@@ -1,7 +1,5 @@
 """A program in an answer: highlighted, scrollable sideways, copied with one button."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final
 

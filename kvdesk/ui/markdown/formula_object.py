@@ -1,7 +1,5 @@
 """A formula inside of a text document: one character (U+FFFC) that is painted as a formula on the baseline."""
 
-from __future__ import annotations
-
 from functools import cache
 from math import ceil
 from typing import Final

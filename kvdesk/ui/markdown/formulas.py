@@ -1,7 +1,5 @@
 """Formulas: LaTeX that is drawn by a child process (`formula_child`), asked once for each, and painted with Qt."""
 
-from __future__ import annotations
-
 import atexit
 import logging
 from collections import OrderedDict

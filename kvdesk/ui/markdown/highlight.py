@@ -1,7 +1,5 @@
 """The colours of a program's words: Pygments' tokens as spans of lines. No widgets."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """Words marked in a text that is shown, as a search does, and places of its source."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from PySide6.QtGui import QColor, QTextCursor, QTextDocument

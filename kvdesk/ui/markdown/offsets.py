@@ -4,8 +4,6 @@ Rendering Markdown leaves characters out and hardly ever adds one, so what is sh
 character is the next such one there, if it comes soon.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left
 from collections.abc import Sequence

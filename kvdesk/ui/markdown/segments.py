@@ -6,8 +6,6 @@ at any indentation: a program inside a list is still a program one wants to copy
 start of a line outside a fence, so that code which talks about them stays code.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field

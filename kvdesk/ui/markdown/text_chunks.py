@@ -1,7 +1,5 @@
 """Cuts long texts into pieces whose layout is cheap. Pure text; a cut never moves when the text grows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Final
 

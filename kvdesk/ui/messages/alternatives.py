@@ -1,7 +1,5 @@
 """Several answers to one question side by side, each with what it cost, and the choice of one of them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from typing import Final

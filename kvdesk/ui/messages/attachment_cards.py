@@ -1,7 +1,5 @@
 """What was attached to a message that was sent: a line for each, which unfolds its text."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from PySide6.QtCore import QPoint

@@ -1,7 +1,5 @@
 """The words of a message in the colours of how much of a token's attention they got; a click looks from another one."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from kvdesk.chat import Message, attached_text

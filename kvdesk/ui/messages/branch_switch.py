@@ -1,7 +1,5 @@
 """‹ 2/3 ›: which of several messages at one place is shown, and the way to its neighbours."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from PySide6.QtWidgets import QWidget

@@ -1,7 +1,5 @@
 """The branches of the shown conversation as a small tree over its messages: one walks in it, and the chat follows."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Final
 

@@ -1,7 +1,5 @@
 """The messages of one conversation, newest at the bottom, following the answer while one reads its end."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from itertools import takewhile
 from math import ceil

@@ -1,7 +1,5 @@
 """Over the messages: what is to be found in the chat that is open, how often it is there, the way from hit to hit."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from PySide6.QtCore import QEvent, QSignalBlocker, Qt, Signal

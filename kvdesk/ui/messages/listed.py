@@ -1,7 +1,5 @@
 """What every widget of a message has in common: its view hears where the pointer is, and opens its menu."""
 
-from __future__ import annotations
-
 from typing import Protocol
 
 from PySide6.QtCore import QEvent, QPoint

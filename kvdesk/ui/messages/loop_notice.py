@@ -1,7 +1,5 @@
 """Under an answer that repeats itself: what is seen, and the way to stop it. Nothing stops without a person."""
 
-from __future__ import annotations
-
 from PySide6.QtWidgets import QWidget
 
 from kvdesk.translation import tr

@@ -1,7 +1,5 @@
 """The body of a message: its segments one below the other, each in the widget of its kind, long ones in pieces."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
 from typing import Final

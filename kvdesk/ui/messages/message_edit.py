@@ -1,7 +1,5 @@
 """The text field of the composer. As tall as its text, up to eight lines."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The text of a message, to be changed by a person in its place."""
 
-from __future__ import annotations
-
 from math import ceil
 from typing import Final
 

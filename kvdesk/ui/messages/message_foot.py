@@ -1,7 +1,5 @@
 """Under a message: while the engine reads, how far it is; then why the answer ended and what it cost."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Final
 

@@ -1,7 +1,5 @@
 """A long column of messages that scrolls: only those near what is seen have widgets, the others a height."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Sequence
 from math import ceil

@@ -1,7 +1,5 @@
 """The menu of a message: what can be done with its text, and with its cells."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Final
 

@@ -1,7 +1,5 @@
 """One message: its author, its text, and under an answer a line with its cost in tokens and time."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from functools import partial

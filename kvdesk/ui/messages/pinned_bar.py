@@ -1,7 +1,5 @@
 """The pinned messages of a chat, over its messages: a click goes there."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final

@@ -1,7 +1,5 @@
 """A text against the room that its context has: what is said of it, and what helps where it does not fit."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from PySide6.QtWidgets import QPlainTextEdit, QTextEdit, QWidget

@@ -1,7 +1,5 @@
 """Over the messages, while answers are coloured by surprise: what the colours mean."""
 
-from __future__ import annotations
-
 from kvdesk.translation import tr
 from kvdesk.ui.widgets.colour_bar import ColourBar
 from kvdesk.ui.widgets.controls import IconButton, plain_tip

@@ -1,7 +1,5 @@
 """The tokens of an answer in the colours of how likely they were; a click looks at one."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Callable
 

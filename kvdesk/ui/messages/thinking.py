@@ -1,7 +1,5 @@
 """The reasoning of a model before its answer: open while it is written, then folded away with how long it took."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Protocol
 

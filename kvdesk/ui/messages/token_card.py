@@ -1,7 +1,5 @@
 """Under an answer: one of its tokens, what else was likely in its place, and what going on with another one costs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 from math import exp

@@ -2,8 +2,6 @@
 waits for a person, the question.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final

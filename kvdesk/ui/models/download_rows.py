@@ -1,7 +1,5 @@
 """The downloads: a line for each, with its progress and what can be done with it."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from PySide6.QtCore import Qt

@@ -2,8 +2,6 @@
 and the part where one gets more of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path

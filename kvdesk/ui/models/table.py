@@ -1,7 +1,5 @@
 """The rows of models as Qt's table model, sorted and filtered, favourites first."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """Compact: what it would do, drawn and counted under the form, before it is done."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from PySide6.QtCore import Qt, QTimer

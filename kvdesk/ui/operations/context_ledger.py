@@ -1,7 +1,5 @@
 """The memory and time that a context with other settings would cost, and what it keeps of conversations."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from PySide6.QtCore import QTimer

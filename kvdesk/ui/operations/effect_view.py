@@ -3,8 +3,6 @@
 Decode speed is measured before the operation and again with the next answer: until then it is left out.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Sequence
 from typing import Final

@@ -1,7 +1,5 @@
 """What would leave with the chosen positions, under the form: cells, bytes, and on request their share of attention."""
 
-from __future__ import annotations
-
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 

@@ -1,7 +1,5 @@
 """The operations on cells in the menus of a conversation and of a message."""
 
-from __future__ import annotations
-
 from PySide6.QtWidgets import QMenu
 
 from kvdesk.chat import ConversationId, MessageId

@@ -4,8 +4,6 @@ Every button shows its call while it is under the mouse or has the focus; what c
 place. Cells selected in the map and the menu of a message fill the target in.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 from PySide6.QtCore import QEvent, QObject, QSignalBlocker, Qt, Signal

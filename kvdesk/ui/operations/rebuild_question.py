@@ -1,7 +1,5 @@
 """Asked before a context that holds cells is rebuilt: the call, what has to be read again, and how long that takes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from typing import Final

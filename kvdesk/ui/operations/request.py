@@ -1,7 +1,5 @@
 """Operations by hand on a conversation, as a menu or an action asks for them."""
 
-from __future__ import annotations
-
 from kvdesk.chat import ConversationId
 from kvdesk.session.operation_specs import Chosen, OperationSpec, carry_out, refusal
 from kvdesk.settings import ContextSettings

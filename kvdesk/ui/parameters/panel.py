@@ -1,7 +1,5 @@
 """The parameters of the chat that is shown, and what applying them costs, said before it is done."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Final
 

@@ -1,7 +1,5 @@
 """The rendered prompt of a chat as the model gets it: every token in its colour, its id on hover."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from typing import Final
 

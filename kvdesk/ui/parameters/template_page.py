@@ -1,7 +1,5 @@
 """The chat template of one chat, the model's or its own, and the prompt it makes of the chat."""
 
-from __future__ import annotations
-
 from PySide6.QtCore import QSignalBlocker, Qt, Signal
 from PySide6.QtWidgets import QCheckBox, QSplitter, QWidget
 

@@ -1,7 +1,5 @@
 """How the answers of one chat think, where its chat template lets one choose."""
 
-from __future__ import annotations
-
 from PySide6.QtCore import QSignalBlocker, Signal
 from PySide6.QtWidgets import QCheckBox, QWidget
 

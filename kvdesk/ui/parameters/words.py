@@ -1,7 +1,5 @@
 """What of a chat's parameters is not as in a new chat, and what a change of them costs: as words. No widgets."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 from itertools import pairwise
 from typing import Final

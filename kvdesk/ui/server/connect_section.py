@@ -2,8 +2,6 @@
 servers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from PySide6.QtGui import QShowEvent

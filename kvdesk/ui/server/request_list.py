@@ -1,7 +1,5 @@
 """The requests of other programs: a row each, and why so much of its prompt was in the cache, or so little."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Final
 

@@ -2,8 +2,6 @@
 their requests.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Sequence
 from typing import Final

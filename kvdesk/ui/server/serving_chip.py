@@ -1,7 +1,5 @@
 """In the status line: where other programs are served, and how many of their requests run."""
 
-from __future__ import annotations
-
 from PySide6.QtCore import Qt
 
 from kvdesk.session import Changed

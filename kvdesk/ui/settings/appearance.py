@@ -1,7 +1,5 @@
 """The settings of how the window looks, as choices; each goes to the store at once."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """What a change of the context costs: what is changed, what is read again, and the buttons that apply or revert it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

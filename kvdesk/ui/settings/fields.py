@@ -1,7 +1,5 @@
 """A control for one field of a declared table: what it shows is asked and set in the same way for every kind."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import Any, Final, cast, get_origin
 

@@ -1,7 +1,5 @@
 """Which settings stand together. What is rarely changed is folded away under a title."""
 
-from __future__ import annotations
-
 from pydantic import BaseModel
 
 from kvdesk.settings import ContextSettings, Sampling

@@ -1,7 +1,5 @@
 """Presets in one line: choose one, keep what is shown as one, rename, delete, import and export."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

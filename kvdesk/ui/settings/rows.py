@@ -2,8 +2,6 @@
 groups that can be folded, and found by a few letters.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from math import ceil
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """The order of the samplers: a list that is dragged, or moved with Alt and the arrow keys; what is not ticked rests."""
 
-from __future__ import annotations
-
 from PySide6.QtCore import QSignalBlocker, QSize, Qt, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QListWidget, QListWidgetItem, QWidget

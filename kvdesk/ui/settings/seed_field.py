@@ -1,7 +1,5 @@
 """The seed: a box for a new one at every answer, or a number."""
 
-from __future__ import annotations
-
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QCheckBox, QWidget
 

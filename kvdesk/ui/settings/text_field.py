@@ -1,7 +1,5 @@
 """A text of several lines that means a value, with a sentence under it where it means none."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, Final
 

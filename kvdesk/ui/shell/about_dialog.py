@@ -1,7 +1,5 @@
 """About kvdesk: the versions of all that decides how it behaves, and the licences of what is installed."""
 
-from __future__ import annotations
-
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QDialogButtonBox, QHBoxLayout, QLabel, QPlainTextEdit, QWidget

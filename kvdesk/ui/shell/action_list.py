@@ -1,7 +1,5 @@
 """The rows of the command palette: headings, and actions with their keys; what cannot be done says why."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Final
 

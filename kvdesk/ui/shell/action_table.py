@@ -8,8 +8,6 @@ method of `Verbs` or `WindowSettings`, of a part of the window, or a command. Fo
 or "". Texts go through `tr`: the table is made with the window, after the language is known.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Final

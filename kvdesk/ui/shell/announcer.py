@@ -3,8 +3,6 @@
 Errors and the ends of operations are said by the strips that show them.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 from kvdesk.chat import MessageState

@@ -1,7 +1,5 @@
 """The parameters of the chat that is shown: the button in its header, the panel, and what a person wants of them."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject

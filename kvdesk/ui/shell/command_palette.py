@@ -1,7 +1,5 @@
 """The command palette: every action of the window, found by a few letters. It shows the list of shortcuts too."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final
 

@@ -1,7 +1,5 @@
 """The KV cache, explained: each part with a figure made from the model that is open and the chat that is shown."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from PySide6.QtCore import Qt

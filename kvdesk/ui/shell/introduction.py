@@ -2,8 +2,6 @@
 meanwhile; Esc leaves it. (`kvdesk demo` is different: it operates the window.)
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final

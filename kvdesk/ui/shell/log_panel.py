@@ -1,7 +1,5 @@
 """The Log tab: the lines of llama.cpp and kvdesk, newest last, of a bounded number; filtered, copied, saved."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Final
 

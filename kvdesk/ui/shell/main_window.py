@@ -1,7 +1,5 @@
 """The main window. It shows what is in the store, and calls the commands; a controller carries them out."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import cast

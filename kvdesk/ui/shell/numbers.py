@@ -1,7 +1,5 @@
 """When numbers are written: often enough to be read, and never so often that decoding pays for it."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from PySide6.QtCore import QObject

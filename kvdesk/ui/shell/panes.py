@@ -2,8 +2,6 @@
 which of them are folded away.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 from PySide6.QtCore import QSize, Qt, Signal

@@ -1,7 +1,5 @@
 """Why an action of the window cannot be done now: one sentence, empty where it can."""
 
-from __future__ import annotations
-
 from kvdesk.errors import NO_TOKENIZER
 from kvdesk.protocol.features import Feature
 from kvdesk.protocol.model import LocalFile

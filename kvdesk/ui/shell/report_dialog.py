@@ -1,7 +1,5 @@
 """What a report of a problem holds, said and chosen before it is written."""
 
-from __future__ import annotations
-
 from PySide6.QtWidgets import QCheckBox, QDialogButtonBox, QWidget
 
 from kvdesk.session.commands import Commands, ReportChoice

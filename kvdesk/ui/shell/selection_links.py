@@ -3,8 +3,6 @@ positions that are selected elsewhere do both. What is looked at on one side, by
 other for as long as that.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

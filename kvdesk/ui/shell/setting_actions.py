@@ -1,7 +1,5 @@
 """Each setting as an action of the command palette: it opens the settings there."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 

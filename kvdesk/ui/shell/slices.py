@@ -1,8 +1,6 @@
 """The parts that a build can do without. Without its line a slice has no room, page, section, action, menu entry or
 controller, and its modules are not imported."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from kvdesk.ui.attention.slice import ATTENTION

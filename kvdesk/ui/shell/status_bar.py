@@ -1,7 +1,5 @@
 """The one line at the bottom: threads, speed, K/V bytes, and how far the map can be trusted."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from PySide6.QtCore import QEvent, Qt

@@ -1,7 +1,5 @@
 """A strip that stays while the disk keeps messages out: how much is not saved, why, and a way to save it elsewhere."""
 
-from __future__ import annotations
-
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QMessageBox, QWidget
 

@@ -3,8 +3,6 @@
 Every method can be called at any time: what is not possible now does nothing. `refusals` says why.
 """
 
-from __future__ import annotations
-
 from typing import cast
 
 from PySide6.QtWidgets import QWidget

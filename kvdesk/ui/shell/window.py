@@ -1,7 +1,5 @@
 """The main window as its helpers see it: its parts, and what they are made with."""
 
-from __future__ import annotations
-
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QMainWindow
 

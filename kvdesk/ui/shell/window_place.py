@@ -1,7 +1,5 @@
 """The place of the window and the widths of its panes, as Qt writes them down and restores them."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from PySide6.QtCore import QByteArray, QEvent, QObject, QPoint, QRect, QSize, Qt, QTimer

@@ -3,8 +3,6 @@
 The store owns the values; nothing here keeps any.
 """
 
-from __future__ import annotations
-
 from PySide6.QtCore import QObject, Signal
 
 from kvdesk.settings import Settings, ThemeChoice

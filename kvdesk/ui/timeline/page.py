@@ -4,8 +4,6 @@ Without a choice it follows what happens. Once a row, the slider or a step chose
 after it, under a band that says so, until "Back to now".
 """
 
-from __future__ import annotations
-
 from datetime import datetime
 from functools import partial
 from typing import Final

@@ -4,8 +4,6 @@ decodes are one, and an operation by hand with the calls that compare the next t
 Pure. Operations are counted in as they come; a row costs 8 bytes, so that a million of them can be listed.
 """
 
-from __future__ import annotations
-
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable

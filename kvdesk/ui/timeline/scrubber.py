@@ -1,7 +1,5 @@
 """The handle on time: a slider over all remembered operations, step and play."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from PySide6.QtCore import QSignalBlocker, Qt, QTimer, Signal

@@ -2,8 +2,6 @@
 person signs in at one: where.
 """
 
-from __future__ import annotations
-
 from urllib.parse import urlsplit
 
 from PySide6.QtCore import Signal

@@ -2,8 +2,6 @@
 and what was allowed for good.
 """
 
-from __future__ import annotations
-
 import shlex
 import sys
 from typing import Final

@@ -1,7 +1,5 @@
 """The tools of a server, each with its description; those without a tick are offered to no chat."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Final
 

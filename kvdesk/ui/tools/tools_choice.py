@@ -2,8 +2,6 @@
 switching it off reads again. Where all of them take more than a tenth of the context, the largest is proposed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Final
 

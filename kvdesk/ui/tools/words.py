@@ -1,7 +1,5 @@
 """Sentences about tools: prices, budgets, states. Pure."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from typing import Final

@@ -4,8 +4,6 @@
 and the list of shortcuts are made from the same values.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

@@ -1,7 +1,5 @@
 """An error where it belongs: one sentence, what to do next, details folded."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from PySide6.QtCore import Qt, Signal

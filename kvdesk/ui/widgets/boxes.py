@@ -1,7 +1,5 @@
 """Rows and columns of widgets, each in one call."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Sequence
 from typing import NamedTuple, TypeVar
 

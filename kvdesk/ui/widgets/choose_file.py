@@ -2,8 +2,6 @@
 platform's own where it has one.
 """
 
-from __future__ import annotations
-
 import re
 from contextlib import suppress
 from pathlib import Path

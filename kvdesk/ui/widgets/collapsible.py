@@ -1,7 +1,5 @@
 """A heading that folds away what is under it."""
 
-from __future__ import annotations
-
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QWidget
 

@@ -1,7 +1,5 @@
 """Over the messages, while their words are coloured: what the colours mean."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt

@@ -1,7 +1,5 @@
 """Small controls used in several rooms of the window."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from html import escape
 from typing import Final

@@ -1,7 +1,5 @@
 """The base of every dialog: a column that scrolls over Qt's row of buttons, with one margin and one width."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Qt's own dialog for files in kvdesk's style, where the platform has none."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from PySide6.QtCore import QFileInfo, QTimer

@@ -1,7 +1,5 @@
 """Lays a widget over the bottom of others: it takes no room from them, so nothing moves when it comes or goes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Final
 

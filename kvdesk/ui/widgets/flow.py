@@ -1,7 +1,5 @@
 """Widgets side by side, in as many lines as they need."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from PySide6.QtCore import QEvent, QPoint, QRect, QSize, Qt

@@ -1,7 +1,5 @@
 """A table that is read: as high as its rows, scrolled sideways where it is wider than its room, copied by Ctrl+C."""
 
-from __future__ import annotations
-
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeySequence, QResizeEvent, QShortcut, QWheelEvent
 from PySide6.QtWidgets import QAbstractItemView, QApplication, QTableView, QTableWidget, QTableWidgetItem

@@ -1,7 +1,5 @@
 """A key of colours: swatches and their words, in as many lines as they need."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from html import escape
 from itertools import zip_longest

@@ -4,8 +4,6 @@
 groups thousands, or swallows it, and swallows a digit that makes a number too large.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Final
 
 from PySide6.QtCore import QPoint, Signal

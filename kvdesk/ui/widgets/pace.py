@@ -1,7 +1,5 @@
 """The interval between two runs of work that takes time from the threads that decode. No widgets and no clock."""
 
-from __future__ import annotations
-
 
 class Pace:
     """Work of c ms is followed by c / `share` ms without it, so that it takes at most `share` of one core.

@@ -1,7 +1,5 @@
 """Waiting for a widget to be on the screen: what takes long is done after that."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from PySide6.QtCore import QEvent, QObject, QTimer

@@ -1,7 +1,5 @@
 """A card that opens under a button and closes by Esc, or a click beside it."""
 
-from __future__ import annotations
-
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QFrame, QWidget

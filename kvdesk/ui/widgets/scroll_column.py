@@ -1,7 +1,5 @@
 """A column of widgets that scrolls up and down."""
 
-from __future__ import annotations
-
 from PySide6.QtCore import QEvent, QObject, QSize, Qt
 from PySide6.QtWidgets import QScrollArea, QWidget
 

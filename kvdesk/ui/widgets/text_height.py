@@ -1,7 +1,5 @@
 """How high the text of a QPlainTextEdit is, as it lays its lines out."""
 
-from __future__ import annotations
-
 from math import ceil
 
 from PySide6.QtWidgets import QPlainTextEdit

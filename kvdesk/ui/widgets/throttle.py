@@ -1,7 +1,5 @@
 """Do something at once, then at most once per interval: what changes fast is shown at a speed one can read."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from typing import Final

@@ -1,7 +1,5 @@
 """What was deleted, and the way back."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from PySide6.QtCore import QTimer

@@ -1,7 +1,5 @@
 """How the context of a conversation is divided between what is in it and what is about to come. Without Qt."""
 
-from __future__ import annotations
-
 from kvdesk.protocol.chat import ContextUse, TurnPreview
 from kvdesk.values import dataclass, replace
 

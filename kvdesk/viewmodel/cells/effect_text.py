@@ -1,7 +1,5 @@
 """The effect of an operation in words and numbers, before against after. No Qt."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 from kvdesk.cache.compare import Comparison, LogitsComparison, SequenceChange, Verdict

@@ -1,7 +1,5 @@
 """A small picture of every head of every layer: how much attention its tokens gave to each cell. numpy, no Qt."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A cache view made of maps alone: of an earlier moment, or of one that is only planned. No Qt."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from kvdesk.cache.metrics import snapshot_n_kv

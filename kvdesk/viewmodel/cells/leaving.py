@@ -1,7 +1,5 @@
 """What would leave with a range of positions: cells, bytes, and the attention that the last tokens give them. No Qt."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 import numpy as np

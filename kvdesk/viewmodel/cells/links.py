@@ -4,8 +4,6 @@ Characters are counted in the message's own text, ranges are half open. A token 
 one, or a control token) counts as part of the next character.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

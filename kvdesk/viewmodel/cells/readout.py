@@ -1,7 +1,5 @@
 """Numbers and sentences made from a cache view: totals, the content of a cell, quantities with units. No Qt."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

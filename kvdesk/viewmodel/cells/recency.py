@@ -1,7 +1,5 @@
 """The operations of the last moment: cells that they wrote are shown as new, then fading. No Qt."""
 
-from __future__ import annotations
-
 from collections import deque
 from typing import Final
 

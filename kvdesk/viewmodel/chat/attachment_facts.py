@@ -1,7 +1,5 @@
 """An attachment in a few words, and a shorter one in its place. Without Qt."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import lru_cache
 

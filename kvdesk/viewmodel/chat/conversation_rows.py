@@ -3,8 +3,6 @@
 A pinned chat in a folder comes first there.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 
 from kvdesk.chat import Conversation

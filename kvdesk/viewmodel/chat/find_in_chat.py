@@ -1,7 +1,5 @@
 """Where a text is in the messages of one chat: the matches that its find bar counts and steps through."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Final
 

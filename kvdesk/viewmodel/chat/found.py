@@ -1,7 +1,5 @@
 """What a search found, as rows: each conversation once, below it the messages."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from kvdesk.chat import ConversationId, MessageId

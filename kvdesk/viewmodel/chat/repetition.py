@@ -7,8 +7,6 @@ usual (code, tables, ruled lines), it must be far more often and far longer. Onl
 looked at, so that it costs the same however long the answer is.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

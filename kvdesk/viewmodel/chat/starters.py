@@ -1,7 +1,5 @@
 """The questions that an empty chat offers, without Qt."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from kvdesk.chat import TurnStats

@@ -1,7 +1,5 @@
 """How surprising the tokens of an answer were, as levels with a colour and in words. No Qt."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import exp, log
 from typing import Final

@@ -4,8 +4,6 @@ A number is a function of `kvdesk.cache.metrics` with a name, a unit and a defin
 too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import Final
 

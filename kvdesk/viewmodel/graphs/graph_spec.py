@@ -1,7 +1,5 @@
 """The declaration of a graph over time: curves of one unit. No Qt."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from kvdesk.translation import tr

@@ -1,7 +1,5 @@
 """Time in which nothing happened, folded away on time axes: an hour without a question is a narrow gap. No Qt."""
 
-from __future__ import annotations
-
 from typing import Final, overload
 
 import numpy as np

@@ -3,8 +3,6 @@
 The event router calls the `add_` methods; widgets compare `revision` by a timer and draw when it has risen.
 """
 
-from __future__ import annotations
-
 import time
 from collections import Counter, deque
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """All numbers of the inspector as tables of text, each with its definition. No Qt: `numbers_panel` shows them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 

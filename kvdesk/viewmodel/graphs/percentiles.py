@@ -1,7 +1,5 @@
 """Percentiles of the gaps between tokens, by nearest rank: of the last ones and of a whole session."""
 
-from __future__ import annotations
-
 import math
 from collections import deque
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Measured values over time, as the graphs draw them: bounded arrays, one writer. numpy only."""
 
-from __future__ import annotations
-
 import math
 from typing import Final
 

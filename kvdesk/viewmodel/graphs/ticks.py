@@ -1,7 +1,5 @@
 """Where a logarithmic axis has its numbers. No Qt: the window and the report draw the same."""
 
-from __future__ import annotations
-
 import math
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Attention weights by other means: from K as the live cache has it, cell by cell, and Q of the second context."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import gguf

@@ -4,8 +4,6 @@
 one too. `embedded` is for the few tests whose answers must be those of trained and quantized weights in every run.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path

@@ -4,8 +4,6 @@
 `python -m tests.backends.local.guards_child FOLDER CALL` makes one without a guard, which must kill the process.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import struct

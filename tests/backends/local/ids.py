@@ -1,7 +1,5 @@
 """Conversations of token ids on a tiny model of every kind of memory: written here, or of ../shared/models."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 

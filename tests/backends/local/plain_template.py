@@ -1,7 +1,5 @@
 """A chat template rendered as Hugging Face transformers does it, without kvdesk, to compare with."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime

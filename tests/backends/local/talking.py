@@ -3,8 +3,6 @@
 Two layers of random weights take less than a millisecond a token. What it says has no meaning.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What is attached to a message is read once, and nothing before it again, on every kind of memory."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

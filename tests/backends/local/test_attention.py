@@ -1,7 +1,5 @@
 """What tokens look at: weights of a second context, against the live cells themselves and against llama.cpp's own."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

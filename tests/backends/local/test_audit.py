@@ -3,8 +3,6 @@
 `tests/cache/test_breakages.py` breaks the rules.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

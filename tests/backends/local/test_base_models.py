@@ -1,7 +1,5 @@
 """A model without a chat template: kvdesk says that it was probably not trained to chat."""
 
-from __future__ import annotations
-
 from contextlib import closing
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Requests and jobs go on beside each other: neither waits for the other's end."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from pathlib import Path

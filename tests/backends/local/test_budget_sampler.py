@@ -1,7 +1,5 @@
 """Reasoning is closed when its budget is used up, and the answer goes on: with streams, schemas and calls."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Operations by hand on the real engine: each does what it says, is audited, compared, and can be undone."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 import pytest

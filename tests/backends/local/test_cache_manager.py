@@ -3,8 +3,6 @@
 On the embedded model with whole turns, and on a tiny model of every kind of memory with token ids.
 """
 
-from __future__ import annotations
-
 from contextlib import closing
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The matrix of capabilities: every answer has its sentence, and answers follow from model and settings alone."""
 
-from __future__ import annotations
-
 import json
 from contextlib import nullcontext
 

@@ -1,7 +1,5 @@
 """Exact answers: the cells of a sequence are in the order of its positions, whatever left the cache before."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

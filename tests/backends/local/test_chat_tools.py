@@ -1,7 +1,5 @@
 """Calls of tools in a chat on the real engine: what is reused between call and answer, and what schemas cost."""
 
-from __future__ import annotations
-
 import json
 from itertools import pairwise
 

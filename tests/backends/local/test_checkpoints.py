@@ -4,8 +4,6 @@ On tiny models of every such memory with token ids, windows smaller than the con
 a tokenizer.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path

@@ -1,7 +1,5 @@
 """An answer that ended early goes on where it ended, at the cost of its new tokens, on every kind of memory."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path

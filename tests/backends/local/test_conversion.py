@@ -1,7 +1,5 @@
 """K and V of a loaded cache in other types: nothing is read, everything stays what it was, and it can be undone."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

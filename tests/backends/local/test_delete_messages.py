@@ -1,7 +1,5 @@
 """A deleted message takes its cells, and those computed from it, with it; the common prefix stays, on every memory."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

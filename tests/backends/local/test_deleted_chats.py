@@ -1,7 +1,5 @@
 """A chat that is deleted or forgotten stays so: nothing that takes long puts it back into the cache at its end."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import count
 

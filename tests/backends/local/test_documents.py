@@ -1,7 +1,5 @@
 """*Documents read once*: what was computed of an attached text in one chat is put behind another beginning."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from contextlib import closing

@@ -1,7 +1,5 @@
 """Answers with guessed tokens in their batches: the same tokens, and no cell of a wrong guess stays."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The last tokens of a batch taken back from a hybrid memory: where llama.cpp kept the state, and nowhere else."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path

@@ -1,7 +1,5 @@
 """kvdesk.library's estimates and tables against what the engine itself says."""
 
-from __future__ import annotations
-
 import ctypes
 import json
 import re

@@ -3,8 +3,6 @@
 Sharing, forks, swaps and restarts are in `test_cache_manager`; the embedded model's answers there and in `test_turns`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path

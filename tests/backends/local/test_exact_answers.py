@@ -1,7 +1,5 @@
 """With exact answers each answer, and each of its probabilities, is bit for bit that of an empty cache."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What can never fit into the context is refused by its number of characters, before it is rendered or tokenized."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

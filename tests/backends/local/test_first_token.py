@@ -1,7 +1,5 @@
 """What an answer says of the time until its first token is what was measured of it."""
 
-from __future__ import annotations
-
 import re
 import time
 

@@ -1,7 +1,5 @@
 """Rows of K and V that kvdesk quantizes, against those that the engine wrote into a cache from the same numbers."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray

@@ -1,7 +1,5 @@
 """No call that would kill the process is made: the whole table, attempted in a child that lives."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

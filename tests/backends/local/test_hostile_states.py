@@ -1,7 +1,5 @@
 """Saved states that are damaged or forged: each costs a prefill and nothing else, and nothing outside is touched."""
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Idle chats and requests leave the cache for memory before another prompt is read, where that pays."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal

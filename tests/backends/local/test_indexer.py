@@ -1,7 +1,5 @@
 """What an indexer chooses of the cells: as the engine's own tensors have it, each in the cell that it belongs to."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Overflow policies that evict single tokens, in a context of 256: what leaves, what stays, and what is read again."""
 
-from __future__ import annotations
-
 import re
 from itertools import pairwise
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What llama.cpp says is told with its own level; a stop that was asked for is nothing to be alarmed at."""
 
-from __future__ import annotations
-
 import pytest
 
 from kvdesk.backends.local.llama.binding import engine_log

@@ -1,7 +1,5 @@
 """Probabilities that are told with an answer are a softmax over all logits."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -3,8 +3,6 @@
 Each model is tried in a child process, whose main thread has a stack of 512 KiB as threads on macOS have.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Operations of a context: what they do to K and V, how far they are verified, and the way back after a mismatch."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The cache alone changes sequences and moves cells: no other module assigns to one or calls llama.cpp."""
 
-from __future__ import annotations
-
 import ast
 import re
 from pathlib import Path

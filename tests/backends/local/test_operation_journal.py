@@ -1,7 +1,5 @@
 """An operation is one event and one entry of the journal, however many calls it takes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 

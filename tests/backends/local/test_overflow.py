@@ -1,7 +1,5 @@
 """A context of 256 tokens that is full: each policy, before and in the middle of an answer."""
 
-from __future__ import annotations
-
 from contextlib import closing
 from pathlib import Path
 

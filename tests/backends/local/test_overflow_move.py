@@ -1,7 +1,5 @@
 """An overflow plan is carried out as planned: which tokens are removed is decided once."""
 
-from __future__ import annotations
-
 from kvdesk.backends.local.prompt.prompt import Prompt
 from kvdesk.backends.local.scheduler.overflow_manager import Step, _removed
 from kvdesk.backends.local.scheduler.overflow_move import Move, move_for

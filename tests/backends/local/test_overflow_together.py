@@ -1,7 +1,5 @@
 """A context of 256 tokens that answers at the same time share: the one that finds it full has less than all of it."""
 
-from __future__ import annotations
-
 import pytest
 
 from kvdesk.chat import Message, MessageId, new_message_id

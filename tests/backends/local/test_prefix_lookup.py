@@ -1,7 +1,5 @@
 """Who lends the beginning of a prompt: leased sequences of token ids beside a stand-in for the context."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

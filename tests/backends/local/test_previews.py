@@ -1,7 +1,5 @@
 """What is said before something is done: a draft against its room, compaction, a context."""
 
-from __future__ import annotations
-
 import pytest
 
 from kvdesk.cache.compaction import Layout

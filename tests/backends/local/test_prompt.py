@@ -1,7 +1,5 @@
 """Whose token ids may stand in a prompt, and what ids of nowhere do."""
 
-from __future__ import annotations
-
 import pytest
 
 from kvdesk.chat import Message, new_conversation_id, new_message_id

@@ -1,7 +1,5 @@
 """The rendered prompt of a conversation as tokens, with another system prompt or template, and what that costs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path

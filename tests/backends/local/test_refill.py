@@ -1,7 +1,5 @@
 """A rebuild that reads conversations again tells how far it is from the first moment, and what it has done."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import pytest

@@ -1,7 +1,5 @@
 """A state with K and V of other types: what it holds, and that llama.cpp takes it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

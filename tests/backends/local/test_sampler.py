@@ -1,7 +1,5 @@
 """The chain is the one llama.cpp's programs make; nothing that can be chosen ends the process."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Which saved state gives way: the one used longest ago, counted in uses, whatever the system's clock says."""
 
-from __future__ import annotations
-
 import json
 import time
 from pathlib import Path

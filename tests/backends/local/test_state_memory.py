@@ -1,7 +1,5 @@
 """Memory of states, given back to the system; and how often a state is copied."""
 
-from __future__ import annotations
-
 import psutil
 import pytest
 

@@ -1,7 +1,5 @@
 """The load of a model is stopped: what was open stays, with its cells."""
 
-from __future__ import annotations
-
 import shutil
 from contextlib import closing
 from pathlib import Path

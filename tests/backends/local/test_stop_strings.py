@@ -1,7 +1,5 @@
 """Stop strings end an answer at the same character wherever its tokens begin and end, and nothing of them is sent."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest

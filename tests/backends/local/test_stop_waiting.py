@@ -1,7 +1,5 @@
 """A stop ends an answer that waits at once, whatever it waits for: room, a job, a load, or those before it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Whoever begins in the middle of an answer knows what the others know: model, context, cache, and the text so far."""
 
-from __future__ import annotations
-
 from kvdesk.headless import HeadlessChat, HeadlessEngine
 from kvdesk.host.subscription import Subscription
 from kvdesk.protocol.cache import CacheView, ContextReady, MemoryLedger, MessageSpans, TokenTexts, Watch

@@ -1,7 +1,5 @@
 """Another token in the place of one that was written: what stands before it is reused, and the price said is true."""
 
-from __future__ import annotations
-
 from contextlib import closing
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """How templates write calls, found by rendering."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """TemplateProcess: renders as ChatTemplate does, and pays for what a template does."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import time

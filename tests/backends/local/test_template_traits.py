@@ -1,8 +1,6 @@
 """What is found in a chat template by probes: one small template for each kind of marks."""
 # ruff: noqa: E501  # a template is clearer in one piece
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import closing

@@ -1,8 +1,6 @@
 """ChatTemplate: the well-known shapes, whose text is whose, and templates that mean harm."""
 # ruff: noqa: E501, ISC004  # templates and their renderings are clearer in one piece
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest

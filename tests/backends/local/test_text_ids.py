@@ -1,7 +1,5 @@
 """Marks of a vocabulary: only the template's own become tokens, and all other ids are those of the whole text."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Answers of several conversations at once on the real engine, and what is done while nobody asks."""
 
-from __future__ import annotations
-
 import pytest
 
 from kvdesk.chat import Message, new_conversation_id, new_message_id

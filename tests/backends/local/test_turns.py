@@ -1,7 +1,5 @@
 """Whole turns: what is reused, what is decoded, and that the text is that of a full prefill."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import TypeVar

@@ -1,7 +1,5 @@
 """Errors nobody raised on purpose, such as a full disk, cost the command they happen in and nothing else."""
 
-from __future__ import annotations
-
 import errno
 import os
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Utf8Decoder: any cut of any bytes gives the text that decoding them at once gives."""
 
-from __future__ import annotations
-
 from hypothesis import given
 from hypothesis import strategies as st
 

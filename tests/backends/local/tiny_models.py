@@ -3,8 +3,6 @@
 A table: layers by architecture, tensors by name with their shapes in numpy's order (rows first).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A publisher of KV events over real ZMQ, whose every message a test writes."""
 
-from __future__ import annotations
-
 import threading
 import time
 from dataclasses import dataclass, field

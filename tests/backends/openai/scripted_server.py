@@ -1,7 +1,5 @@
 """A server whose every answer a test writes: status, headers, pieces of the body, and where it breaks."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Callable, Iterator

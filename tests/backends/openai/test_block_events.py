@@ -1,7 +1,5 @@
 """The reader of KV events against a publisher of ours that speaks both wire formats over real ZMQ."""
 
-from __future__ import annotations
-
 import socket
 import threading
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A whole connection to a server that publishes its blocks: map, counters, and the blocks of a chat."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import closing
 

@@ -1,7 +1,5 @@
 """What a server is, by what it says of itself."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from typing import Any

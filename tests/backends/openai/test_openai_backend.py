@@ -1,7 +1,5 @@
 """Chats with servers, good and bad: text, numbers, and one sentence for each thing that goes wrong."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Figures of a server's cache under the names of several versions."""
 
-from __future__ import annotations
-
 import pytest
 
 from kvdesk.backends.openai.server_metrics import read

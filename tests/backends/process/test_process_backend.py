@@ -1,7 +1,5 @@
 """The engine in a child process: what it says is what the one in this process says, and its death costs a reload."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

@@ -1,7 +1,5 @@
 """What a prompt beside an answer is held to: a machine's hiccups are not the engine's fault."""
 
-from __future__ import annotations
-
 import pytest
 
 from kvdesk.experiments.benchmarks.cache.beside import Beside, Both, most_over_neighbours, wanted

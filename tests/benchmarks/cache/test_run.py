@@ -1,7 +1,5 @@
 """`kvdesk bench cache` as it is called: a table or JSON, and an exit code. Speeds are not judged here."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

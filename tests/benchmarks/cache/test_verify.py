@@ -1,7 +1,5 @@
 """An answer beside a verification, on a tiny model: both go on, and what was measured is told."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

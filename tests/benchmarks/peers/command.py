@@ -7,8 +7,6 @@ its address must already run, with the same model; a llama-server given by its p
 downloaded.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The messages of each chat, for peers that get all of them with every request."""
 
-from __future__ import annotations
-
 Said = dict[str, str]
 """A message as OpenAI's API has it: role and content."""
 

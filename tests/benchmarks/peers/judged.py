@@ -4,8 +4,6 @@ Each part is a command in a process of its own: `kvdesk bench peers`, `kvdesk be
 GGUF files; the parts take them by their size.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """kvdesk as a peer: its host in a thread of its own as in the window, with saved states in a folder."""
 
-from __future__ import annotations
-
 import gc
 import queue
 import sys

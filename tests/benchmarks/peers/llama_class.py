@@ -1,7 +1,5 @@
 """llama-cpp-python's `Llama` as a peer, in a process of its own: one chat at a time, each request with all of it."""
 
-from __future__ import annotations
-
 import sys
 import threading
 from collections.abc import Generator

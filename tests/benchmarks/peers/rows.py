@@ -3,8 +3,6 @@
 A row asks chats of its own, whose texts no chat before had, so that nothing of them is in any cache.
 """
 
-from __future__ import annotations
-
 import statistics
 import time
 from collections.abc import Callable, Sequence

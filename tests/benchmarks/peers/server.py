@@ -1,7 +1,5 @@
 """An OpenAI-compatible server as a peer: chat completions over HTTP, streamed as server-sent events."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """An OpenAI-compatible server for tests of peers: the last message says how it behaves."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A server that is started here, in a process of its own, and ended by `close`."""
 
-from __future__ import annotations
-
 import socket
 import time
 from collections.abc import Sequence

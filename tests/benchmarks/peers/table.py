@@ -1,7 +1,5 @@
 """The table of `kvdesk bench peers`: each value of kvdesk over that of a peer, with its interval. Pure."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

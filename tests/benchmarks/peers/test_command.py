@@ -1,7 +1,5 @@
 """`kvdesk bench peers`: what is wrong on the command line is one sentence, and a table comes of a whole run."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

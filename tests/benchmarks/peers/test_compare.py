@@ -1,7 +1,5 @@
 """Rows, rounds and the table, on peers whose speed is made up: ratios, problems, limits of time."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import threading

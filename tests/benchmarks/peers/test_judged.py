@@ -1,7 +1,5 @@
 """The figures by which speed is judged: every part has rows that exist, and its result is held against its bars."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """kvdesk and `Llama` as peers, on the embedded model: chats, stopping, two at once, a restart."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

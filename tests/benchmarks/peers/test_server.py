@@ -1,7 +1,5 @@
 """An OpenAI-compatible server as a peer: what it streams is read, and whatever is wrong with it is one sentence."""
 
-from __future__ import annotations
-
 import socket
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Servers that are started here: kvdesk's answers and goes on after a restart; a program that ends says so."""
 
-from __future__ import annotations
-
 import sys
 from contextlib import closing
 from pathlib import Path

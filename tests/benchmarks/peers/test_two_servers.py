@@ -1,7 +1,5 @@
 """Two servers beside each other: every row is measured on both, and what is behind is said."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.benchmarks.peers.rows import Measured

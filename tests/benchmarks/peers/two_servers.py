@@ -5,8 +5,6 @@ Rounds go over all rows, and another server begins each time. A row fails where 
 other is below `BAR`.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import statistics

@@ -4,8 +4,6 @@
 Other checkouts have no option for that, and the bench of an old one gives up to 34 answers of 320 tokens in one round.
 """
 
-from __future__ import annotations
-
 import importlib
 import sys
 from pathlib import Path

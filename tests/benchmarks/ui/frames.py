@@ -1,7 +1,5 @@
 """The time that drawing a large cell map takes: the real widget on a view of a real mirror with mixed content."""
 
-from __future__ import annotations
-
 import math
 import random
 import time

@@ -2,8 +2,6 @@
 an answer streams into one. The real window; the answer is fed to it by hand, so that nothing else computes.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable

@@ -3,8 +3,6 @@ and what the open inspector takes from decoding: a ratio of answers that took tu
 both.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Small files in the formats of other programs, written for the tests."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

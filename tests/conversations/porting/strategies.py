@@ -1,7 +1,5 @@
 """Random conversations with every field there is: what is added to `Conversation` or `Message` later is filled too."""
 
-from __future__ import annotations
-
 from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints

@@ -1,7 +1,5 @@
 """What of a file is added: not what is there already, copies under new ids, colours that are used least."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 from hypothesis import given, settings

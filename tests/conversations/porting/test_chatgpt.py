@@ -1,7 +1,5 @@
 """ChatGPT's export: branches, instructions, tools, pictures; hidden nodes are left out and counted."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Export to a file: Markdown, HTML that does nothing by itself, and a whole file or none."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from itertools import pairwise

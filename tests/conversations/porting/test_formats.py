@@ -1,7 +1,5 @@
 """Files as such: ZIPs, sizes, progress, and what is no export; a large file is read in pieces."""
 
-from __future__ import annotations
-
 import io
 import json
 import struct

@@ -1,7 +1,5 @@
 """Jan's lines of messages: one chat a thread, parts of an answer, and what is left out."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

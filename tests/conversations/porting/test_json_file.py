@@ -1,7 +1,5 @@
 """kvdesk's own JSON: a round trip loses nothing, and every field of a conversation and a message is in it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

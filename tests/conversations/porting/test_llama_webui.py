@@ -1,7 +1,5 @@
 """What llama.cpp's web UI exports, in each form it has had: the same conversation comes out of all."""
 
-from __future__ import annotations
-
 import json
 import zipfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """LM Studio's conversations: versions are branches, reasoning stays, the file's name and time tell them apart."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from kvdesk.conversations.porting import formats

@@ -1,7 +1,5 @@
 """Open WebUI's chats: branches, reasoning, tools, files; the array of older versions; a chat without its record."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The child process that reads a file: it tells the same as reading here, and whatever becomes of it is a sentence."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

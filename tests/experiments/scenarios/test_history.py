@@ -1,7 +1,5 @@
 """A generated day, played with llama.cpp and recorded, is read from its recording as it was generated."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

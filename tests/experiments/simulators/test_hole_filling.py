@@ -1,7 +1,5 @@
 """llama.cpp's former defragmentation: the picture of its issue, its limit, and what is true of any cells."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st

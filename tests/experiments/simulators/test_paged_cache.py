@@ -1,7 +1,5 @@
 """vLLM's rule, step by step on paper, and what is true of its blocks after any calls."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

@@ -1,7 +1,5 @@
 """SGLang's rule, step by step on paper, and what is true of its tree after any calls."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st

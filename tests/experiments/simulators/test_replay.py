@@ -1,7 +1,5 @@
 """A history put to the simulated caches: what counts as a prompt, as found, as evicted."""
 
-from __future__ import annotations
-
 from kvdesk.experiments.scenarios.history import Copied, Event, Kept, Loaded, Paused, Read, Slid, Wrote
 from kvdesk.experiments.simulators.paged_cache import PagedCache
 from kvdesk.experiments.simulators.radix_cache import RadixCache

@@ -1,7 +1,5 @@
 """What the model looked at: page, words of the chat, map, table, heads; what is selected in one is selected in all."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """The page of blocks: numbers, map, tooltips, keys."""
 
-from __future__ import annotations
-
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor

@@ -1,7 +1,5 @@
 """The calm view of the first start, and the way to the whole inspector and back."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from PySide6.QtCore import Qt

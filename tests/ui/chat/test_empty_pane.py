@@ -1,7 +1,5 @@
 """The empty chat: three starters by pointer and keyboard, what is said of a toy, and the model that is offered."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

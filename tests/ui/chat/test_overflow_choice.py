@@ -1,7 +1,5 @@
 """What happens when the context is full: chosen in the menu of the header, shaded and announced in the chat."""
 
-from __future__ import annotations
-
 from kvdesk.chat import EvictedMessages, MessageId
 from kvdesk.policies.overflow import policy_of
 from kvdesk.protocol.cache import ContextReady

@@ -1,7 +1,5 @@
 """The header of a chat: the title first, the model as a chip with its menu, the rest in the main menu."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A server that is gone: what helps is offered beside the sentence."""
 
-from __future__ import annotations
-
 import pytest
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot

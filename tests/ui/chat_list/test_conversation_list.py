@@ -1,7 +1,5 @@
 """The list of conversations, by mouse and keyboard."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from PySide6.QtCore import QMimeData, QModelIndex, Qt

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from PySide6.QtGui import QFontMetrics
 
 from kvdesk.ui.widgets.controls import two_lines

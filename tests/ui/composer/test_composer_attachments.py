@@ -1,7 +1,5 @@
 """Attachments of a draft, by paste, drop and button: costs, shortened, removed, text again; and cards afterwards."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

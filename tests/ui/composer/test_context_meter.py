@@ -1,7 +1,5 @@
 """The bar of the context follows what is typed and says what it is filled with."""
 
-from __future__ import annotations
-
 from PySide6.QtCore import QRect, Qt
 from PySide6.QtGui import QColor
 from pytestqt.qtbot import QtBot

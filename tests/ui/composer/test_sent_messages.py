@@ -1,7 +1,5 @@
 """Up in an empty message box brings back what was sent, Down goes on to what was sent after it."""
 
-from __future__ import annotations
-
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from kvdesk.ui.graphs.time_axis import TimeAxis, clock_text

@@ -1,7 +1,5 @@
 """The page of the laboratory, fed by hand: what it asks for, shows while an experiment runs, and of past results."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from kvdesk.ui.map.frame_clock import FASTEST_MS, SLOWEST_MS, FrameClock

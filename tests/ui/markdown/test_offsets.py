@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from kvdesk.ui.markdown.offsets import source_offsets, to_shown, to_source

@@ -1,7 +1,5 @@
 """What people and models mean by their marks, beside every script and in every place."""
 
-from __future__ import annotations
-
 import pytest
 from pytestqt.qtbot import QtBot
 

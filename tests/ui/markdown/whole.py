@@ -1,7 +1,5 @@
 """A text split at once: what one that grows is to be in the end."""
 
-from __future__ import annotations
-
 from kvdesk.reasoning import ReasoningMarks
 from kvdesk.ui.markdown.segments import Segment, Splitter
 from kvdesk.ui.markdown.text_chunks import GrowingAnswer

@@ -1,7 +1,5 @@
 """Several answers side by side."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from PySide6.QtCore import Qt

@@ -1,7 +1,5 @@
 """The tree of branches over the messages: walked with the arrows, the chat follows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from PySide6.QtCore import Qt

@@ -1,7 +1,5 @@
 """Ctrl+F: find in the chat that is open."""
 
-from __future__ import annotations
-
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor
 from PySide6.QtWidgets import QPlainTextEdit, QTextEdit

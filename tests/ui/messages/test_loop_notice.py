@@ -1,7 +1,5 @@
 """Under an answer that repeats itself Stop is offered, while it is written."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

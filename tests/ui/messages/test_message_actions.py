@@ -1,7 +1,5 @@
 """Under and over a message: why it ended, continue, edit the answer, pin, delete, copy."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

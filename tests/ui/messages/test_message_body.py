@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 from PySide6.QtWidgets import QPlainTextEdit, QPushButton, QTextEdit
 from pytestqt.qtbot import QtBot

@@ -1,7 +1,5 @@
 """What another version of a message costs, in words."""
 
-from __future__ import annotations
-
 from kvdesk.chat import ConversationId
 from kvdesk.protocol.chat import TurnPreview
 from kvdesk.ui.messages.room_help import edit_words

@@ -1,7 +1,5 @@
 """Answers coloured by surprise; one token looked at with what else was likely, and another one taken instead."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from math import exp
 

@@ -1,7 +1,5 @@
 """A call of a tool among the messages: its menu, its pin, and what is found in its result."""
 
-from __future__ import annotations
-
 import pytest
 from PySide6.QtCore import QPoint
 from PySide6.QtGui import QContextMenuEvent, QGuiApplication

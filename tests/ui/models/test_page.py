@@ -1,7 +1,5 @@
 """The page of models, by real clicks and keys."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

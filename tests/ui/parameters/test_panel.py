@@ -1,7 +1,5 @@
 """The parameters of a chat in the window, by mouse and keys; the engine's answers are given by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import pairwise
 

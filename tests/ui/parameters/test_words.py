@@ -1,7 +1,5 @@
 """What is said of a chat's parameters, and of the cost of changing them."""
 
-from __future__ import annotations
-
 from kvdesk.chat import ConversationId
 from kvdesk.conversations.parameters import Parameters
 from kvdesk.protocol.prompt import PromptPreview, PromptToken

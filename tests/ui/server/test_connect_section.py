@@ -1,7 +1,5 @@
 """The section of the settings that connects to a server, by real clicks and keys."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

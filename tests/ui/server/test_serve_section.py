@@ -1,7 +1,5 @@
 """Serving other programs: what the section of the settings says is wanted, what it shows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

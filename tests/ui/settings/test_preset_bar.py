@@ -1,7 +1,5 @@
 """Presets in the settings: chosen, kept, renamed, deleted, imported and exported."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Every field has a control that shows its value and gives it back; rows are found, folded and reset."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

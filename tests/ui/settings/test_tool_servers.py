@@ -1,7 +1,5 @@
 """Tool servers in the settings and in the choice of a chat: what has the keyboard keeps it while they change."""
 
-from __future__ import annotations
-
 import pytest
 from PySide6.QtWidgets import QApplication, QPushButton
 

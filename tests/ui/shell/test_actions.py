@@ -1,7 +1,5 @@
 """Every action of the window: found by its id, run by its keys, refused with a sentence."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 

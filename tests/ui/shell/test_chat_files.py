@@ -1,7 +1,5 @@
 """Where chats are saved: one as Markdown, several as JSON, unless another format is chosen."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

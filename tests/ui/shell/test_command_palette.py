@@ -1,7 +1,5 @@
 """The palette over a real window, driven by keys."""
 
-from __future__ import annotations
-
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QListView, QWidget

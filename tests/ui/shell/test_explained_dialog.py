@@ -1,7 +1,5 @@
 """The explanation: opened from Help, with figures of what the window shows."""
 
-from __future__ import annotations
-
 from pytestqt.qtbot import QtBot
 
 from kvdesk.ui.shell.explained_dialog import ExplainedDialog

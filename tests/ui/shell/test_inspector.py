@@ -1,7 +1,5 @@
 """The pages of the inspector are those of one tuple."""
 
-from __future__ import annotations
-
 import pytest
 from PySide6.QtWidgets import QLabel, QToolButton, QWidget
 from pytestqt.qtbot import QtBot

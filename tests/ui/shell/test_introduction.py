@@ -1,7 +1,5 @@
 """The tour of the first start: it points at what is really there, and is left at any moment."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

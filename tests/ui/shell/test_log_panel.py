@@ -1,7 +1,5 @@
 """The log: by level and by text, copied and saved as it is shown."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

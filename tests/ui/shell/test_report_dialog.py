@@ -1,7 +1,5 @@
 """The dialog before a report is written: what it says, and what is ticked at first."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Text that is selected selects its cells, and the reverse; both fill the form in. What is looked at lights up."""
 
-from __future__ import annotations
-
 import pytest
 from PySide6.QtCore import QEvent, QPointF, Qt
 from PySide6.QtGui import QEnterEvent, QTextCursor

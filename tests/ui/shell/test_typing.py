@@ -1,7 +1,5 @@
 """Typing anywhere in the window goes to the message field."""
 
-from __future__ import annotations
-
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QTableView, QWidget

@@ -1,7 +1,5 @@
 """Where the window goes: on a screen that is there, whole, with its frame."""
 
-from __future__ import annotations
-
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 

@@ -1,7 +1,5 @@
 """Small controls: what they show where there is little room."""
 
-from __future__ import annotations
-
 import pytest
 from PySide6.QtWidgets import QLineEdit, QStyleOptionComboBox, QWidget
 from pytestqt.qtbot import QtBot

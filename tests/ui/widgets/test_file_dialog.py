@@ -1,7 +1,5 @@
 """Where the platform has no dialog for files, Qt's own has kvdesk's look; clear buttons and tooltips have it too."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The fonts that kvdesk brings: the window is the same whatever fonts the system has, at every scale."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Numbers that are typed, in every language, and what happens to what is no number."""
 
-from __future__ import annotations
-
 import pytest
 from PySide6.QtCore import QLocale, Qt
 from PySide6.QtTest import QTest

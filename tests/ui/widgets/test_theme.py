@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from colorsys import rgb_to_hls
 
 import pytest

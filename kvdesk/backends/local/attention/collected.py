@@ -1,7 +1,5 @@
 """Collects the weights of a plan decode by decode, and maps the second context's cells to columns."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

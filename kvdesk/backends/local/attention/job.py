@@ -4,8 +4,6 @@ A failure ends this job and affects no answer, because everything but the copyin
 the engine's thread.
 """
 
-from __future__ import annotations
-
 import time
 
 import numpy as np

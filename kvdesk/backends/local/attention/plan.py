@@ -4,8 +4,6 @@ A token sees the cells before it. Those are copied. If the state of a sequence l
 moved on, a recurrent part), the text in front is read again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

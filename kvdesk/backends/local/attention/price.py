@@ -1,7 +1,5 @@
 """Forecasts what computing attention takes: tokens, memory, time. Changes nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 

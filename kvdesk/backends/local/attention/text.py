@@ -1,7 +1,5 @@
 """Computes what the tokens of a text look at, by reading it in a separate context."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from kvdesk.backends.local.attention.collected import Collected, columns_of

@@ -4,8 +4,6 @@ By their attention: what the last tokens look at, in a second context (`job`). B
 saved state, nothing is computed. Runs on the engine's thread.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from contextlib import suppress

@@ -6,8 +6,6 @@ reason. States are saved and restored through `swapper`. Knows nothing of reques
 engine's thread.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 

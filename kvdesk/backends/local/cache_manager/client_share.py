@@ -3,8 +3,6 @@
 Runs on the engine's thread.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 
 from kvdesk.backends.local.cache_manager.cache import Cache

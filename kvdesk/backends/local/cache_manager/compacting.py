@@ -4,8 +4,6 @@ llama.cpp has no defragmentation any more (removed in #15473); see `kvdesk.cache
 thread.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 

@@ -6,8 +6,6 @@ chat takes it over. The states are among the saved ones, under their limits. Kno
 engine's thread.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 

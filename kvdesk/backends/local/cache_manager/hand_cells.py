@@ -3,8 +3,6 @@
 Knows no reports, measurements and events of operations (`operations.by_hand`). Runs on the engine's thread.
 """
 
-from __future__ import annotations
-
 from kvdesk.backends.local.cache_manager.cache import Cache
 from kvdesk.backends.local.cache_manager.saved_state import SavedState
 from kvdesk.backends.local.cache_manager.sequences import CacheSequence

@@ -3,8 +3,6 @@
 Runs on the engine's thread.
 """
 
-from __future__ import annotations
-
 from kvdesk.backends.local.cache_manager.sequences import CacheSequence
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.cache.state.blob import Blob

@@ -3,8 +3,6 @@
 The part of `Cache` that knows no prompts. Runs on the engine's thread.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 
 from kvdesk.backends.local.cache_manager.held import Held

@@ -1,7 +1,5 @@
 """Removes cells and saved states of single messages when they are deleted. Runs on the engine's thread."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 from kvdesk.backends.local.cache_manager.cache import Cache

@@ -4,8 +4,6 @@ Owns the journal of one context and the events about operations. An operation is
 belong together: a slide is `seq_rm` and `seq_add`. Runs on the engine's thread.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager

@@ -4,8 +4,6 @@ Looks through all leased sequences, at most 64: with 200 tokens in common that t
 sequences and cells, changes neither. Runs on the engine's thread.
 """
 
-from __future__ import annotations
-
 from kvdesk.backends.local.cache_manager.sequences import CacheSequence, LeasedSequence, SequencePool
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.cache.reuse.prefix import common_prefix

@@ -4,8 +4,6 @@ Owns how they are read. The copy has a reserved seq_id. Only the head of the map
 engine's thread.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -3,8 +3,6 @@
 Knows nothing of limits, memory and threads (`saved_states`).
 """
 
-from __future__ import annotations
-
 import hashlib
 import logging
 import math

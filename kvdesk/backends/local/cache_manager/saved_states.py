@@ -4,8 +4,6 @@ Owns the files and their index. A file is loaded only when the index has its dig
 then renamed. Files are written and removed in a separate thread; everything else runs on the engine's thread.
 """
 
-from __future__ import annotations
-
 import logging
 import sys
 import threading

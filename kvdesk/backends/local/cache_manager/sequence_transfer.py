@@ -1,7 +1,5 @@
 """Saves states of single sequences to files and restores them, like the slots of llama-server (`TransferSequence`)."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 Runs on the engine's thread.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from kvdesk.backends.local.cache_manager.sequences import CacheSequence, Sequences

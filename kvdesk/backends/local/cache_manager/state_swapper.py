@@ -5,8 +5,6 @@ one context. Must never know who has which sequence: the cache frees cells and m
 thread.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple

@@ -4,8 +4,6 @@ Other modules of `kvdesk.backends.local` call `lib.llama_*` (llama-cpp-python's 
 of that package: `llama_cpp.Llama` rewrites sequence -1 to 0 and redirects the file descriptors of the whole process.
 """
 
-from __future__ import annotations
-
 import ctypes
 import functools
 import os

@@ -4,8 +4,6 @@ Owns the rules that controls and policies consult and the guards enforce. Pure: 
 All `file:line` references are llama.cpp 0c1e57098.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from kvdesk.backends.local.llama.traits import FLOAT_TYPES, Traits

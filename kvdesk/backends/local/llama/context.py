@@ -4,8 +4,6 @@ Owns the `llama_context *` for its whole life, and the logits that its decodes l
 prompts or Qt.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -4,8 +4,6 @@ Owns the thread. The caller's stack may have only 8 MB (main thread on Linux), 1
 macOS). A large stack costs only address space, because its memory is allocated when it is used.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from typing import TypeVar

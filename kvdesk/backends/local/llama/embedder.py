@@ -4,8 +4,6 @@ Handles one sequence at a time, from an empty cache. Runs in a separate process
 (`kvdesk.backends.local.embedding_child`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final

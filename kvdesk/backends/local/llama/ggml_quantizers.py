@@ -3,8 +3,6 @@
 `kvdesk.library.ggml_rows` does the reverse, and the rotation.
 """
 
-from __future__ import annotations
-
 import ctypes
 import functools
 from collections.abc import Callable

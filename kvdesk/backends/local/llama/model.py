@@ -1,7 +1,5 @@
 """A loaded GGUF model: weights, vocabulary, facts. Knows nothing of contexts."""
 
-from __future__ import annotations
-
 import ctypes
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

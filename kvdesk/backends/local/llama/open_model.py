@@ -3,8 +3,6 @@
 Every command that takes a model file uses this. Knows nothing of contexts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

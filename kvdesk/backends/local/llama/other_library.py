@@ -4,8 +4,6 @@ llama-cpp-python passes structs by value, so a library with structs of another s
 them. Symbols, struct sizes and default values are compared before anything else is called.
 """
 
-from __future__ import annotations
-
 import ctypes
 import importlib
 import os

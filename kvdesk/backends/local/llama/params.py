@@ -3,8 +3,6 @@
 Owns the translation of `ContextSettings`. Must never know the mirror's state; sizes come from `kvdesk.cache.geometry`.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterable

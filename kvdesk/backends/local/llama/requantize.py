@@ -4,8 +4,6 @@ Owns how it is rewritten. Each row is decoded, rotated back if the old context r
 encoded like the engine does it. The table of cells and recurrent states stay unchanged.
 """
 
-from __future__ import annotations
-
 import struct
 import time
 from typing import Final, NamedTuple

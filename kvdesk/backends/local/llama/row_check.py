@@ -4,8 +4,6 @@ llama.cpp multiplies several rows of tokens with other code than one (llamafile_
 ggml-cpu/repack.cpp). Which code depends on the weights, the processor and the number of rows, so it is tried.
 """
 
-from __future__ import annotations
-
 import ctypes
 import itertools
 from typing import Any

@@ -4,8 +4,6 @@ Owns the script of operations. The twin has the model, build and settings of the
 too. It is closed before the real context is used.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 

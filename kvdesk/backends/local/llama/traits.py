@@ -4,8 +4,6 @@ Owns facts that no llama.cpp function returns and that come from metadata or the
 call the engine. All `file:line` references are llama.cpp 0c1e57098.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable
 

@@ -1,7 +1,5 @@
 """The vocabulary of a model: text to token ids and back. Knows nothing of contexts and conversations."""
 
-from __future__ import annotations
-
 import ctypes
 import functools
 import hashlib

@@ -4,8 +4,6 @@ Owns the order of these steps and the saved states for undo. The caller first en
 after an operation (`ends`). Runs on the engine's thread.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import assert_never
 

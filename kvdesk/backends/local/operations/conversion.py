@@ -3,8 +3,6 @@
 The caller frees the old context and makes the new one. Runs on the engine's thread.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from kvdesk.backends.local.cache_manager.hand_cells import CacheCopy

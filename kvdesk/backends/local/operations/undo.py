@@ -3,8 +3,6 @@
 Owns these states; the oldest are dropped first. Runs on the engine's thread.
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict
 
 from kvdesk.backends.local.cache_manager.hand_cells import CacheCopy, HandCells

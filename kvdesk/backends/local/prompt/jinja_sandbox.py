@@ -4,8 +4,6 @@ Owns the environment. It runs in a separate process, which limits its memory and
 nothing of chats.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

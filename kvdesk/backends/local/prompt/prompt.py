@@ -1,7 +1,5 @@
 """Turns a conversation into prompt tokens. The template renders, the vocabulary tokenizes, answers keep their ids."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence

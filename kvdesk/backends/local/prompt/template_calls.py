@@ -3,8 +3,6 @@
 A model of a family writes calls as its template does. Knows nothing of Jinja2 and tokens.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple

@@ -4,8 +4,6 @@ Owns nothing that outlives it, so it may be killed at any moment. `template_proc
 llama.cpp.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import msgspec

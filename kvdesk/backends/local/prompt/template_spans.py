@@ -14,8 +14,6 @@ the template sees the broken text, and the rendering differs from the plain one 
 Owns the marks. Knows nothing of Jinja2, tokens and roles.
 """
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Writes tools, calls and results as text, for templates that do not know them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from typing import Any, Final

@@ -6,8 +6,6 @@ text of an answer cannot be found like that, so those of `KNOWN` and pairs whose
 nothing of Jinja2 and tokens.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final

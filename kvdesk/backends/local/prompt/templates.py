@@ -7,8 +7,6 @@ An untrusted template may compute forever and fill the memory, so it is rendered
 (`template_process`).
 """
 
-from __future__ import annotations
-
 import json
 import re
 import time

@@ -1,7 +1,5 @@
 """Converts text to tokens and back for clients (`Tokenize`, `Detokenize`)."""
 
-from __future__ import annotations
-
 from kvdesk.backends.local.prompt.prompt import PromptBuilder
 from kvdesk.errors import NO_TOKENIZER, UserError
 from kvdesk.protocol.chat import Generate

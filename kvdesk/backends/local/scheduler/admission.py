@@ -3,8 +3,6 @@
 Runs on the engine's thread. Knows nothing of batches.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from kvdesk.backends.local.cache_manager.cache import Cache

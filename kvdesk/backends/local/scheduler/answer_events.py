@@ -3,8 +3,6 @@
 Owns when text is sent. Runs on the engine's thread.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterable, Sequence
 

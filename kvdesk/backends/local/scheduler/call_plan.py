@@ -1,7 +1,5 @@
 """Plans the sampling of an answer that may or must call tools: the grammar of its calls, and when it applies."""
 
-from __future__ import annotations
-
 import json
 
 from kvdesk.backends.local.llama.samplers.sampler import SamplingPlan, Trigger

@@ -1,7 +1,5 @@
 """Documents of a request: finds their tokens in its prompt, puts there what need not be read, and says so."""
 
-from __future__ import annotations
-
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 

@@ -3,8 +3,6 @@
 Runs on the engine's thread; takes about 0.1 ms per request. `policies.first_token` explains the result.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from typing import Literal

@@ -4,8 +4,6 @@ reserved for states.
 Owns when something is due. `kvdesk.policies.compaction_gain` judges the gain. Runs on the engine's thread.
 """
 
-from __future__ import annotations
-
 from kvdesk.backends.local.cache_manager.cache import Cache
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.prompt.prompt import PromptBuilder

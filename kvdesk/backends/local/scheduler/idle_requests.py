@@ -6,8 +6,6 @@ of its answer. Saving a state takes the time of a few tokens, and so does restor
 idle slots (`--cache-idle-slots`, server-context.cpp). Runs on the engine's thread.
 """
 
-from __future__ import annotations
-
 from kvdesk.backends.local.cache_manager.cache import Cache
 from kvdesk.backends.local.cache_manager.sequences import CacheSequence
 from kvdesk.backends.local.llama.context import Context

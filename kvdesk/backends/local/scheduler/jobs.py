@@ -5,8 +5,6 @@ A job is a generator of `Reading`. Batches of the running requests include a par
 continues with what has changed meanwhile. It holds no conversation. Runs on the engine's thread.
 """
 
-from __future__ import annotations
-
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Generator

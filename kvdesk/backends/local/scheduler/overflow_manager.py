@@ -6,8 +6,6 @@ Under a policy that keeps the first tokens, the prompt is those of the whole pro
 are only left out where the cache still has what was computed with them. Runs on the engine's thread.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Protocol
 

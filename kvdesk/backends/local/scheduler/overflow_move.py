@@ -1,7 +1,5 @@
 """Carries out in the cache what `overflow_manager` has planned for a full context, and reports it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

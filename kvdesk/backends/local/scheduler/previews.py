@@ -3,8 +3,6 @@
 Predicts from measurements on this machine. Runs on the engine's thread.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from itertools import accumulate, pairwise

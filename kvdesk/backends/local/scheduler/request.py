@@ -3,8 +3,6 @@
 Knows tokens and clocks, not the cache. The scheduler reports decoded tokens to it and asks it for the next ones.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 

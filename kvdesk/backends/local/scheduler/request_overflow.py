@@ -3,8 +3,6 @@
 Carries out what `OverflowManager` plans. Runs on the engine's thread.
 """
 
-from __future__ import annotations
-
 from kvdesk.backends.local.cache_manager.cache import Cache
 from kvdesk.backends.local.cache_manager.operation_journal import Emit
 from kvdesk.backends.local.cache_manager.sequences import CacheSequence

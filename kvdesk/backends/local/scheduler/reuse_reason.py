@@ -1,7 +1,5 @@
 """Explains how much a request reuses of its conversation's cells: a sentence, and the cost."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from typing import Final

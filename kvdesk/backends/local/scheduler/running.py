@@ -4,8 +4,6 @@ Owns the running requests of one context and their events (`answer_events`). Run
 commands but `Generate`, and no Qt.
 """
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Callable, Sequence

@@ -5,8 +5,6 @@ request, or lets `running` schedule a batch, decode it and update the requests. 
 what `stops` and `jobs` offer to others. Knows no commands but `Generate`, and no Qt.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable
 

@@ -3,8 +3,6 @@
 Runs on the engine's thread, in groups after several decodes.
 """
 
-from __future__ import annotations
-
 from statistics import fmean
 
 from kvdesk.backends.local.cache_manager.operation_journal import Emit

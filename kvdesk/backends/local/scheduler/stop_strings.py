@@ -2,8 +2,6 @@
 They do not apply to its reasoning.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from kvdesk.backends.local.llama.samplers.utf8 import Utf8Decoder

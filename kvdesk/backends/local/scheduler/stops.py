@@ -3,8 +3,6 @@
 Owns the names of all answers between the inbox and their end, so that a stop finds each, wherever it is.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -3,8 +3,6 @@
 Owns the meter of the machine's load and its use. Runs on the engine's thread; a look at the load costs 0.04 ms.
 """
 
-from __future__ import annotations
-
 import time
 
 from kvdesk.backends.local.cache_manager.operation_journal import Emit

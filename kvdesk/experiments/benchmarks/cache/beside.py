@@ -7,8 +7,6 @@ other processes, if the system reports it. Of the longest gaps the median readin
 the system is nobody's fault. There are as many readings as requested, and up to twice as many if they differ much.
 """
 
-from __future__ import annotations
-
 import itertools
 import statistics
 import time

@@ -1,7 +1,5 @@
 """Holes in the cache, flash attention off: after the automatic compaction it must be as fast as a fresh one."""
 
-from __future__ import annotations
-
 from kvdesk.errors import UserError
 from kvdesk.experiments.bench import STEADY, Bench
 from kvdesk.experiments.benchmarks.cache.scenario import branch_of, of, text_of_tokens

@@ -1,7 +1,5 @@
 """Requests of equal size, one after another: the last must not be slower than the first."""
 
-from __future__ import annotations
-
 import statistics
 
 from kvdesk.experiments.bench import Bench

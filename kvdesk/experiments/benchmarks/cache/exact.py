@@ -3,8 +3,6 @@
 With the setting `exact`, and prompts of token ids: any model can be tried.
 """
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path

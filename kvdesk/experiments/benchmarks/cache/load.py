@@ -1,7 +1,5 @@
 """Other processes keep the processor busy: the engine against fixed numbers of threads, in slices that take turns."""
 
-from __future__ import annotations
-
 import itertools
 import statistics
 import time

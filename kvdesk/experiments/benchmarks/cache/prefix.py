@@ -1,7 +1,5 @@
 """Beginnings that conversations have in common: computed once, never copied, and the text is that of a fresh start."""
 
-from __future__ import annotations
-
 from kvdesk.experiments.bench import Bench
 from kvdesk.experiments.benchmarks.cache.scenario import branch_of, fresh, same, text_of_tokens, tokens_of
 from kvdesk.experiments.benchmarks.requests import turns

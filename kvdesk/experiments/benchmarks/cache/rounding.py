@@ -1,7 +1,5 @@
 """The price of not using the setting `exact`: conversations as they grew against a fresh start, token by token."""
 
-from __future__ import annotations
-
 import statistics
 
 from kvdesk.cache.compare import Verdict

@@ -3,8 +3,6 @@
 After every scenario the whole cache of each engine it used is audited: a figure of a wrong map would count for nothing.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path

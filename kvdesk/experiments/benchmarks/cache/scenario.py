@@ -3,8 +3,6 @@
 Owns no measurement.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import TypeVar
 

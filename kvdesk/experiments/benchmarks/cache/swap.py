@@ -1,7 +1,5 @@
 """Back to a conversation of 2,000 tokens that was swapped out: how much sooner its next answer begins."""
 
-from __future__ import annotations
-
 import os
 import statistics
 import sys

@@ -1,7 +1,5 @@
 """Several conversations in one batch: more tokens in the same time."""
 
-from __future__ import annotations
-
 from contextlib import closing
 
 from kvdesk.chat import TurnStats

@@ -1,7 +1,5 @@
 """A long conversation is verified while another one begins to write: how soon it begins, and how fast it writes."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Telling a screen reader what has happened somewhere else than where the focus is."""
 
-from __future__ import annotations
-
 from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent
 from PySide6.QtWidgets import QWidget
 

@@ -4,8 +4,6 @@ Documents and Qt's labels see to it themselves, paragraph by paragraph; this is 
 fields of plain text, which Qt leaves at the left edge.
 """
 
-from __future__ import annotations
-
 from unicodedata import bidirectional
 
 from PySide6.QtCore import Qt

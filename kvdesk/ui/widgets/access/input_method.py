@@ -1,7 +1,5 @@
 """Writing with an input method (Chinese, Japanese, Korean, dead keys): what is being composed is not text yet."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from PySide6.QtCore import QEvent, QObject, Qt

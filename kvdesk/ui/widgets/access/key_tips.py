@@ -1,7 +1,5 @@
 """Tooltips of what a key reaches: of widgets after Tab, of the lines of a menu. Qt shows those of the pointer alone."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from PySide6.QtCore import QEvent, QPoint, Qt, QTimer

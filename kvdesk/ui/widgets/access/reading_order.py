@@ -1,7 +1,5 @@
 """The order in which Tab goes through a window: as one reads it, also where parts were made later than others."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import cmp_to_key
 

@@ -1,7 +1,5 @@
 """Keys outside of fields: what is typed is for the message field, and the menu is that of what has the focus."""
 
-from __future__ import annotations
-
 from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtGui import QContextMenuEvent, QKeyEvent
 from PySide6.QtWidgets import QApplication, QWidget

@@ -1,7 +1,5 @@
 """The colours of windows, texts and controls, light and dark; those of data are in `viewmodel.palette`. No Qt."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from kvdesk.values import dataclass

@@ -4,8 +4,6 @@ Scripts that they lack, Chinese for one, are drawn with the system's fonts, and 
 there is one: Qt sees to both.
 """
 
-from __future__ import annotations
-
 import logging
 import sys
 from functools import cache

@@ -1,7 +1,5 @@
 """Icons from `resources/`: line drawings in one colour, drawn in the theme's text colour."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Final
 

@@ -1,7 +1,5 @@
 """How large the window and its text can be made."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from PySide6.QtCore import QMargins

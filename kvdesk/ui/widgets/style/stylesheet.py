@@ -1,7 +1,5 @@
 """The style sheet: spacing in steps of 4 px, few borders, one accent. Filled in by `theme`."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

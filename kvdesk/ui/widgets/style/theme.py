@@ -1,7 +1,5 @@
 """How the window looks: fonts, icons, and the switch between light and dark."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Final
 

@@ -8,8 +8,6 @@ the mask leaves open (llama-graph.cpp:3075), or the rows that are picked out of 
 `file:line` references are llama.cpp 0c1e57098.
 """
 
-from __future__ import annotations
-
 import ctypes
 import math
 from collections.abc import Iterator

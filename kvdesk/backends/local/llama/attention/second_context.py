@@ -4,8 +4,6 @@ It stores K and V like the first context, so a state can be copied bit for bit. 
 on the engine's thread.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

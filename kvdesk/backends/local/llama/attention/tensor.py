@@ -4,8 +4,6 @@ Owns the layout of the struct (ggml.h), which llama-cpp-python does not wrap. `c
 before any is read. All `file:line` references are llama.cpp 0c1e57098.
 """
 
-from __future__ import annotations
-
 import ctypes
 import functools
 import re

@@ -3,8 +3,6 @@
 Must never know sampling, settings and the purpose of saved states.
 """
 
-from __future__ import annotations
-
 from kvdesk.backends.local.llama.memory import state
 from kvdesk.backends.local.llama.memory.mirrored_memory import MirroredMemory
 from kvdesk.backends.local.llama.memory.verifier import Verifier

@@ -3,8 +3,6 @@
 Owns the pointers. Must never decode.
 """
 
-from __future__ import annotations
-
 from kvdesk.backends.local.llama.binding import lib
 from kvdesk.cache.batch import Batch
 

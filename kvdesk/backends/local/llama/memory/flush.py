@@ -4,8 +4,6 @@ Only `llama_decode` applies them (llama-context.cpp:1809); saving a state and an
 Pure: reads the mirror, must never call the engine.
 """
 
-from __future__ import annotations
-
 from kvdesk.cache.batch import Batch
 from kvdesk.cache.mirror import Mirror
 from kvdesk.values import dataclass

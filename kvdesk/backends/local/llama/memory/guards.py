@@ -4,8 +4,6 @@ Owns the table of process-killing calls as code. Each method returns, or raises 
 user's terms. Must never call the engine. All `file:line` references are llama.cpp 0c1e57098.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from kvdesk.backends.local.llama.capabilities import capabilities

@@ -4,8 +4,6 @@ Owns decodes and operations on sequences, as single calls. Must never know saved
 (`state_transfer`, `context`).
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any

@@ -6,8 +6,6 @@ not available: ON_DEVICE aborts without a matching save, and throws through C if
 (llama-context.cpp:3230).
 """
 
-from __future__ import annotations
-
 import ctypes
 import mmap
 import sys

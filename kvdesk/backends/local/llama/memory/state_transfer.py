@@ -3,8 +3,6 @@
 Must never know the purpose of a state, sampling and settings. Each call is guarded, mirrored and compared.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from kvdesk.backends.local.llama.binding import engine_log

@@ -3,8 +3,6 @@
 Owns the verification state, the history of operations and the report of a mismatch. Must never call the engine.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from kvdesk.cache.batch import Batch

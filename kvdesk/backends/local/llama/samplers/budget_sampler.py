@@ -2,8 +2,6 @@
 model would say (like llama.cpp's common/reasoning-budget.cpp).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@ The chain samples first. Only if the grammar rejects that token are all tokens c
 model's decode, and the chain samples from the allowed ones.
 """
 
-from __future__ import annotations
-
 import ctypes
 from collections.abc import Iterable, Sequence
 from typing import Any, Final

@@ -4,8 +4,6 @@ Uses the softmax of all logits, like llama.cpp's server (server-context.cpp, `ge
 logits for each token, so it is used only on request.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any, Final
 

@@ -4,8 +4,6 @@ Sampling runs on the C side and, without a grammar, needs no copy of the logits.
 as fast, because the C side first builds a table of all tokens.
 """
 
-from __future__ import annotations
-
 import ctypes
 import secrets
 from collections.abc import Iterable

@@ -3,8 +3,6 @@
 Owns the bytes of an incomplete character. Knows nothing of tokens, models or stop conditions.
 """
 
-from __future__ import annotations
-
 import codecs
 
 
