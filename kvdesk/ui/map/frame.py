@@ -11,7 +11,7 @@ from kvdesk.protocol.cache import CacheView
 from kvdesk.translation import tr
 from kvdesk.ui.map import raster
 from kvdesk.ui.map.colours import Colouring, Scales, Scene, colouring, scales_of
-from kvdesk.ui.map.layout import StreamSize, Strip, lay_out
+from kvdesk.ui.map.layout import DIGIT_PX, StreamSize, Strip, lay_out
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,7 +89,9 @@ class MapFrame:
         return None
 
 
-def strips_of(view: CacheView, width: float, ratio: float, *, wide: bool = False) -> tuple[Strip, ...]:
+def strips_of(
+    view: CacheView, width: float, ratio: float, *, wide: bool = False, digit_px: float = DIGIT_PX
+) -> tuple[Strip, ...]:
     """A strip for every stream of every cache; names only where there are several."""
     maps = view.snapshot.maps
     sizes = [
@@ -97,7 +99,7 @@ def strips_of(view: CacheView, width: float, ratio: float, *, wide: bool = False
         for m, cache in enumerate(maps)
         for s, stream in enumerate(cache.streams)
     ]
-    return lay_out(sizes, width, ratio, wide=wide)
+    return lay_out(sizes, width, ratio, wide=wide, digit_px=digit_px)
 
 
 def strip_name(maps: tuple[CacheMap, ...], cache: int, stream: int) -> str:

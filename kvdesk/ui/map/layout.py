@@ -17,7 +17,7 @@ COLUMNS: Final = (64, 128)
 WIDE_FROM: Final = 8192  # cells of the largest strip from which a row has 128 of them
 LEAST_PIXELS: Final = 3  # device pixels of a cell: two and the gap
 LARGEST_PX: Final = 16.0
-DIGIT_PX: Final = 8  # of a row number
+DIGIT_PX: Final = 8.0  # of a row number, at least
 NUMBER_GAP_PX: Final = 6
 
 
@@ -78,17 +78,23 @@ def total_height(strips: Sequence[Strip]) -> int:
 
 
 def lay_out(
-    sizes: Sequence[StreamSize], width: float, device_ratio: float = 1.0, *, wide: bool = False
+    sizes: Sequence[StreamSize],
+    width: float,
+    device_ratio: float = 1.0,
+    *,
+    wide: bool = False,
+    digit_px: float = DIGIT_PX,
 ) -> tuple[Strip, ...]:
     """Strips one below the other, row numbers on their left, cells as large as the width allows on whole device pixels.
 
-    wide  rows of 128 cells for a small cache too, where the height is scarce
+    wide      rows of 128 cells for a small cache too, where the height is scarce
+    digit_px  width of a digit of the row numbers
     """
     sizes = [size for size in sizes if size.n_cells > 0]
     if not sizes or width < 1:
         return ()
     largest = max(size.n_cells for size in sizes)
-    left = len(f"{largest:,}") * DIGIT_PX + NUMBER_GAP_PX
+    left = ceil(len(f"{largest:,}") * max(digit_px, DIGIT_PX)) + NUMBER_GAP_PX
     few, many = COLUMNS
     room = (width - left) * device_ratio
     columns = many if (wide or largest > WIDE_FROM) and room >= many * LEAST_PIXELS else few

@@ -3,7 +3,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
-from PySide6.QtGui import QColor, QMouseEvent, QRegion, QWheelEvent
+from PySide6.QtGui import QColor, QFontMetricsF, QMouseEvent, QRegion, QWheelEvent
 from PySide6.QtWidgets import QScrollBar
 from pytestqt.qtbot import QtBot
 
@@ -14,7 +14,7 @@ from kvdesk.settings import ThemeChoice
 from kvdesk.ui.map.bar import MapBar
 from kvdesk.ui.map.cell_map import CellMapView
 from kvdesk.ui.map.colours import ColourBy
-from kvdesk.ui.map.layout import TOP_PX
+from kvdesk.ui.map.layout import NUMBER_GAP_PX, TOP_PX
 from kvdesk.ui.map.legend_entries import MapLegend
 from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.values import replace
@@ -65,6 +65,16 @@ def test_cells_have_the_colours_of_their_conversations(cells: CellMapView, theme
     assert (colour_at(cells, 25), colour_at(cells, 25, down=0.65)) == (blue, orange), "a shared cell is split"
     assert colour_at(cells, 100) == theme.colours.cell_span
     assert colour_at(cells, 500) == theme.colours.cell_free
+
+
+def test_row_numbers_have_room_in_text_of_every_size(cells: CellMapView, theme: Theme, qtbot: QtBot) -> None:
+    show(cells, cache_view(runs=OLD, size=512), qtbot)
+    before = cells.strips[0].x
+    theme.set_size(200)
+    qtbot.waitUntil(lambda: cells.strips[0].x > before)
+    assert cells.strips[0].x >= QFontMetricsF(theme.mono_small).horizontalAdvance("448") + NUMBER_GAP_PX
+    theme.set_size(100)
+    qtbot.waitUntil(lambda: cells.strips[0].x == before)
 
 
 def test_just_written_cells_are_bright_for_a_moment(cells: CellMapView, theme: Theme, qtbot: QtBot) -> None:

@@ -4,7 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvdesk.ui.map.layout import COLUMNS, LABEL_PX, LEAST_PIXELS, StreamSize, lay_out, row_step, total_height
+from kvdesk.ui.map.layout import (
+    COLUMNS,
+    LABEL_PX,
+    LEAST_PIXELS,
+    NUMBER_GAP_PX,
+    StreamSize,
+    lay_out,
+    row_step,
+    total_height,
+)
 
 
 def one(n_cells: int, width: float, ratio: float = 1.0, *, wide: bool = False) -> tuple[int, float]:
@@ -70,3 +79,9 @@ def test_row_numbers_are_never_closer_than_asked() -> None:
 def test_nothing_is_laid_out_without_cells() -> None:
     assert lay_out([], 100) == ()
     assert lay_out([StreamSize(0, 0, "", 0)], 100) == ()
+
+
+@pytest.mark.parametrize("digit_px", [8.0, 13.5])
+def test_the_largest_row_number_has_room_left_of_the_cells(digit_px: float) -> None:
+    (strip,) = lay_out([StreamSize(0, 0, "", 131_072)], 600, digit_px=digit_px)
+    assert strip.x >= len("131,072") * digit_px + NUMBER_GAP_PX
