@@ -1,5 +1,5 @@
-"""Each experiment runs, smaller than its short form: in this process on a tiny model in every run, and in the matrix in
-a child on the embedded model, whose verdict is that of `docs/questions`, and on other kinds of memory.
+"""Each experiment runs, smaller than its short form: in this process on a tiny model, most of them in every run, and in
+the matrix in a child on the embedded model, whose verdict is that of `docs/questions`, and on other kinds of memory.
 """
 
 from pathlib import Path
@@ -60,6 +60,8 @@ MEASURED = frozenset(
     | {"prefix-sharing", "documents", "paged", "defrag-policies", "seq-rm-memory", "size-formula"}
 )
 """Whose verdict is about speed or bytes, which are others for a tiny model."""
+LONGEST = frozenset({"threads", "eviction", "drafts", "soak", "batching"})
+"""Of those that take more than a second, all but the first question: in the matrix."""
 
 
 @pytest.fixture
@@ -76,7 +78,7 @@ def smallest(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(soak, "COPY_BYTES", 2**20)
 
 
-@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.matrix) if n in LONGEST else n for n in SMALL])
 @pytest.mark.usefixtures("smallest")
 def test_it_runs_to_a_verdict(name: str, talking_file: Path) -> None:
     given, said = SMALL[name]
