@@ -213,7 +213,7 @@ class ChatPane(QWidget):
                 if update.conversation == self._store.selected:
                     self._show_room(update)
             case ModelLoading():
-                self._show_loading(update.source.name, update.progress)
+                self._show_loading(update)
             case ModelLoaded() | ContextReady():
                 self._show_engine(update)
             case CommandFailed():
@@ -348,9 +348,10 @@ class ChatPane(QWidget):
         self._progress.set_share(None)
         self._block(tr("Restart kvdesk to send."))
 
-    def _show_loading(self, name: str, share: float) -> None:
-        if not self.composer.is_loading:
-            self.banner.hide()  # it was about the model before
+    def _show_loading(self, loading: ModelLoading) -> None:
+        name, share, model = loading.source.name, loading.progress, self._store.model
+        if not self.composer.is_loading and (model is None or loading.source != model.source):
+            self.banner.hide()  # it was about the model before, not about why the same one is loaded again
         self._progress.set_share(share)
         self.header.model.setText(tr("Loading {name}  {share}").format(name=name, share=f"{share:.0%}"))
         self.empty.show_loading(name, share)

@@ -10,7 +10,7 @@ from pytestqt.qtbot import QtBot
 
 from kvdesk.chat import Conversation
 from kvdesk.conversations.titles import propose_title
-from kvdesk.protocol.chat import LoadModel, ModelLoaded, ModelLoading
+from kvdesk.protocol.chat import EngineRestarted, LoadModel, ModelLoaded, ModelLoading
 from kvdesk.protocol.messages import CommandFailed
 from kvdesk.protocol.model import LocalFile
 from kvdesk.settings import ContextSettings, Settings, ThemeChoice
@@ -84,6 +84,9 @@ def test_the_menu_of_models_stops_a_load_while_there_is_one(window: MainWindow, 
     assert window.chat.banner.isHidden(), "it was about the model before"
     window.store.apply(ModelLoaded(MODEL))
     assert "Stop loading" not in shown()
+    window.store.apply(EngineRestarted("It is being started again.", ""))
+    window.store.apply(ModelLoading(MODEL.source, 0.0))
+    assert window.chat.banner.sentence == "It is being started again."
 
 
 def test_the_menu_leads_to_serving_connecting_and_what_left_the_header(window: MainWindow) -> None:
