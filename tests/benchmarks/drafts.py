@@ -162,20 +162,23 @@ class Writer:
         return ended.stats.decode_tok_s
 
     def verify(self) -> float:
-        """The batches of the last answer with drafts again, each row sampled up to the first that is another, what is
-        wrong removed; tok/s.
+        """The batches of the last answer with drafts again, each row sampled up to the first that is another; what the
+        answer removed is removed. tok/s.
         """
         bare, memory = self._bare, lib.llama_get_memory(self._bare.ctx)
         prompt, vocab = self._prompt_read(), session_of(self._headless).loaded.model.vocab
         sampler = sampler_of(plan_sampling(self._sampling, vocab), vocab, prompt, self._batches[0][1][:1])
         n_tokens, began = 0, time.perf_counter()
+        end = 0
         for at, tokens in self._batches:
+            if at < end:
+                lib.llama_memory_seq_rm(memory, 0, at, -1)
+            end = at + len(tokens)
             self._decode(at, tokens, logits=True)
             for row in range(len(tokens)):
                 token = sampler.sample(bare.ctx, row)
                 n_tokens += 1
                 if row + 1 < len(tokens) and token != tokens[row + 1]:
-                    lib.llama_memory_seq_rm(memory, 0, at + row + 1, -1)
                     break
         seconds = time.perf_counter() - began
         sampler.close()
