@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvdesk.cache.pages import PagedOverlay
+from kvdesk.cache.seq_bits import member_rows
 from kvdesk.cache.snapshot import CacheSnapshot, StreamMap
 from kvdesk.protocol.cache import MessageSpans
 from kvdesk.translation import marked, tr
@@ -202,10 +203,9 @@ class _Messages(NamedTuple):
         known = {seq: of.spans for seq, of in spans.items() if of.spans and 0 <= seq < NO_SEQUENCE}
         end = max((span.p1 for parts in known.values() for span in parts), default=0)
         at = np.zeros((len(known) + 1, end + 1), np.uint8)
-        row_of, bits = np.zeros(NO_SEQUENCE + 1, np.int64), np.zeros(4, np.uint64)
+        row_of, bits = np.zeros(NO_SEQUENCE + 1, np.int64), member_rows([tuple(known)], 4)[0]
         for row, (seq, parts) in enumerate(known.items(), start=1):
             row_of[seq] = row
-            bits[seq // 64] |= np.uint64(1 << seq % 64)
             for i, span in enumerate(parts):
                 at[row, max(span.p0, 0) : span.p1] = 1 + i % N_MESSAGE_COLOURS
             for i, (_name, p0, p1) in enumerate(tools.get(seq, ())):

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from kvdesk.cache.seq_bits import seq_count
 from kvdesk.cache.snapshot import CacheMap, SequenceSpan, StreamMap
 
 FREE, FREE_IN_SPAN, PAD, INK, EDGE, HOLE = range(6)
@@ -48,7 +49,7 @@ class Cells(NamedTuple):
     pos: NDArray[np.int32]
     bits: NDArray[np.uint64]  # (n_cells, words)
     written_at_op: NDArray[np.int64]
-    n_holders: NDArray[np.uint16]
+    n_holders: NDArray[np.int64]
     marks: NDArray[np.uint8]
 
     @property
@@ -87,7 +88,7 @@ def cells_of(
     """The cells from `first` to before `end`; fewer if the high-water mark is lower."""
     part = slice(first, min(end, stream.high_water))
     pos, bits, written_at_op = stream.pos[part], stream.seq_bits[part], stream.written_at_op[part]
-    n_holders = np.bitwise_count(bits.T).sum(axis=0, dtype=np.uint16)
+    n_holders = seq_count(bits)
     marks = _marked(n_holders > 1, SHARED)
     for mark, after in zip((FADING, FRESH), limits, strict=True):
         if written_at_op.max(initial=0) > after:
