@@ -264,8 +264,6 @@ def holds(
     stream: StreamMap, cells: NDArray[np.int64], pos: NDArray[np.int32], token: NDArray[np.int32], seq_id: int
 ) -> NDArray[np.bool_]:
     """Whether cells hold these positions and tokens of a sequence; a token of -1 is any."""
-    if seq_id // 64 >= stream.seq_bits.shape[1]:
-        return np.zeros(cells.size, np.bool_)
     known = (token < 0) | (stream.token[cells] == token)
     held: NDArray[np.bool_] = (stream.pos[cells] == pos) & known & seq_has(stream.seq_bits, seq_id)[cells]
     return held

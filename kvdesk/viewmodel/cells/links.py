@@ -91,8 +91,6 @@ def cells_of_positions(snapshot: CacheSnapshot, seq_id: int, p0: int, p1: int) -
     found = []
     for c, cache in enumerate(snapshot.maps):
         for s, stream in enumerate(cache.streams):
-            if seq_id // 64 >= stream.seq_bits.shape[1]:
-                continue
             cells = np.flatnonzero(seq_has(stream.seq_bits, seq_id) & (stream.pos >= p0) & (stream.pos < p1))
             if cells.size:
                 found.append(CellRun(c, s, cells))
@@ -127,8 +125,7 @@ def text_of_cells(
     cells = snapshot.maps[cache].streams[stream]
     found = []
     for seq, known in spans.items():
-        if seq // 64 < cells.seq_bits.shape[1]:
-            positions = cells.pos[first:last][seq_has(cells.seq_bits, seq)[first:last]]
-            ranges = (text_of_positions(span, positions) for span in known.spans)
-            found += [one for one in ranges if one is not None]
+        positions = cells.pos[first:last][seq_has(cells.seq_bits, seq)[first:last]]
+        ranges = (text_of_positions(span, positions) for span in known.spans)
+        found += [one for one in ranges if one is not None]
     return tuple(found)

@@ -74,7 +74,7 @@ def positions_of(snapshot: CacheSnapshot, seq_id: int) -> NDArray[np.int32]:
     if not snapshot.maps:
         return np.zeros(0, np.int32)
     streams = snapshot.maps[0].streams
-    found = [s.pos[seq_has(s.seq_bits, seq_id)] for s in streams if s.seq_bits.shape[1] > seq_id // 64]
+    found = [s.pos[seq_has(s.seq_bits, seq_id)] for s in streams]
     return np.concatenate(found) if found else np.zeros(0, np.int32)
 
 
