@@ -11,8 +11,7 @@ from kvdesk.protocol.cache import CacheView
 from kvdesk.session.store import Store
 from kvdesk.translation import tr
 from kvdesk.ui.map import raster
-from kvdesk.ui.map.colour_tables import colour_table
-from kvdesk.ui.map.colours import ColourBy, Scene
+from kvdesk.ui.map.colours import ColourBy, Scene, colour_table
 from kvdesk.ui.map.frame import StripFrame, make_frame, strip_name, strips_of
 from kvdesk.ui.widgets.style.colours import DARK
 from kvdesk.viewmodel.palette import branch_colour

@@ -7,8 +7,7 @@ from PySide6.QtCore import Qt
 
 from kvdesk.chat import ConversationId
 from kvdesk.protocol.cache import CacheView, Lease
-from kvdesk.ui.map.colour_tables import colour_table
-from kvdesk.ui.map.colours import N_PAGE_OWNERS, ColourBy
+from kvdesk.ui.map.colours import N_PAGE_OWNERS, ColourBy, colour_table
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets.style.colours import DARK, LIGHT, Colours
 from kvdesk.values import replace

@@ -9,7 +9,6 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QStackedWidget, QWidget
 
 from kvdesk.protocol import calls
-from kvdesk.protocol.cache import CacheView
 from kvdesk.protocol.features import Feature
 from kvdesk.session import Changed
 from kvdesk.session.changed import Update
@@ -51,7 +50,7 @@ class CachePage(QWidget):
         """None until they were needed."""
         self.map = CellMapView(theme)
         self.map.described.connect(self._on_described)
-        self.map.show_token_texts(store.texts)
+        self.map.follow(store)
         self.overview = Overview(kit)
         self._shows_all = False
         self._legend = CellLegend(theme)
@@ -101,10 +100,6 @@ class CachePage(QWidget):
 
     def _on_changed(self, changed: Changed, update: Update | None) -> None:
         store = self._store
-        if changed & Changed.CONVERSATIONS or isinstance(update, CacheView):
-            self._show_map()
-        if changed & Changed.ATTENTION:
-            self.map.show_attention(store.attention.shown)
         if changed & Changed.NUMBERS and store.view is not None:
             self.show_numbers()
         if changed & Changed.FEATURES:
@@ -152,14 +147,6 @@ class CachePage(QWidget):
     def _show_instruments(self) -> None:
         for widget in self.instruments.lasting:
             widget.setVisible(self._shows_all)
-
-    def _show_map(self) -> None:
-        """Draw the newest view."""
-        store = self._store
-        if store.view is not None:
-            self.map.show_spans({spans.seq_id: spans for spans in store.spans.values()})
-            self.map.show_tools(store.tool_spans())
-            self.map.show_view(store.view, *store.looks(store.leases))
 
     def _place_undo(self) -> None:
         """One button: where the effect is shown, else beside the call."""

@@ -28,6 +28,8 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QSizePolicy
 
 from kvdesk.protocol.cache import CacheView, MessageSpans
+from kvdesk.session import Changed, Store
+from kvdesk.session.changed import Update
 from kvdesk.translation import tr
 from kvdesk.ui.map.cell_descriptions import cell_words, selection_words
 from kvdesk.ui.map.colours import ColourBy, Scene
@@ -132,6 +134,22 @@ class CellMapView(ScrolledMap):
             self._invalidate()
         if is_new:
             self.view_shown.emit()
+
+    def follow(self, store: Store) -> None:
+        """Show the cells that are there now, from now on."""
+        self._store = store
+        self.show_token_texts(store.texts)
+        self.destroyed.connect(store.listen(self._on_changed))
+        self._on_changed(~Changed.NOTHING)
+
+    def _on_changed(self, changed: Changed, _update: Update | None = None) -> None:
+        store = self._store
+        if changed & (Changed.VIEW | Changed.CONVERSATIONS) and store.view is not None:
+            self.show_spans({spans.seq_id: spans for spans in store.spans.values()})
+            self.show_tools(store.tool_spans())
+            self.show_view(store.view, *store.looks(store.leases))
+        if changed & Changed.ATTENTION:
+            self.show_attention(store.attention.shown)
 
     def show_token_texts(self, texts: Mapping[int, str]) -> None:
         """The texts of token ids, by reference: the owner goes on adding to it."""

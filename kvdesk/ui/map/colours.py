@@ -1,9 +1,10 @@
-"""The property that colours the map: the group of every used cell, and the names of the groups. numpy, no Qt."""
+"""The property that colours the map: the group of every used cell, the names of the groups and their colours. No Qt."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from enum import StrEnum
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -15,8 +16,14 @@ from kvdesk.cache.snapshot import CacheSnapshot, StreamMap
 from kvdesk.protocol.cache import MessageSpans
 from kvdesk.translation import marked, tr
 from kvdesk.ui.map.raster import (
+    EDGE,
     FADING,
+    FIRST_GROUP,
+    FREE,
+    FREE_IN_SPAN,
     FRESH,
+    HOLE,
+    N_SHADES,
     NO_SEQUENCE,
     PARTIAL,
     SHARED,
@@ -26,9 +33,18 @@ from kvdesk.ui.map.raster import (
     lowest_sequence,
     without_lowest,
 )
+from kvdesk.ui.widgets.style.colours import Colours
 from kvdesk.values import dataclass, field
 from kvdesk.viewmodel.cells.attention import Shown
-from kvdesk.viewmodel.palette import N_COLOURS
+from kvdesk.viewmodel.palette import (
+    N_BRANCH_SHADES,
+    N_COLOURS,
+    TOOLS,
+    branch_colour,
+    conversation_colour,
+    mix,
+    ramp_colour,
+)
 
 N_STEPS: Final = 48  # groups of a continuous scale
 LEFT_OUT: Final = N_STEPS + 1  # group of cells that the indexer chose for no token, where attention is shown
@@ -38,6 +54,9 @@ N_TOOL_COLOURS: Final = 4
 """Of the schemas of servers, behind those of messages: further servers repeat them."""
 N_PAGE_OWNERS: Final = 3 * N_COLOURS  # colours of a pair of pages: further branches repeat them
 HOLDER_WORDS: Final = ("1", "2", "3", "4", "5–8", "9+")
+_OPAQUE: Final = 0xFF000000
+_TOOL_SHADES: Final = (0.0, 0.45, 0.15, 0.3)
+"""Of the panel in the colours of `N_TOOL_COLOURS` servers: the first two differ most."""
 _HOLDER_GROUP: Final = np.searchsorted([2, 3, 4, 5, 9], np.arange(NO_SEQUENCE + 2), side="right").astype(np.uint8)
 """By the number of sequences that hold a cell."""
 
@@ -272,3 +291,51 @@ def page_words(overlay: PagedOverlay, name: str = "") -> str:
         n_used=f"{overlay.n_used:,}",
     )
     return f"{name}: {words}" if name else words
+
+
+def group_colours(mode: ColourBy, colours: Colours) -> list[str]:
+    """Colour of each group of a mode, #rrggbb."""
+    dark = colours.dark
+    match mode:
+        case ColourBy.MESSAGE:
+            messages = [conversation_colour(i, dark) for i in range(N_MESSAGE_COLOURS)]
+            tools = TOOLS[0] if dark else TOOLS[1]
+            return [colours.secondary, *messages, *(mix(tools, colours.panel, share) for share in _TOOL_SHADES)]
+        case ColourBy.CONVERSATION:
+            return _owners(colours)
+        case ColourBy.POSITION | ColourBy.AGE:
+            return [ramp_colour(i / (N_STEPS - 1), dark) for i in range(N_STEPS)]
+        case ColourBy.SEQUENCES:
+            n = len(HOLDER_WORDS)
+            return [ramp_colour(i / (n - 1), dark) for i in range(n)]
+        case ColourBy.PAGE:
+            pairs = [(hue, mix(hue, colours.panel, 0.4)) for hue in _owners(colours)[: N_PAGE_OWNERS + 1]]
+            return [mix(colours.secondary, colours.panel, 0.5), *(shade for pair in pairs for shade in pair)]
+        case ColourBy.ATTENTION:
+            unseen = mix(colours.secondary, colours.panel, 0.6)
+            left_out = mix(colours.danger, colours.panel, 0.65)
+            return [unseen, *(ramp_colour(i / (N_STEPS - 1), dark) for i in range(N_STEPS)), left_out]
+
+
+def _owners(colours: Colours) -> list[str]:
+    """Of cells without a conversation, then of every branch by `palette.branch_index`."""
+    n, panel, ink = N_COLOURS * N_BRANCH_SHADES, colours.panel, colours.text
+    return [colours.secondary, *(branch_colour(i, panel, ink, colours.dark) for i in range(n))]
+
+
+def shades(colour: str, colours: Colours) -> tuple[str, str, str, str]:
+    """Plain, fading, just written, hidden. Told apart by lightness: brighter in the dark, deeper in the light."""
+    glow, fading, fresh = ("#ffffff", 0.3, 0.65) if colours.dark else ("#000000", 0.2, 0.45)
+    return colour, mix(colour, glow, fading), mix(colour, glow, fresh), mix(colour, colours.panel, 0.55)
+
+
+@lru_cache(maxsize=16)
+def colour_table(mode: ColourBy, colours: Colours) -> NDArray[np.uint32]:
+    """256 ARGB values: one for every code that `raster` makes."""
+    table = [colours.panel] * 256
+    table[FREE], table[FREE_IN_SPAN] = colours.cell_free, colours.cell_span
+    table[EDGE], table[HOLE] = colours.text, mix(colours.secondary, colours.cell_span, 0.5)
+    for i, colour in enumerate(group_colours(mode, colours)):
+        first = FIRST_GROUP + i * N_SHADES
+        table[first : first + N_SHADES] = shades(colour, colours)
+    return np.array([_OPAQUE | int(colour[1:], 16) for colour in table], np.uint32)

@@ -9,8 +9,7 @@ from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QColor, QImage, QPainter, QPen
 
 from kvdesk.translation import tr
-from kvdesk.ui.map.colour_tables import colour_table
-from kvdesk.ui.map.colours import ColourBy
+from kvdesk.ui.map.colours import ColourBy, colour_table
 from kvdesk.ui.map.legend_entries import Entry, Kind, MapLegend
 from kvdesk.ui.map.pixels import Part, picture
 from kvdesk.ui.map.raster import MARK_SHIFT, Layer

@@ -13,7 +13,7 @@ from PySide6.QtGui import QColor, QImage, QPainter, QPen, QPixmap, QPolygonF, QS
 
 from kvdesk.graphemes import cut
 from kvdesk.ui.map import raster
-from kvdesk.ui.map.colour_tables import colour_table
+from kvdesk.ui.map.colours import colour_table
 from kvdesk.ui.map.frame import StripFrame
 from kvdesk.ui.map.layout import LABEL_PX, NUMBER_GAP_PX, Strip, row_step
 from kvdesk.ui.map.pixels import picture

@@ -6,8 +6,7 @@ from PySide6.QtWidgets import QApplication, QCheckBox, QRadioButton, QStyle, QSt
 from pytestqt.qtbot import QtBot
 
 from kvdesk.settings import ThemeChoice
-from kvdesk.ui.map.colour_tables import group_colours
-from kvdesk.ui.map.colours import N_MESSAGE_COLOURS, N_TOOL_COLOURS, ColourBy
+from kvdesk.ui.map.colours import N_MESSAGE_COLOURS, N_TOOL_COLOURS, ColourBy, group_colours
 from kvdesk.ui.widgets.style.colours import DARK, LIGHT, Colours
 from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.viewmodel import palette
