@@ -1,4 +1,4 @@
-"""Carries out what a user asks for: each command goes to the conversations, to the engine, or to who has the work."""
+"""Carries out what a user asks for and neither the conversations nor the engine do alone."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from kvdesk.cache.journal.recording import Recording
 from kvdesk.chat import Attachment, ConversationId, MessageId
 from kvdesk.conversations.parameters import Parameters
 from kvdesk.protocol.model import LocalFile
-from kvdesk.protocol.operations import CopySequence
+from kvdesk.protocol.operations import CopySequence, Operate
 from kvdesk.session.commands import Commands, ReportChoice
-from kvdesk.settings import ContextSettings, Overflow
+from kvdesk.settings import Overflow
 from kvdesk.translation import tr
 
 if TYPE_CHECKING:
@@ -28,37 +28,23 @@ class AppCommands(Commands):
 
     def begin(self, controller: Controller) -> None:
         """Everything is asked of this controller, and of its engine."""
-        self.controller, self._to_engine = controller, controller.host.submit
+        self.controller, self.conversations = controller, controller.conversations
+        self.submit, self.rebuild = controller.host.submit, controller.rebuild
 
     # --- answers ------------------------------------------------------------------------------------------------------
-
-    def send(self, conversation: ConversationId, text: str) -> None:
-        self.controller.conversations.send(conversation, text)
-
-    def stop(self, conversation: ConversationId) -> None:
-        self.controller.conversations.stop(conversation)
-
-    def regenerate(self, conversation: ConversationId, n: int = 1, message: MessageId | None = None) -> None:
-        self.controller.conversations.turns.regenerate(conversation, n, message)
 
     def ask_starter(self, name: str) -> None:
         self.controller.furnish()
         self.controller.first.ask(name)
 
-    def continue_answer(self, conversation: ConversationId, message: MessageId | None = None) -> None:
-        self.controller.conversations.turns.continue_answer(conversation, message)
-
     def preview(self, conversation: ConversationId, text: str, replaced: MessageId | None = None) -> None:
         if not self.controller.store.dead:
-            self.controller.conversations.turns.preview(conversation, text, replaced)
+            self.conversations.turns.preview(conversation, text, replaced)
 
     # --- messages -----------------------------------------------------------------------------------------------------
 
-    def edit_question(self, conversation: ConversationId, message: MessageId, text: str) -> None:
-        self.controller.conversations.turns.edit(conversation, message, text)
-
     def edit_answer(self, conversation: ConversationId, message: MessageId, text: str, *, go_on: bool) -> None:
-        turns = self.controller.conversations.turns
+        turns = self.conversations.turns
         if turns.edit_answer(conversation, message, text) is None:
             return
         if go_on:
@@ -66,43 +52,19 @@ class AppCommands(Commands):
         else:
             self.controller.chats.measure()
 
-    def preview_token(self, conversation: ConversationId, message: MessageId, at: int) -> None:
-        self.controller.conversations.turns.preview_token(conversation, message, at)
-
-    def take_token(self, conversation: ConversationId, message: MessageId, at: int, token: int) -> None:
-        self.controller.conversations.turns.take_token(conversation, message, at, token)
-
-    def pin_message(self, conversation: ConversationId, message: MessageId, *, pinned: bool) -> None:
-        self.controller.conversations.turns.pin(conversation, message, pinned=pinned)
-
     def delete_message(self, conversation: ConversationId, message: MessageId, *, with_pair: bool) -> None:
-        removals = self.controller.conversations.removals
+        removals = self.conversations.removals
         removals.remove(conversation, removals.exchange_of(conversation, message) if with_pair else [message])
 
     def undelete_messages(self, conversation: ConversationId) -> None:
-        message = self.controller.conversations.removals.undo(conversation)
+        message = self.conversations.removals.undo(conversation)
         if message is not None and conversation == self.controller.store.selected:
             self.controller.window.chat.view.scroll_to(message)
-
-    def show_branch(self, conversation: ConversationId, message: MessageId) -> None:
-        self.controller.conversations.turns.show_branch(conversation, message)
 
     def compare(self, conversation: ConversationId, message: MessageId) -> None:
         self.controller.branches.compare(conversation, message)
 
     # --- drafts, queue, attachments -----------------------------------------------------------------------------------
-
-    def keep_draft(self, conversation: ConversationId, text: str) -> None:
-        self.controller.conversations.keep_draft(conversation, text)
-
-    def cancel_queued(self, conversation: ConversationId, index: int, text: str, *, edited: bool = False) -> None:
-        self.controller.conversations.queued.cancel(conversation, index, text, edited=edited)
-
-    def move_queued(self, conversation: ConversationId, index: int, text: str, to: int) -> None:
-        self.controller.conversations.queued.move(conversation, index, text, to)
-
-    def release_queue(self, conversation: ConversationId) -> None:
-        self.controller.conversations.release_queue(conversation)
 
     def attach(self, conversation: ConversationId, attachments: tuple[Attachment, ...]) -> None:
         self.controller.attaching.attach(conversation, attachments)
@@ -122,34 +84,25 @@ class AppCommands(Commands):
         self.controller.chats.new()
 
     def select(self, conversation: ConversationId) -> None:
-        if self.controller.conversations.get(conversation) is not None:
+        if self.conversations.get(conversation) is not None:
             self.controller.chats.select(conversation)
-
-    def rename(self, conversation: ConversationId, title: str) -> None:
-        self.controller.conversations.rename(conversation, title)
-
-    def pin(self, conversation: ConversationId, *, pinned: bool) -> None:
-        self.controller.conversations.arrangement.pin(conversation, pinned)
 
     def archive(self, conversation: ConversationId, *, archived: bool) -> None:
         """One that is shown gives way to another when it is put away."""
-        self.controller.conversations.arrangement.archive(conversation, archived)
+        self.conversations.arrangement.archive(conversation, archived)
         if archived and conversation == self.controller.store.selected:
             self.controller.chats.select_any()
 
     def move(self, conversation: ConversationId, folder: str) -> None:
         """Where one does not see it go, it is said."""
         controller = self.controller
-        controller.conversations.arrangement.move(conversation, folder)
-        known = controller.conversations.get(conversation)
+        self.conversations.arrangement.move(conversation, folder)
+        known = self.conversations.get(conversation)
         if known is None or folder not in controller.settings.collapsed_folders:
             return
         title = known.title or tr("New chat")
         where = tr("“{title}” is in the folder “{folder}” now.") if folder else tr("“{title}” is in no folder now.")
         controller.store.notify(where.format(title=title, folder=folder))
-
-    def rename_folder(self, folder: str, name: str) -> None:
-        self.controller.conversations.arrangement.rename_folder(folder, name)
 
     def delete(self, conversation: ConversationId) -> None:
         self.controller.deletions.begin(conversation)
@@ -164,15 +117,15 @@ class AppCommands(Commands):
         self.controller.search.go_to(conversation, message)
 
     def set_overflow(self, conversation: ConversationId, overflow: Overflow) -> None:
-        self.controller.conversations.choose_overflow(conversation, overflow)
+        self.conversations.choose_overflow(conversation, overflow)
         self.controller.chats.measure()
 
     def set_parameters(self, conversation: ConversationId, parameters: Parameters) -> None:
-        self.controller.conversations.set_parameters(conversation, parameters)
+        self.conversations.set_parameters(conversation, parameters)
         self.controller.chats.measure()
 
     def preview_prompt(self, conversation: ConversationId, parameters: Parameters, number: int) -> None:
-        self.controller.conversations.preview_prompt(conversation, parameters, tr("Hello"), number)
+        self.conversations.preview_prompt(conversation, parameters, tr("Hello"), number)
 
     def export(self, path: Path, conversations: Sequence[ConversationId]) -> None:
         self.controller.exports.save(path, conversations)
@@ -193,10 +146,7 @@ class AppCommands(Commands):
         source = (store.sequences if store.view is not None else store.written).get(conversation, -1)
         new = self.controller.chats.fork(conversation, message)
         if new is not None and source >= 0:
-            self.operate(CopySequence(source, new, p0, p1))
-
-    def rebuild(self, context: ContextSettings, keep: str) -> None:
-        self.controller.rebuild(context, keep)
+            self.submit(Operate(CopySequence(source, new, p0, p1)))
 
     def save_recording(self, path: Path, recording: Recording) -> None:
         model = self.controller.store.model

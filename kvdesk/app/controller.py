@@ -243,13 +243,16 @@ class Controller(QObject):
             self.store.notify(str(error), "danger")
 
     def rebuild(self, context: ContextSettings, keep: str) -> None:
-        """Another context is kept only when it could be made: a setting that cannot work must not outlive a restart."""
-        if self._has_context:
+        """Another context is kept only when it could be made: a setting that cannot work must not outlive a restart.
+        Once the engine has died it counts from the next start.
+        """
+        if self._has_context and not self.store.dead:
             self._wanted, self._replaced = context, self.settings.context
+            self.store.begin_rebuild()
             self.host.submit(RebuildContext(context, keep))  # type: ignore[arg-type]
             return
         self._settings.change(context=context)
-        if self._model is not None:
+        if self._model is not None and not self.store.dead:
             self.open_model(self._model)
 
     def open_known_model(self, path: Path) -> None:

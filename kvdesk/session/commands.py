@@ -1,6 +1,9 @@
-"""What a user can ask of the application, as typed methods: widgets call them, `kvdesk.app.commands` does them.
+"""What a user can ask of the application: widgets call it, and nothing else of what does it.
 
-Every method returns at once; its outcome is in the `Store`. This class does nothing, so a window can be shown alone.
+What conversations do is a method of `kvdesk.conversations`, what the engine does is sent to it, and both are called
+directly. The rest are the typed methods here, which `kvdesk.app.commands` carries out, and those of `session.features`.
+All return at once; the outcome is in the `Store`. Nothing happens without an application, so a window can be shown
+alone.
 """
 
 from __future__ import annotations
@@ -12,10 +15,10 @@ from typing import TYPE_CHECKING
 from kvdesk.cache.journal.recording import Recording
 from kvdesk.chat import Attachment, ConversationId, MessageId
 from kvdesk.conversations.parameters import Parameters
+from kvdesk.conversations.service import ConversationService
 from kvdesk.protocol.messages import Command
-from kvdesk.protocol.operations import HandOperation, Operate
 from kvdesk.session.features import HubCommands, LabCommands, ModelCommands, ServeCommands, ServerCommands, ToolCommands
-from kvdesk.settings import ContextSettings, Overflow
+from kvdesk.settings import ContextSettings, Overflow, Settings
 from kvdesk.values import dataclass
 
 if TYPE_CHECKING:
@@ -37,50 +40,34 @@ class ReportChoice:
 
 
 class Commands:
-    """An empty conversation means that none is shown: one is made. A part with its own commands gets those."""
+    """The attributes are other ones once there is an application: look them up when you call them.
+
+    conversations  messages, answers, queues, names and folders
+    submit         sends a command to the engine: `Host.submit`
+    rebuild        a new context with these settings, which are remembered once it was made; how much of the cells is
+                   kept: see `RebuildContext`
+    """
 
     def __init__(self) -> None:
+        self.conversations = ConversationService(lambda _command: None, lambda _answer: None, Settings)
+        self.submit: Callable[[Command], None] = lambda _command: None
+        self.rebuild: Callable[[ContextSettings, str], None] = lambda _context, _keep: None
         self.lab, self.models, self.hub = LabCommands(), ModelCommands(), HubCommands()
         self.servers, self.serving = ServerCommands(), ServeCommands()
         self.tools = ToolCommands()
-        self._to_engine: Callable[[Command], None] = lambda _command: None
 
     # --- answers ------------------------------------------------------------------------------------------------------
 
-    def send(self, conversation: ConversationId, text: str) -> None:
-        """Add a message of the user and ask for an answer; while one is written it waits in the queue."""
-
-    def stop(self, conversation: ConversationId) -> None:
-        """Stop the answer that is written."""
-
-    def regenerate(self, conversation: ConversationId, n: int = 1, message: MessageId | None = None) -> None:
-        """Answer the question of this answer (None: of the last) again, n times at once, as branches."""
-
     def ask_starter(self, name: str) -> None:
         """Ask the questions of a card of the empty chat."""
-
-    def continue_answer(self, conversation: ConversationId, message: MessageId | None = None) -> None:
-        """Continue this answer, or the last one, where it ended."""
 
     def preview(self, conversation: ConversationId, text: str, replaced: MessageId | None = None) -> None:
         """Ask what sending this text would cost, or replacing a message with it: `TurnPreview`."""
 
     # --- messages -----------------------------------------------------------------------------------------------------
 
-    def edit_question(self, conversation: ConversationId, message: MessageId, text: str) -> None:
-        """Send a question in other words, as a branch beside the first."""
-
     def edit_answer(self, conversation: ConversationId, message: MessageId, text: str, *, go_on: bool) -> None:
         """The model's answer in other words, as a branch; `go_on`: the model continues it."""
-
-    def preview_token(self, conversation: ConversationId, message: MessageId, at: int) -> None:
-        """Ask what it would cost to continue an answer with another token at number `at`: `TurnPreview`."""
-
-    def take_token(self, conversation: ConversationId, message: MessageId, at: int, token: int) -> None:
-        """Continue with another token there, as a branch."""
-
-    def pin_message(self, conversation: ConversationId, message: MessageId, *, pinned: bool) -> None:
-        """Pin a message, or unpin it."""
 
     def delete_message(self, conversation: ConversationId, message: MessageId, *, with_pair: bool) -> None:
         """Delete a message; `with_pair`: the question with all versions of its answer."""
@@ -88,25 +75,10 @@ class Commands:
     def undelete_messages(self, conversation: ConversationId) -> None:
         """Restore what was deleted last."""
 
-    def show_branch(self, conversation: ConversationId, message: MessageId) -> None:
-        """Show the branch through this message."""
-
     def compare(self, conversation: ConversationId, message: MessageId) -> None:
         """Show this answer and its alternatives side by side."""
 
     # --- drafts, queue, attachments -----------------------------------------------------------------------------------
-
-    def keep_draft(self, conversation: ConversationId, text: str) -> None:
-        """Store what is typed but not sent, soon enough to survive a crash."""
-
-    def cancel_queued(self, conversation: ConversationId, index: int, text: str, *, edited: bool = False) -> None:
-        """Remove a queued message from the queue; `edited`: it returns to the message box."""
-
-    def move_queued(self, conversation: ConversationId, index: int, text: str, to: int) -> None:
-        """Move a queued message to another place."""
-
-    def release_queue(self, conversation: ConversationId) -> None:
-        """Send what waits."""
 
     def attach(self, conversation: ConversationId, attachments: tuple[Attachment, ...]) -> None:
         """These are attached to the draft from now on."""
@@ -128,20 +100,11 @@ class Commands:
     def select(self, conversation: ConversationId) -> None:
         """Show a conversation."""
 
-    def rename(self, conversation: ConversationId, title: str) -> None:
-        """Give it another title."""
-
-    def pin(self, conversation: ConversationId, *, pinned: bool) -> None:
-        """Pin it to the top of the list, or unpin it."""
-
     def archive(self, conversation: ConversationId, *, archived: bool) -> None:
         """Archive it, or take it out of the archive."""
 
     def move(self, conversation: ConversationId, folder: str) -> None:
         """Into a folder; "": out of its folder."""
-
-    def rename_folder(self, folder: str, name: str) -> None:
-        """Give a folder another name; "": its chats are in no folder then."""
 
     def delete(self, conversation: ConversationId) -> None:
         """Delete it; for some seconds that can be undone."""
@@ -175,14 +138,6 @@ class Commands:
 
     # --- cache --------------------------------------------------------------------------------------------------------
 
-    def submit(self, command: Command) -> None:
-        """Send a command to the engine as it is."""
-        self._to_engine(command)
-
-    def operate(self, operation: HandOperation) -> None:
-        """Do an operation by hand: `OperationDone` or `CommandFailed`."""
-        self.submit(Operate(operation))
-
     def cancel_work(self) -> None:
         """Cancel what `Working` reports, or the load of a model."""
 
@@ -190,9 +145,6 @@ class Commands:
         """A new conversation with the messages up to this one (None: all) that shares the cells of `[p0, p1)`; -1: from
         the start, to the end.
         """
-
-    def rebuild(self, context: ContextSettings, keep: str) -> None:
-        """A new context with these settings, remembered once it was made; `keep`: see `RebuildContext`."""
 
     def save_recording(self, path: Path, recording: Recording) -> None:
         """Write a journal as JSON lines."""

@@ -17,6 +17,7 @@ from kvdesk.protocol.operations import (
     CopySequence,
     HandOperation,
     KeepOnly,
+    Operate,
     OperationName,
     RemoveRange,
     ShiftPositions,
@@ -251,7 +252,7 @@ def carry_out(spec: OperationSpec, chosen: Chosen, state: State, commands: Comma
     elif spec is VERIFY:
         commands.submit(VerifyConversation(chosen.conversation))
     elif (operation := spec.build(chosen, state)) is not None:
-        commands.operate(operation)
+        commands.submit(Operate(operation))
 
 
 def _refusal_of_target(spec: OperationSpec, chosen: Chosen, state: State) -> str:

@@ -150,6 +150,15 @@ class State:
         return self.model is None or self.model.has_text
 
     @property
+    def why_not_answered(self) -> str:
+        """Why no other answer can be asked for in the shown chat; "" if one can."""
+        if self.dead:
+            return tr("The engine has stopped. Restart kvdesk.")
+        if not self.can_chat:
+            return tr(NO_TOKENIZER)
+        return tr("An answer is being written; stop it first.") if self.is_answering else ""
+
+    @property
     def why_not_continued(self) -> str:
         """Why no answer can be continued; "" if one can."""
         if self.dead:

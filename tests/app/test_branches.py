@@ -70,7 +70,7 @@ def previews(rig: Rig) -> list[PreviewTurn]:
 def test_a_second_answer_is_switched_from_and_back(rig: Rig, qtbot: QtBot) -> None:
     asked = say(rig, "Joke?")
     answer(rig, qtbot, asked, "First joke")
-    rig.window.commands.regenerate(asked.conversation, 1)
+    rig.window.commands.conversations.turns.regenerate(asked.conversation, 1)
     answer(rig, qtbot, rig.worker.asked[-1], "Second joke")
     last = rig.window.chat.view.widgets[-1]
     assert last.switch.text == "2/2"
@@ -123,7 +123,7 @@ def test_an_edit_is_there_again_after_another_chat(rig: Rig, qtbot: QtBot) -> No
 def test_what_is_left_of_three_answers_can_be_stopped(rig: Rig, qtbot: QtBot) -> None:
     asked = say(rig, "Joke?")
     answer(rig, qtbot, asked, "First joke")
-    rig.window.commands.regenerate(asked.conversation, 3)
+    rig.window.commands.conversations.turns.regenerate(asked.conversation, 3)
     first, *others = rig.worker.asked[1:]
     rig.worker.give(
         *(TurnStarted(command.conversation, command.answer, 0, 10, 0) for command in (first, *others)),
@@ -195,7 +195,7 @@ def test_an_edited_answer_is_priced_up_to_its_end(rig: Rig, qtbot: QtBot) -> Non
 def test_the_tree_of_branches_leads_to_another_branch(rig: Rig, qtbot: QtBot) -> None:
     asked = say(rig, "Joke?")
     answer(rig, qtbot, asked, "First joke")
-    rig.window.commands.regenerate(asked.conversation, 1)
+    rig.window.commands.conversations.turns.regenerate(asked.conversation, 1)
     answer(rig, qtbot, rig.worker.asked[-1], "Second joke")
     tree = rig.window.chat.branch_tree
     rig.window.show()
@@ -215,7 +215,7 @@ def test_the_tree_of_branches_leads_to_another_branch(rig: Rig, qtbot: QtBot) ->
 def test_of_two_answers_side_by_side_one_is_kept(rig: Rig, qtbot: QtBot) -> None:
     asked = say(rig, "Joke?")
     answer(rig, qtbot, asked, "First joke")
-    rig.window.commands.regenerate(asked.conversation, 1)
+    rig.window.commands.conversations.turns.regenerate(asked.conversation, 1)
     second = rig.worker.asked[-1]
     rig.window.action_set.run("chat.compare")
     compared = rig.window.chat.alternatives

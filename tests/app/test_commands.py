@@ -82,5 +82,5 @@ def test_the_embedded_model_is_one_click_away(rig: Rig) -> None:
 def test_an_unknown_message_is_not_edited(rig: Rig) -> None:
     asked = say(rig, "One")
     before = len(rig.worker.commands)
-    rig.window.commands.edit_question(asked.conversation, MessageId("nobody"), "Two")
+    rig.window.commands.conversations.turns.edit(asked.conversation, MessageId("nobody"), "Two")
     assert not any(isinstance(c, Operate) for c in rig.worker.commands[before:])

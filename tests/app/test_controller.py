@@ -31,7 +31,7 @@ STATS = TurnStats(10, 4, 6, 2, 120.0, 50.0, 20.0, 0, 12, 12, 256)
 def say(rig: Rig, text: str) -> Generate:
     """Send as a person does; returns what the worker was asked."""
     assert rig.controller.selected is not None
-    rig.window.commands.send(rig.controller.selected, text)
+    rig.window.commands.conversations.send(rig.controller.selected, text)
     return rig.worker.asked[-1]
 
 
@@ -71,11 +71,11 @@ def test_a_first_message_makes_a_conversation_with_a_title(rig: Rig, qtbot: QtBo
 @over_both
 def test_stop_reaches_the_running_answer(rig: Rig, qtbot: QtBot) -> None:
     asked = say(rig, "Tell me everything")
-    rig.window.commands.stop(asked.conversation)
+    rig.window.commands.conversations.stop(asked.conversation)
     assert rig.worker.stopped == [asked.answer]
     answer(rig, qtbot, asked, "Every", "stopped")
     assert stored(rig, asked.conversation)[-1].state == "stopped"
-    rig.window.commands.stop(asked.conversation)
+    rig.window.commands.conversations.stop(asked.conversation)
     assert rig.worker.stopped == [asked.answer]
 
 
@@ -175,7 +175,7 @@ def test_two_conversations_have_two_colours_and_their_own_messages(rig: Rig, qtb
 @over_both
 def test_rename(rig: Rig) -> None:
     asked = say(rig, "Old title")
-    rig.window.commands.rename(asked.conversation, " New title ")
+    rig.window.commands.conversations.rename(asked.conversation, " New title ")
     assert conversations(rig)[0].title == "New title"
 
 
@@ -295,6 +295,7 @@ def test_a_context_is_kept_only_when_it_could_be_made(rig: Rig, qtbot: QtBot) ->
     small, huge = ContextSettings(n_ctx=2048), ContextSettings(n_ctx=1_000_000)
     rig.window.commands.rebuild(huge, "tokens")
     assert rig.worker.commands[-1] == RebuildContext(huge, "tokens")
+    assert rig.window.store.rebuilding
     before = rig.controller.settings.context
     rig.worker.give(ContextReady(CONTEXT, rebuilt=True))  # that from before, made again
     rig.worker.give(CommandFailed(rig.worker.commands[-1], "It does not fit."))
@@ -323,7 +324,7 @@ def test_a_message_sent_before_the_chat_was_read_follows_it(make_rig: Callable[.
     answer(rig, qtbot, asked, "Answer")
     rig.controller.shut_down()
     again = make_rig()
-    again.window.commands.send(asked.conversation, "Second")  # the database has not answered yet
+    again.window.commands.conversations.send(asked.conversation, "Second")  # the database has not answered yet
     qtbot.waitUntil(lambda: len(again.worker.asked) == 1)
     assert [m.text for m in again.worker.asked[0].messages] == ["First", "Answer", "Second"]
 

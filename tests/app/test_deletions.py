@@ -88,10 +88,10 @@ def test_folder_pin_and_archive_are_stored(make_rig: Callable[..., Rig], qtbot: 
     two_chats(rig, qtbot)
     cache, puffins = (known.id for known in conversations(rig))
     names = rig.window.commands
-    names.pin(puffins, pinned=True)
+    names.conversations.arrangement.pin(puffins, pinned=True)
     names.move(cache, "Work")
     assert listed(rig) == ["Where do puffins live?", "Work", "What is a cache?"]
-    names.rename_folder("Work", "Job")
+    names.conversations.arrangement.rename_folder("Work", "Job")
     names.archive(cache, archived=True)
     assert rig.controller.selected == puffins, "the chat that was put away is not shown any more"
     rig.controller.shut_down()
@@ -123,7 +123,7 @@ def test_a_move_that_is_not_seen_is_said(rig: Rig, qtbot: QtBot) -> None:
     assert cache is not None
     names.move(cache, "Work")
     assert said.text == "", "one sees it go"
-    names.pin(cache, pinned=True)
+    names.conversations.arrangement.pin(cache, pinned=True)
     names.move(cache, "Home")
     rig.window.store.settings.change(collapsed_folders=("Home",))
     other = next(known.id for known in conversations(rig) if known.id != cache)

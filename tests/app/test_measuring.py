@@ -26,10 +26,10 @@ def test_a_branch_that_is_shown_is_measured(rig: Rig, qtbot: QtBot) -> None:
     first = say(rig, "A joke")
     answer(rig, qtbot, first, "A long joke")
     assert asked_again(rig, qtbot, 1) == ["A joke", "A long joke"]
-    rig.window.commands.edit_question(first.conversation, first.messages[0].id, "Hi")
+    rig.window.commands.conversations.turns.edit(first.conversation, first.messages[0].id, "Hi")
     answer(rig, qtbot, rig.worker.asked[-1], "Hello")
     assert asked_again(rig, qtbot, 2) == ["Hi", "Hello"]
-    rig.window.commands.show_branch(first.conversation, first.messages[0].id)
+    rig.window.commands.conversations.turns.show_branch(first.conversation, first.messages[0].id)
     assert measured(rig)[-1] == ["A joke", "A long joke"]
 
 

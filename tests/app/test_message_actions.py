@@ -18,7 +18,7 @@ def exchange(rig: Rig, qtbot: QtBot, text: str = "Once upon") -> Generate:
         rig.worker.give(ModelLoaded(MODEL))
     conversation = rig.controller.selected
     assert conversation is not None
-    rig.window.commands.send(conversation, "A story?")
+    rig.window.commands.conversations.send(conversation, "A story?")
     asked = rig.worker.asked[-1]
     rig.worker.give(
         TurnStarted(asked.conversation, asked.answer, 0, 30, 10, (), "v"),
@@ -110,7 +110,7 @@ def test_a_question_and_its_answer_are_deleted_and_come_back(rig: Rig, qtbot: Qt
 
 def test_a_pin_outlives_the_window(rig: Rig, qtbot: QtBot) -> None:
     asked = exchange(rig, qtbot)
-    rig.window.commands.pin_message(asked.conversation, asked.answer, pinned=True)
+    rig.window.commands.conversations.turns.pin(asked.conversation, asked.answer, pinned=True)
     assert rig.window.chat.pinned.texts == ("Once upon",)
     assert in_database(rig, asked)[asked.answer].pinned
     press(qtbot, last(rig), "Unpin this message")

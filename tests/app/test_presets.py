@@ -43,7 +43,7 @@ def test_a_preset_reaches_the_next_answer_and_the_file(
     expected = precise.sampling.model_copy(update={"top_n_sigma": 1.5})
     assert rig.controller.settings.sampling == expected
     assert rig.controller.selected is not None
-    rig.window.commands.send(rig.controller.selected, "Hello")
+    rig.window.commands.conversations.send(rig.controller.selected, "Hello")
     assert rig.worker.asked[-1].sampling == expected
     saved, sentence = load_settings(paths.settings_file())
     assert (saved.sampling, saved.presets, sentence) == (expected, (Preset(name="Mine", sampling=expected),), "")

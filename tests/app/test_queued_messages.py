@@ -171,7 +171,7 @@ def test_an_edited_message_is_not_swallowed(ready: Rig, qtbot: QtBot) -> None:
 
 def test_whatever_a_queue_waits_for_has_words(rig: Rig) -> None:
     one = first(rig)
-    rig.window.commands.send(one.conversation, "Two")
+    rig.window.commands.conversations.send(one.conversation, "Two")
     said = set()
     for state in get_args(QueueState):
         rig.window.store.show_queues({one.conversation: state})

@@ -51,7 +51,7 @@ def test_search_looks_into_chats_that_were_never_opened(make_rig: Callable[..., 
 def test_a_hit_on_another_branch_brings_that_branch(rig: Rig, qtbot: QtBot) -> None:
     asked = say(rig, "Joke?")
     answer(rig, qtbot, asked, "A horse walks into a bar.")
-    rig.window.commands.regenerate(asked.conversation, 1)
+    rig.window.commands.conversations.turns.regenerate(asked.conversation, 1)
     second = rig.worker.asked[-1]
     look_for(rig, qtbot, "horse", 2)
     rig.window.conversations.results.step(1)

@@ -152,7 +152,7 @@ def test_a_server_that_breaks_keeps_the_text_and_continue_works(server: Scripted
     assert app.answer == "On "
     server.says(chunk("cliffs.", "stop"), DONE)
     assert app.controller.selected is not None
-    app.window.commands.continue_answer(app.controller.selected)
+    app.window.commands.conversations.turns.continue_answer(app.controller.selected)
     app.wait(lambda: len(app.of(TurnEnded)) == 2)
     assert app.answer == "On cliffs."
     server.answers["/v1/models"] = lambda _: (401, {}, iter([b""]))
@@ -185,7 +185,7 @@ def test_in_safe_mode_a_crash_costs_a_reload_and_not_the_window(qtbot: QtBot) ->
     assert before
     app.window.store.settings.change(sampling=Sampling(temperature=0.0, max_tokens=20))
     assert app.controller.selected is not None
-    app.window.commands.continue_answer(app.controller.selected)
+    app.window.commands.conversations.turns.continue_answer(app.controller.selected)
     app.wait(lambda: len(app.of(TurnEnded)) == 2)
     assert app.answer.startswith(before)
     assert len(app.answer) > len(before)

@@ -224,14 +224,14 @@ def test_what_is_allowed_for_good_is_not_asked_again_and_can_be_revoked(
 def test_stop_ends_the_question_and_the_call(tools: Rig, qtbot: QtBot) -> None:
     switched_on(tools, qtbot)
     question = asks(tools, qtbot, "hang")
-    tools.window.commands.stop(chat(tools))
+    tools.window.commands.conversations.stop(chat(tools))
     assert not tools.window.store.tool_questions
     assert not tools.window.store.is_answering
     assert (question.question, question.facts) == ("", "Stopped")
     question = asks(tools, qtbot, "hang")
     question.buttons["once"].click()
     assert tool_message(tools).facts == "Runs…"
-    tools.window.commands.stop(chat(tools))
+    tools.window.commands.conversations.stop(chat(tools))
     assert tool_message(tools).facts == "Stopped"
     assert len(tools.worker.asked) == 2
 

@@ -192,20 +192,20 @@ class Driver:
         return " ".join(self._random.choices(WORDS, k=n))
 
     def _send(self) -> None:
-        self.window.commands.send(self._where, self._words(self._random.randint(1, 12)))
+        self.window.commands.conversations.send(self._where, self._words(self._random.randint(1, 12)))
 
     def _send_long(self) -> None:
-        self.window.commands.send(self._where, self._words(self._random.randint(100, 400)))
+        self.window.commands.conversations.send(self._where, self._words(self._random.randint(100, 400)))
 
     def _edit(self) -> None:
         if asked := [m for m in self._conversations.branch(self._where) if m.role == "user"]:
-            self.window.commands.edit_question(self._where, self._random.choice(asked).id, self._words(5))
+            self.window.commands.conversations.turns.edit(self._where, self._random.choice(asked).id, self._words(5))
 
     def _regenerate(self) -> None:
-        self.window.commands.regenerate(self._where, self._random.randint(1, 2))
+        self.window.commands.conversations.turns.regenerate(self._where, self._random.randint(1, 2))
 
     def _stop(self) -> None:
-        self.window.commands.stop(self._where)
+        self.window.commands.conversations.stop(self._where)
 
     def _new(self) -> None:
         if len(self._conversations) > MOST_CHATS:
@@ -234,11 +234,11 @@ class Driver:
         self.window.commands.submit(Forget(self._where))
 
     def _type(self) -> None:
-        self.window.commands.keep_draft(self._where, self._words(4))
+        self.window.commands.conversations.keep_draft(self._where, self._words(4))
         self.window.commands.preview(self._where, self._words(4))
 
     def _rename(self) -> None:
-        self.window.commands.rename(self._where, self._words(2))
+        self.window.commands.conversations.rename(self._where, self._words(2))
 
     def _load(self) -> None:
         if self._model and self._random.random() < 0.5:

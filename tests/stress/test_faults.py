@@ -75,7 +75,7 @@ def start_answer(app: App, text: str) -> None:
     app.parts.window.commands.new_chat()
     where = app.parts.controller.selected
     assert where is not None
-    app.parts.window.commands.send(where, text)
+    app.parts.window.commands.conversations.send(where, text)
 
 
 # --- the loop dies --------------------------------------------------------------------------------------------------

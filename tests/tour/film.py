@@ -84,7 +84,7 @@ class Film(Tour):
         for question in questions:
             self._window.commands.new_chat()
             self._chats.append(self._selected())
-            self._window.commands.send(self._chats[-1], question)
+            self._window.commands.conversations.send(self._chats[-1], question)
         yield lambda: len(self._ended) == n
         yield self._after(LOOK_S)
 

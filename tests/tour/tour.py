@@ -196,13 +196,13 @@ class Tour(QObject):
         """A second answer to the last question, both side by side, and the tree they are in."""
         self._say("Another answer is a branch: it stands beside the first, and the question is prefilled only once")
         n = len(self._ended)
-        self._window.commands.regenerate(conversation, 1)
+        self._window.commands.conversations.turns.regenerate(conversation, 1)
         yield lambda: len(self._ended) > n
         self._window.action_set.run("chat.compare")
         yield from self._picture("compared")
         first = self._window.chat.alternatives.answers[0]
         self._window.chat.alternatives.closed.emit()
-        self._window.commands.show_branch(conversation, first.id)
+        self._window.commands.conversations.turns.show_branch(conversation, first.id)
         self._expect(self._window.chat.view.widget_of(first.id) is not None, "the answer that was kept is not shown")
         self._window.action_set.run("chat.branches")
         yield from self._picture("branches")
@@ -213,7 +213,7 @@ class Tour(QObject):
         self._say("Chats are pinned and put into folders; what is deleted can be brought back")
         chats = self._window.conversations
         pinned, foldered = conversations
-        self._window.commands.pin(pinned, pinned=True)
+        self._window.commands.conversations.arrangement.pin(pinned, pinned=True)
         self._window.commands.move(foldered, "Beach")
         yield from self._picture("arranged")
         self._window.commands.delete(pinned)
@@ -227,7 +227,7 @@ class Tour(QObject):
             chats.results.step(1)
         yield from self._picture("found")
         chats.search.clear()
-        self._window.commands.pin(pinned, pinned=False)
+        self._window.commands.conversations.arrangement.pin(pinned, pinned=False)
         self._window.commands.move(foldered, "")
         self._window.commands.select(foldered)
 
@@ -264,13 +264,13 @@ class Tour(QObject):
         question = self._controller.conversations.branch(conversation)[-2]
         for length in (150, 300):
             yield lambda length=length: self._said(conversation) > length  # type: ignore[misc]
-            self._window.commands.stop(conversation)
+            self._window.commands.conversations.stop(conversation)
             yield lambda: answer in self._ended
             ended = self._ended.pop(answer)
             self._expect(ended.state == "stopped", f"the answer to {text!r} ended before it was stopped")
             if length == 150:
-                self._window.commands.pin_message(conversation, question.id, pinned=True)
-                self._window.commands.continue_answer(conversation)
+                self._window.commands.conversations.turns.pin(conversation, question.id, pinned=True)
+                self._window.commands.conversations.turns.continue_answer(conversation)
         self._expect(ended.stats.prefilled_tokens == 1, f"{ended.stats.prefilled_tokens} tokens were read to continue")
 
     def _tokens(self, text: str) -> Iterator[Condition]:

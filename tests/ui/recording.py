@@ -26,20 +26,21 @@ class Recorded:
             hear(*values, *named.values())
 
 
-_PARTS = frozenset(vars(Commands()))
-
-
 class Recorder(Commands):
-    """`record(window.commands.send)` gives the list of what is sent."""
+    """`record(window.commands.conversations.send)` gives the list of what is sent.
 
-    def __init__(self) -> None:
+    of  has the commands; another one raises AttributeError
+    """
+
+    def __init__(self, of: object = None) -> None:
+        self._of = Commands() if of is None else of
         self._recorded: dict[str, Any] = {}
 
     def __getattribute__(self, name: str) -> Any:
-        known = super().__getattribute__("__dict__")
-        if name.startswith("_") or name == "operate":  # which submits a command
+        if name.startswith("_"):
             return super().__getattribute__(name)
-        return known["_recorded"].setdefault(name, Recorder() if name in _PARTS else Recorded())
+        known = getattr(self._of, name)
+        return self._recorded.setdefault(name, Recorded() if callable(known) else Recorder(known))
 
 
 def hear(signal: object, listener: Callable[..., object]) -> None:

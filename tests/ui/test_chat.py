@@ -194,7 +194,7 @@ def test_enter_sends_and_shift_enter_breaks_the_line(window: MainWindow, qtbot: 
     qtbot.keyClicks(edit, "two")
     qtbot.keyClick(edit, Qt.Key.Key_Return, Qt.KeyboardModifier.ShiftModifier)
     qtbot.keyClicks(edit, "lines")
-    sent = record(window.commands.send)
+    sent = record(window.commands.conversations.send)
     qtbot.keyClick(edit, Qt.Key.Key_Return)
     assert sent[-1] == (
         ONE,
@@ -208,7 +208,7 @@ def test_enter_while_an_answer_is_written_hands_the_message_on(window: MainWindo
     edit = window.chat.composer.edit
     qtbot.keyClicks(edit, "next")
     assert window.chat.composer.hint_text == "Enter queues it  ·  Esc stops the answer"
-    sent = record(window.commands.send)
+    sent = record(window.commands.conversations.send)
     qtbot.keyClick(edit, Qt.Key.Key_Return)
     assert sent[-1] == (ONE, "next"), "whoever hears of it queues it"
     assert edit.toPlainText() == ""
@@ -216,7 +216,7 @@ def test_enter_while_an_answer_is_written_hands_the_message_on(window: MainWindo
 
 def test_escape_stops(window: MainWindow, qtbot: QtBot) -> None:
     begin(window)
-    sent = record(window.commands.stop)
+    sent = record(window.commands.conversations.stop)
     qtbot.keyClick(window.chat.composer.edit, Qt.Key.Key_Escape)
     assert sent[-1] == (ONE,)
 
@@ -266,11 +266,11 @@ def test_a_model_that_cannot_chat_has_no_composer_and_one_story(window: MainWind
     assert said() == [NO_TOKENIZER]
     pencil = next(b for b in chat.view.widgets[0].findChildren(IconButton) if b.accessibleName() == "Edit this message")
     assert not pencil.isVisible(), "what is edited could not be sent"
-    asked = record(window.commands.regenerate)
-    window.verbs.regenerate()
+    asked = record(window.commands.conversations.turns.regenerate)
+    window.action_set.run("chat.regenerate")
     assert asked == []
     window.store.apply(ModelLoaded(MODEL))
     assert chat.composer.isVisible()
     assert pencil.isVisible()
-    window.verbs.regenerate()
+    window.action_set.run("chat.regenerate")
     assert asked == [(ONE, 1)]

@@ -100,7 +100,7 @@ def test_after_a_branch_arrow_one_types_in_the_composer(window: MainWindow, qtbo
         show_messages(window, ONE, OTHER)
         window.store.show_forks(BOTH)
 
-    hear(window.commands.show_branch, show_other)
+    hear(window.commands.conversations.turns.show_branch, show_other)
     arrow = window.chat.view.widgets[1].switch.buttons[1]
     arrow.setFocus()
     qtbot.mouseClick(arrow, Qt.MouseButton.LeftButton)
@@ -127,6 +127,7 @@ def test_after_a_rebuild_one_types_in_the_composer(window: MainWindow, qtbot: Qt
     rebuild.setFocus()
     qtbot.mouseClick(rebuild, Qt.MouseButton.LeftButton)
     question = window.inspector.cache.instruments.question
+    hear(window.commands.rebuild, lambda *_: window.store.begin_rebuild())
     for answer in ("", "nothing"):
         question.ask(ContextSettings(), 12, [("A chat", 12)])
         assert question.button("tokens").hasFocus()

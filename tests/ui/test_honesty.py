@@ -69,7 +69,8 @@ def test_a_turn_that_never_began_has_no_numbers(window: MainWindow) -> None:
 def test_a_dead_engine_leaves_nothing_to_press(window: MainWindow, record: Record) -> None:
     show_messages(window, ONE, (message("a", "assistant", "yes"),))
     window.store.apply(cache_view())
-    asked = [record(signal) for signal in (window.commands.rebuild, window.commands.regenerate, window.commands.submit)]
+    commands = window.commands
+    asked = [record(one) for one in (commands.rebuild, commands.conversations.turns.regenerate, commands.submit)]
     window.store.apply(EngineDied("The engine stopped. Restart kvdesk; your chats are saved.", "Traceback"))
     show_messages(window, ONE, (message("a", "assistant", "yes"),))
     offered = [b.text() for b in window.chat.findChildren(QPushButton) if b.isVisible() and b.isEnabled()]
@@ -81,7 +82,7 @@ def test_a_dead_engine_leaves_nothing_to_press(window: MainWindow, record: Recor
     assert not any(b.isVisible() for b in again)
     (audit,) = [b for b in window.status.findChildren(QToolButton) if b.text() == "Audit"]
     assert not audit.isEnabled()
-    window.verbs.regenerate()
+    window.action_set.run("chat.regenerate")
     assert asked == [[], [], []]
     show_messages(window, ONE, ())
     assert any("Restart kvdesk" in text for text in texts(window.chat))

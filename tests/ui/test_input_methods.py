@@ -34,7 +34,7 @@ def focused(window: MainWindow, field: QWidget, qtbot: QtBot) -> None:
 
 
 def test_a_message_is_composed_and_then_sent(window: MainWindow, qtbot: QtBot, record: Record) -> None:
-    sent, told = record(window.commands.send), record(window.commands.keep_draft)
+    sent, told = record(window.commands.conversations.send), record(window.commands.conversations.keep_draft)
     composer = window.chat.composer
     edit = composer.edit
     focused(window, edit, qtbot)
@@ -60,7 +60,7 @@ def test_a_message_is_composed_and_then_sent(window: MainWindow, qtbot: QtBot, r
 
 
 def test_esc_while_composing_stops_no_answer(window: MainWindow, qtbot: QtBot, record: Record) -> None:
-    stopped = record(window.commands.stop)
+    stopped = record(window.commands.conversations.stop)
     append_message(window, message("a", "assistant", "", "streaming"))
     edit = window.chat.composer.edit
     focused(window, edit, qtbot)

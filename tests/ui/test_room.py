@@ -62,7 +62,7 @@ def typed(window: MainWindow, text: str, preview: TurnPreview) -> None:
 
 
 def test_what_is_too_long_is_not_sent_and_stays(window: MainWindow, record: Record) -> None:
-    sent = record(window.commands.send)
+    sent = record(window.commands.conversations.send)
     typed(window, "hello world", TOO_LONG)
     composer = window.chat.composer
     assert composer.hint_text.startswith("Too long")

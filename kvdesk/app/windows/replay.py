@@ -32,7 +32,7 @@ class JournalCommands(Commands):
             if isinstance(command, TakeRecording):
                 ask()
 
-        self._to_engine = submit
+        self.submit = submit
 
     def save_recording(self, path: Path, recording: Recording) -> None:
         self._export(path, recording)

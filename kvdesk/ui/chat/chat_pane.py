@@ -6,7 +6,7 @@ from typing import Final
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QResizeEvent
 from PySide6.QtWidgets import QStackedWidget, QWidget
 
-from kvdesk.chat import ConversationId, Message, MessageId
+from kvdesk.chat import Message, MessageId
 from kvdesk.conversations.changes import AnswerEnded, BranchChanged, MessagesAdded, MessagesChanged, MessagesDeleted
 from kvdesk.errors import NO_TOKENIZER, SILENT, UNREACHABLE
 from kvdesk.protocol.attention import Attend
@@ -91,7 +91,7 @@ class ChatPane(QWidget):
         self.queue = QueueView(kit)
         self.queue.edit_clicked.connect(self._on_queued_edit)
         self.composer = Composer(kit)
-        self.composer.sent.connect(self._on_sent)
+        self.composer.sent.connect(self.banner.hide)
         self.composer.edit.paged.connect(self.view.scroll_page)
         self.drafts = Drafts(kit, self.composer)
         self.attachments = DraftAttachments(kit, self.composer)
@@ -467,10 +467,6 @@ class ChatPane(QWidget):
         """The keyboard goes where one writes."""
         self.composer.focus_edit()
 
-    def _on_sent(self, text: str) -> None:
-        self.banner.hide()
-        self._commands.send(self._store.selected or ConversationId(""), text)
-
     def _on_overflow_chosen(self, overflow: Overflow) -> None:
         if self._store.selected is not None:
             self._commands.set_overflow(self._store.selected, overflow)
@@ -481,5 +477,6 @@ class ChatPane(QWidget):
         typed = self.composer.text
         self.composer.set_text(f"{text}\n\n{typed}" if typed.strip() else text)
         self.drafts.keep()
-        self._commands.cancel_queued(self._store.selected or ConversationId(""), index, text, edited=True)
+        if self._store.selected is not None:
+            self._commands.conversations.queued.cancel(self._store.selected, index, text, edited=True)
         self.composer.focus_edit()

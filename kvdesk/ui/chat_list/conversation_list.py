@@ -180,7 +180,8 @@ class ConversationList(QWidget):
         caption = tr("Rename")
         menu.addAction(f"{caption}\tF2", rename)
         menu.addAction(
-            tr("Unpin") if known.pinned else tr("Pin"), lambda: self._commands.pin(known.id, pinned=not known.pinned)
+            tr("Unpin") if known.pinned else tr("Pin"),
+            lambda: self._commands.conversations.arrangement.pin(known.id, pinned=not known.pinned),
         )
         self.fill_folder_menu(menu.addMenu(tr("Move to folder")), known)
         put_away = tr("Take out of the archive") if known.archived else tr("Archive")
@@ -209,7 +210,8 @@ class ConversationList(QWidget):
         caption = tr("Rename the folder")
         menu.addAction(f"{caption}\tF2", rename)
         menu.addAction(tr("Export the chats in it…"), partial(export_folder, self, self._kit, folder))
-        remove = menu.addAction(tr("Remove the folder"), partial(self._commands.rename_folder, folder, ""))
+        arrangement = self._commands.conversations.arrangement
+        remove = menu.addAction(tr("Remove the folder"), partial(arrangement.rename_folder, folder, ""))
         remove.setToolTip(tr("Its chats stay, in no folder"))
         return menu
 

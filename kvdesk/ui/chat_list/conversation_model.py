@@ -104,9 +104,9 @@ class ConversationModel(QAbstractListModel):
             return False
         if row.conversation is None:
             if name != row.folder:
-                self._commands.rename_folder(row.folder, name)
+                self._commands.conversations.arrangement.rename_folder(row.folder, name)
         elif name != row.conversation.title:
-            self._commands.rename(row.conversation.id, name)
+            self._commands.conversations.rename(row.conversation.id, name)
         return False
 
     def flags(self, index: Index) -> Qt.ItemFlag:

@@ -26,7 +26,7 @@ class Composer(QFrame):
     the buttons: Attach, and Send or Stop.
     """
 
-    sent = Signal(str)
+    sent = Signal()
     text_changed = Signal()
     counted = Signal(tuple)  # before it is sent: tokens of each attachment, where they are known
     shorten_clicked = Signal(int)  # characters of what is attached, as the model reads it, that fit
@@ -178,13 +178,14 @@ class Composer(QFrame):
         self.edit.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
     def submit(self) -> None:
-        """Send what is typed, if that is possible; whoever hears of it queues it while an answer is written."""
-        text, preview = self.text, self._preview
-        if self._has_draft and not self._why_not():
+        """Send what is typed, if that is possible; while an answer is written it waits in the queue."""
+        text, preview, selected = self.text, self._preview, self._kit.store.selected
+        if selected is not None and self._has_draft and not self._why_not():
             if preview is not None and preview.n_attached:
                 self.counted.emit(preview.n_attached)
             self.edit.clear()
-            self.sent.emit(text)
+            self.sent.emit()
+            self._kit.commands.conversations.send(selected, text)
 
     @property
     def _has_draft(self) -> bool:
@@ -206,10 +207,11 @@ class Composer(QFrame):
         restyle(self, "focused", focused)
 
     def _on_send_clicked(self) -> None:
-        if self.is_running:
-            self._kit.actions.run("chat.stop")
-        else:
+        selected = self._kit.store.selected
+        if not self.is_running:
             self.submit()
+        elif selected is not None:
+            self._kit.commands.conversations.stop(selected)
 
     def _on_text_changed(self) -> None:
         self.edit.fit()

@@ -42,7 +42,7 @@ class Drafts(QObject):
         if self._untold and self._of is not None:
             self._untold = False
             self._keeping.stop()
-            self._commands.keep_draft(self._of, self._composer.text)
+            self._commands.conversations.keep_draft(self._of, self._composer.text)
 
     def _on_typed(self) -> None:
         if self._of is not None and not self._untold:

@@ -42,7 +42,9 @@ class QueueView(QFrame):
         self._moved: tuple[int, int] | None = None  # where the message that was moved stands, and which button did it
         self._widgets: list[QWidget] = []
         self._state = ElidedLabel(tone="secondary", scale="small")
-        self.send_button = link_button(tr("Send now"), clicked=lambda: kit.commands.release_queue(self._conversation))
+        self.send_button = link_button(
+            tr("Send now"), clicked=lambda: kit.commands.conversations.release_queue(self._conversation)
+        )
         head = boxes.row((self._state, 1), self.send_button, spacing=8)
         holder = QWidget()
         holder.setObjectName("column")
@@ -124,7 +126,7 @@ class QueueView(QFrame):
 
     def _on_moved(self, index: int, text: str, by: int) -> None:
         self._moved = index + by, by
-        self._kit.commands.move_queued(self._conversation, index, text, index + by)
+        self._kit.commands.conversations.queued.move(self._conversation, index, text, index + by)
 
     def _on_cancelled(self, index: int, text: str) -> None:
-        self._kit.commands.cancel_queued(self._conversation, index, text)
+        self._kit.commands.conversations.queued.cancel(self._conversation, index, text)

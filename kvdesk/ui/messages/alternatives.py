@@ -96,7 +96,7 @@ class AlternativesView(QWidget):
     def _keep(self, answer: Message, _checked: bool = False) -> None:
         """The chat goes on from this answer; it is shown even where it is shown already."""
         self.closed.emit()
-        self._kit.commands.show_branch(answer.conversation, answer.id)
+        self._kit.commands.conversations.turns.show_branch(answer.conversation, answer.id)
 
     def _here(self) -> int | None:
         """The answer in which the keyboard is."""

@@ -179,4 +179,4 @@ class BranchTree(QFrame):
             return
         last, selected = self._rows[item.data(0, _ROW)].messages[-1], self._kit.store.selected
         if last not in self._shown and selected is not None:
-            self._kit.commands.show_branch(selected, last)
+            self._kit.commands.conversations.turns.show_branch(selected, last)

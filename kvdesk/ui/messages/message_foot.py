@@ -87,12 +87,14 @@ class MessageFoot(QWidget):
     def __init__(self, kit: Kit, copy: Callable[[], None]) -> None:
         super().__init__()
         theme = kit.theme
-        self._lines: tuple[str, ...] = ("",)  # the same, shorter and shorter
+        self._kit = kit
+        self._answer: Message | None = None
+        self._lines: tuple[str, ...] = ("",)  # why it ended and what it cost, shorter and shorter
         self._stats = ElidedLabel(tone="secondary", scale="small")
         self._stats.setObjectName("answerStats")
         self._copy = IconButton(theme, "copy", tr("Copy this answer"), clicked=copy)
         again = tr("Answer again (Ctrl+R)")
-        self._again = IconButton(theme, "again", tr("Answer again"), again, clicked=kit.act("chat.regenerate"))
+        self._again = IconButton(theme, "again", tr("Answer again"), again, clicked=self._answer_again)
         self._continue = IconButton(theme, "play", tr("Continue the answer"), clicked=kit.act("chat.continue"))
         why = tr("Why the first token came when it did, and what was reused; Esc closes it")
         self._ask = link_button(tr("Why?"), tip=why)
@@ -138,7 +140,7 @@ class MessageFoot(QWidget):
 
     def show_answer(self, answer: Message, *, is_last: bool, why_not_continued: str) -> None:
         """Only the last answer can be made again or continued. `why_not_continued`: by this engine; "" where it can."""
-        stats = answer.stats
+        self._answer, stats = answer, answer.stats
         if stats is not None and not stats.prompt_tokens:
             stats = None  # the turn never began: nothing was reused because nothing was asked
         word, cost = finish_word(answer), stats_parts(stats) if stats else ()
@@ -176,6 +178,12 @@ class MessageFoot(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._arrange()
+
+    def _answer_again(self) -> None:
+        if why := self._kit.store.why_not_answered:
+            self._kit.store.notify(why)
+        elif self._answer is not None:
+            self._kit.commands.conversations.turns.regenerate(self._answer.conversation, message=self._answer.id)
 
     def show_copied(self) -> None:
         self._copy.set_icon_name("check")

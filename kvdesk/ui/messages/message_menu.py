@@ -26,7 +26,7 @@ def message_menu(
     """The menu of a message as it is now; None where it is not shown."""
     if widget is None:
         return None
-    menu = QMenu(parent)
+    menu, turns = QMenu(parent), kit.commands.conversations.turns
     show_tips_of(menu)
     _add_copies(menu, widget)
     if isinstance(widget, MessageWidget):
@@ -35,9 +35,10 @@ def message_menu(
     if widget.message.role == "assistant":
         of = widget.message.conversation, widget.message.id
         for n, name in ((1, tr("Answer again")), (3, tr("Three more answers at once"))):
-            again = menu.addAction(name, partial(kit.commands.regenerate, of[0], n, of[1]))
-            again.setEnabled(not kit.store.is_answering and kit.store.can_chat and not kit.store.dead)
-            again.setToolTip(tr("Each answer becomes a branch; the question is prefilled only once"))
+            again = menu.addAction(name, partial(turns.regenerate, of[0], n, of[1]))
+            why = kit.store.why_not_answered
+            again.setEnabled(not why)
+            again.setToolTip(why or tr("Each answer becomes a branch; the question is prefilled only once"))
     menu.addSeparator()
     fill_message_menu(menu, kit, widget.message.conversation, widget.message.id)
     _add_deletions(menu, kit, widget.message)
@@ -68,7 +69,7 @@ def _add_copies(menu: QMenu, widget: MessageWidget | ToolMessage) -> None:
 
 def _add_changes(menu: QMenu, kit: Kit, widget: MessageWidget, *, is_last: bool) -> None:
     """Edit, continue, look at tokens."""
-    message, store, commands = widget.message, kit.store, kit.commands
+    message, store, turns = widget.message, kit.store, kit.commands.conversations.turns
     if message.role == "user":
         edit = menu.addAction(tr("Edit…"), widget.ask_for_edit)
         edit.setToolTip(tr("Edit it here, and have that answered in a new branch; this one stays"))
@@ -78,7 +79,7 @@ def _add_changes(menu: QMenu, kit: Kit, widget: MessageWidget, *, is_last: bool)
         edit.setToolTip(tr("Your text becomes a version beside this one; the model can continue it"))
         edit.setEnabled(not store.is_answering)
         go_on = menu.addAction(
-            tr("Continue the answer"), lambda: commands.continue_answer(message.conversation, message.id)
+            tr("Continue the answer"), lambda: turns.continue_answer(message.conversation, message.id)
         )
         why, tip = why_not_continued(store, message), tr("Continue where it ended: only new tokens are computed")
         if not is_last:
@@ -92,8 +93,8 @@ def _add_changes(menu: QMenu, kit: Kit, widget: MessageWidget, *, is_last: bool)
 
 
 def _add_pin(menu: QMenu, kit: Kit, message: Message) -> None:
-    pin = menu.addAction(tr("Pin") if not message.pinned else tr("Unpin"))
-    pin.triggered.connect(lambda: kit.commands.pin_message(message.conversation, message.id, pinned=not message.pinned))
+    pin, turns = menu.addAction(tr("Pin") if not message.pinned else tr("Unpin")), kit.commands.conversations.turns
+    pin.triggered.connect(lambda: turns.pin(message.conversation, message.id, pinned=not message.pinned))
     pin.setToolTip(tr("Pinned messages are listed over the chat. A pin does not keep a message in the context."))
     pin.setEnabled(message.state != "streaming")
 

@@ -202,7 +202,7 @@ class MessageWidget(Listed):
             commands, conversation = self._kit.commands, self.message.conversation
             self._switch = BranchSwitch(
                 self._theme,
-                partial(commands.show_branch, conversation),
+                partial(commands.conversations.turns.show_branch, conversation),
                 lambda: commands.compare(conversation, self.message.id),
             )
             if self._foot is not None:
@@ -451,7 +451,7 @@ class MessageWidget(Listed):
         if message.role == "assistant":
             commands.edit_answer(message.conversation, message.id, text, go_on=go_on)
         else:
-            commands.edit_question(message.conversation, message.id, text)
+            commands.conversations.turns.edit(message.conversation, message.id, text)
 
     def _on_paused(self, text: str) -> None:
         """What it would cost is answered by `TurnPreview`."""
@@ -476,7 +476,7 @@ class MessageWidget(Listed):
             self._foot.show_copied()
 
     def _unpin(self) -> None:
-        self._kit.commands.pin_message(self.message.conversation, self.message.id, pinned=False)
+        self._kit.commands.conversations.turns.pin(self.message.conversation, self.message.id, pinned=False)
 
     def _on_more_clicked(self) -> None:
         self._owner.open_menu(self.message.id, self._more.mapToGlobal(QPoint(0, self._more.height())))

@@ -70,7 +70,7 @@ class PinnedBar(QWidget):
 
     def _unpin(self, name: MessageId) -> None:
         if (selected := self._kit.store.selected) is not None:
-            self._kit.commands.pin_message(selected, name, pinned=False)
+            self._kit.commands.conversations.turns.pin(selected, name, pinned=False)
 
     def _more(self, rest: Sequence[tuple[MessageId, str]]) -> QWidget:
         button = link_button(tr("%n more pinned", len(rest)))

@@ -69,7 +69,7 @@ class TokenCard(QFrame):
         self._price.setText("")
         self._fill(candidates(one), one.chosen.token)
         if self.buttons:
-            self._kit.commands.preview_token(message.conversation, message.id, self.at)
+            self._kit.commands.conversations.turns.preview_token(message.conversation, message.id, self.at)
 
     def show_preview(self, preview: TurnPreview) -> None:
         """What going on with another token would cost."""
@@ -142,7 +142,7 @@ class TokenCard(QFrame):
         if (message := self._message) is not None:
             at = self.at
             self._closed()
-            self._kit.commands.take_token(message.conversation, message.id, at, token)
+            self._kit.commands.conversations.turns.take_token(message.conversation, message.id, at, token)
 
 
 def price(preview: TurnPreview) -> str:

@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import QButtonGroup, QFrame, QGridLayout, QRadioButton
 
 from kvdesk.cache.compaction import CompactionPlan, Layout
-from kvdesk.protocol.operations import Compact, CompactionPreview, PreviewCompaction
+from kvdesk.protocol.operations import Compact, CompactionPreview, Operate, PreviewCompaction
 from kvdesk.session.operation_specs import COMPACT, Chosen, refusal
 from kvdesk.session.state import State
 from kvdesk.translation import marked, tr
@@ -143,7 +143,7 @@ class CompactionCard(QFrame):
 
     def _on_compact_clicked(self) -> None:
         self.forget()
-        self._kit.commands.operate(Compact(self.layout_chosen, self._hot()))
+        self._kit.commands.submit(Operate(Compact(self.layout_chosen, self._hot())))
 
     def _hot(self) -> tuple[int, ...]:
         """Sequences in the order in which their conversations were used, last first; only where it matters."""

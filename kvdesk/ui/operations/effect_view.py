@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QWidget
 
 from kvdesk.protocol import calls
 from kvdesk.protocol.cache import OperationDone, SpeedSample
-from kvdesk.protocol.operations import Undo
+from kvdesk.protocol.operations import Operate, Undo
 from kvdesk.session import Commands
 from kvdesk.translation import marked, tr
 from kvdesk.ui.widgets import boxes
@@ -197,7 +197,7 @@ class EffectView(QFrame):
 
     def _on_undo_clicked(self) -> None:
         if self._done is not None:
-            self._commands.operate(Undo(self._done.operation))
+            self._commands.submit(Operate(Undo(self._done.operation)))
 
 
 def _rate(samples: list[tuple[int, float]]) -> str:

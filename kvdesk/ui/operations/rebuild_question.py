@@ -10,7 +10,6 @@ from kvdesk.protocol import calls
 from kvdesk.protocol.cache import ContextPreview, PreviewContext
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import marked, tr
-from kvdesk.ui.operations.request import rebuild
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import label, push_button
 from kvdesk.ui.widgets.kit import Kit
@@ -127,7 +126,6 @@ class RebuildQuestion(QFrame):
     def _on_clicked(self, keep: str) -> None:
         settings = self._settings
         self.forget()
-        if not keep:
-            self._kit.actions.run("chat.write")
-        elif settings is not None:
-            rebuild(self._kit, settings, keep)
+        self._kit.actions.run("chat.write")
+        if keep and settings is not None:
+            self._kit.commands.rebuild(settings, keep)

@@ -2,7 +2,6 @@
 
 from kvdesk.chat import ConversationId
 from kvdesk.session.operation_specs import Chosen, OperationSpec, carry_out, refusal
-from kvdesk.settings import ContextSettings
 from kvdesk.translation import tr
 from kvdesk.ui.widgets.kit import Kit
 
@@ -21,11 +20,3 @@ def ask(kit: Kit, spec: OperationSpec, conversation: ConversationId, p0: int = -
         kit.store.notify(why)
     else:
         carry_out(spec, Chosen(kit.store.target_of(conversation), p0, p1), kit.store, kit.commands)
-
-
-def rebuild(kit: Kit, context: ContextSettings, keep: str = "nothing") -> None:
-    """Rebuild the context, and show the chat meanwhile."""
-    if not kit.store.dead:
-        kit.store.begin_rebuild()
-    kit.actions.run("chat.write")
-    kit.commands.rebuild(context, keep)

@@ -1,9 +1,8 @@
 """What a change of the context costs: what is changed, what is read again, and the buttons that apply or revert it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFrame
 
 from kvdesk.session.commands import Commands
@@ -18,17 +17,14 @@ from kvdesk.ui.widgets.controls import label, push_button
 class ContextBar(QFrame):
     """Shown while settings of the context are edited and not applied, or a rebuild was asked for."""
 
-    apply_clicked = Signal()
-    revert_clicked = Signal()
-
-    def __init__(self, commands: Commands) -> None:
+    def __init__(self, commands: Commands, apply: Callable[[], None], revert: Callable[[], None]) -> None:
         super().__init__()
         self.setAccessibleName(tr("The context is made again with these settings"))
         self._what = label("", weight="strong", wrap=True)
         self._problem = label("", tone="danger", scale="small", wrap=True)
         self.ledger = ContextLedger(commands)
-        self.revert = push_button(tr("Revert"), clicked=self.revert_clicked)
-        self.apply = push_button(tr("Apply and rebuild"), primary=True, clicked=self.apply_clicked)
+        self.revert = push_button(tr("Revert"), clicked=revert)
+        self.apply = push_button(tr("Apply and rebuild"), primary=True, clicked=apply)
         buttons = boxes.row((self._problem, 1), self.revert, self.apply, spacing=8)
         boxes.column(self._what, self.ledger, buttons, on=self, margins=0, spacing=8)
         self.hide()

@@ -22,7 +22,6 @@ from kvdesk.session.changed import Update
 from kvdesk.settings import CachePolicy, ContextSettings, Preset, Sampling, Settings, ToolBudget
 from kvdesk.settings.texts import texts_of
 from kvdesk.translation import tr
-from kvdesk.ui.operations.request import rebuild
 from kvdesk.ui.server.connect_section import ConnectSection
 from kvdesk.ui.settings.appearance import Appearance
 from kvdesk.ui.settings.context_bar import ContextBar
@@ -88,9 +87,7 @@ class SettingsPage(QWidget):
         self._nothing = label(tr("No setting has these words."), tone="secondary")
         self._nothing.hide()
         self._defaults = push_button(tr("Restore defaults"), clicked=self._on_defaults_clicked)
-        self.bar = ContextBar(kit.commands)
-        self.bar.apply_clicked.connect(self._on_apply_clicked)
-        self.bar.revert_clicked.connect(self._on_revert_clicked)
+        self.bar = ContextBar(kit.commands, self._on_apply_clicked, self._on_revert_clicked)
         self._applying_soon = QTimer(self, singleShot=True, interval=APPLY_MS)
         self._applying_soon.timeout.connect(self.apply_now)
         self._lay_out()
@@ -381,7 +378,8 @@ class SettingsPage(QWidget):
         context = self._settings.current.context.model_copy(update=self._pending)
         self._for_rebuild = False
         self._unedited["context"] = self._rows.values("context")
-        rebuild(self._kit, context, self.bar.ledger.keep)
+        self._kit.actions.run("chat.write")
+        self._kit.commands.rebuild(context, self.bar.ledger.keep)
 
     def _on_revert_clicked(self) -> None:
         self._for_rebuild = False

@@ -225,7 +225,7 @@ def _cache(
         Action(
             "cache.audit",
             tr("Audit the cell map"),
-            partial(window.commands.submit, AuditCache()),
+            lambda: window.commands.submit(AuditCache()),
             refusal=why_not.audit,
         ),
         Action(

@@ -64,12 +64,8 @@ class Refusals:
         return "" if self._store.is_answering else tr("No answer is being written in this chat.")
 
     def regenerate(self) -> str:
-        if not self._store.can_chat:
-            return tr(NO_TOKENIZER)
-        if self._store.is_answering:
-            return tr("An answer is being written; stop it first.")
         has_messages = bool(self._window.chat.view.widgets)
-        return self.model() or self.chat() or ("" if has_messages else tr("This chat has no messages."))
+        return self._store.why_not_answered or self.chat() or ("" if has_messages else tr("This chat has no messages."))
 
     def model(self) -> str:
         """The engine is gone: no model can be opened, and none answers."""

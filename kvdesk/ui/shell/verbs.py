@@ -10,7 +10,6 @@ from PySide6.QtWidgets import QWidget
 from kvdesk.protocol.cache import Forget
 from kvdesk.translation import tr
 from kvdesk.ui.chat_list.chat_files import export_chats
-from kvdesk.ui.operations.request import rebuild
 from kvdesk.ui.shell.chat_parameters import ChatParameters
 from kvdesk.ui.shell.window import Window
 from kvdesk.ui.shell.window_settings import WindowSettings
@@ -54,18 +53,18 @@ class Verbs:
 
     def regenerate(self, n: int = 1) -> None:
         """Make the last answer again, n times at once."""
-        if self._store.can_chat and not self._store.dead and self._store.idle is not None:
-            self._commands.regenerate(self._store.idle, n)
+        if self._store.idle is not None:
+            self._commands.conversations.turns.regenerate(self._store.idle, n)
 
     def go_on(self) -> None:
         """Continue the last answer where it ended."""
         if self._store.idle is not None:
             self._window.chat.banner.hide()
-            self._commands.continue_answer(self._store.idle)
+            self._commands.conversations.turns.continue_answer(self._store.idle)
 
     def stop(self) -> None:
         if self._store.selected is not None and self._store.is_answering:
-            self._commands.stop(self._store.selected)
+            self._commands.conversations.stop(self._store.selected)
 
     def export(self, *, everything: bool) -> None:
         """This chat, or all there are, archived ones too."""
@@ -82,7 +81,7 @@ class Verbs:
     def pin(self) -> None:
         """Pin it, or take it off again."""
         if (known := self._store.shown) is not None:
-            self._commands.pin(known.id, pinned=not known.pinned)
+            self._commands.conversations.arrangement.pin(known.id, pinned=not known.pinned)
 
     def archive(self) -> None:
         """Archive it, or take it out of the archive."""
@@ -135,7 +134,8 @@ class Verbs:
         """Rebuild the context; if cells would be lost, say first what that costs."""
         context = self._store.settings.current.context
         if not self._window.inspector.cache.answers.ask_rebuild(context):
-            rebuild(self._window.kit, context)
+            self._window.kit.actions.run("chat.write")
+            self._commands.rebuild(context, "nothing")
 
 
 def escape(window: Window) -> None:

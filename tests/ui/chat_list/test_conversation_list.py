@@ -90,7 +90,8 @@ def test_the_folder_of_a_chat_that_is_gone_to_opens(window: MainWindow) -> None:
 def test_a_menu_arranges_the_chat(window: MainWindow, record: Record) -> None:
     listed = window.conversations
     window.store.show_conversations(ALL, ONE)
-    pinned, archived, moved = record(window.commands.pin), record(window.commands.archive), record(window.commands.move)
+    pinned, archived = record(window.commands.conversations.arrangement.pin), record(window.commands.archive)
+    moved = record(window.commands.move)
     choose(window, "Pin")
     choose(window, "Archive")
     choose(window, "Move to folder", "Work")
@@ -162,7 +163,7 @@ def test_a_new_folder_is_named_in_the_list(window: MainWindow, qtbot: QtBot, rec
 
 
 def test_a_folder_is_renamed_and_removed(window: MainWindow, qtbot: QtBot, record: Record) -> None:
-    listed, renamed = window.conversations, record(window.commands.rename_folder)
+    listed, renamed = window.conversations, record(window.commands.conversations.arrangement.rename_folder)
     window.store.show_conversations(ALL, ONE)
     listed.view.setFocus()
     go_to(window, "Work")
@@ -287,7 +288,7 @@ def test_the_chat_that_is_shown_is_arranged_from_the_palette(window: MainWindow,
     listed = window.conversations
     window.store.show_conversations(ALL, ONE)
     pinned, archived, deleted = (
-        record(window.commands.pin),
+        record(window.commands.conversations.arrangement.pin),
         record(window.commands.archive),
         record(window.commands.delete),
     )

@@ -319,7 +319,7 @@ def test_the_laboratory_takes_the_place_of_the_conversations(
     window: MainWindow, qtbot: QtBot, record: Recorder
 ) -> None:
     qtbot.waitUntil(lambda: window._watched is not None)
-    watched, stopped = record(window.commands.watch), record(window.commands.stop)
+    watched, stopped = record(window.commands.watch), record(window.commands.conversations.stop)
     window.rooms.toggle("lab")
     assert window.rooms.shown == "lab"
     assert not window.chat.isVisible()

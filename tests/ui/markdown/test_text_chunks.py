@@ -111,14 +111,14 @@ def test_a_long_run_can_be_text(window: MainWindow, qtbot: QtBot) -> None:
 
 def test_what_is_sent_is_what_was_typed(window: MainWindow) -> None:
     window.chat.composer.set_text("    indented = 1\n")
-    sent = record(window.commands.send)
+    sent = record(window.commands.conversations.send)
     window.chat.composer.submit()
     assert sent[-1] == (
         ONE,
         "    indented = 1\n",
     )
     window.chat.composer.set_text("  \n ")
-    told = record(window.commands.send)
+    told = record(window.commands.conversations.send)
     window.chat.composer.submit()
     assert told == []
 

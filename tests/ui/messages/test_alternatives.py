@@ -43,7 +43,7 @@ def test_each_answer_stands_beside_the_other_with_what_it_cost(window: MainWindo
 
 def test_one_is_kept_by_keys(window: MainWindow, qtbot: QtBot, record: Record) -> None:
     view = compare(window)
-    kept = record(window.commands.show_branch)
+    kept = record(window.commands.conversations.turns.show_branch)
     qtbot.keyClick(window.focusWidget(), Qt.Key.Key_Left)
     assert view.keep_buttons[0].hasFocus()
     qtbot.keyClick(window.focusWidget(), Qt.Key.Key_Left)

@@ -54,7 +54,7 @@ def test_a_row_says_whether_it_is_shown_and_in_the_cache(kit: Kit, qtbot: QtBot)
 def test_walking_shows_the_branch_on_which_one_stands_still(kit: Kit, qtbot: QtBot, record: Record) -> None:
     tree = BranchTree(kit)
     qtbot.addWidget(tree)
-    chosen = record(kit.commands.show_branch)
+    chosen = record(kit.commands.conversations.turns.show_branch)
     kit.store.show_conversations(CONVERSATIONS, ONE)
     tree.show_rows(ROWS, SHOWN, 0)
     tree.open_tree()

@@ -32,7 +32,7 @@ def write(window: MainWindow, text: str) -> None:
 def test_a_loop_is_noticed_as_it_is_written_and_stop_stops(
     window: MainWindow, answer: MessageWidget, qtbot: QtBot, record: Callable[[object], list[tuple[object, ...]]]
 ) -> None:
-    stopped = record(window.commands.stop)
+    stopped = record(window.commands.conversations.stop)
     for _ in range(4):
         write(window, LOOP)
         assert answer.loop_notice is None

@@ -83,7 +83,7 @@ def test_why_it_ended_is_under_every_answer(window: MainWindow) -> None:
 
 def test_continue_is_offered_where_an_answer_ended_early(window: MainWindow, qtbot: QtBot) -> None:
     widget = shown(window)
-    asked = record(window.commands.continue_answer)
+    asked = record(window.commands.conversations.turns.continue_answer)
     qtbot.mouseClick(button(widget, "Continue the answer"), Qt.MouseButton.LeftButton)
     assert asked == [(ONE,)]
     ended = shown(window, QUESTION, replace(ANSWER, finish="end"))
@@ -96,7 +96,7 @@ def test_continue_is_offered_where_an_answer_ended_early(window: MainWindow, qtb
     first = window.chat.view.widget_of(ANSWER.id)
     assert first is not None
     assert button(first, "Continue the answer").isHidden(), "what follows was said after it"
-    asked = record(window.commands.continue_answer)
+    asked = record(window.commands.conversations.turns.continue_answer)
     action(window, ANSWER.id, "Continue the answer").trigger()
     assert asked[-1] == (
         ONE,
@@ -208,7 +208,7 @@ def test_a_question_is_edited_in_its_place(window: MainWindow, qtbot: QtBot) -> 
     update_message(window, replace(QUESTION, pinned=True))
     assert widgets[0].editor is editor, "whatever else happens to it"
     qtbot.keyClicks(editor.edit, " at all?")
-    asked = record(window.commands.edit_question)
+    asked = record(window.commands.conversations.turns.edit)
     qtbot.keyClick(editor.edit, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
     assert asked[-1] == (
         ONE,
@@ -301,7 +301,7 @@ def test_pinned_messages_are_listed_and_a_click_goes_there(window: MainWindow, q
         message(f"m{i}", "user" if i % 2 == 0 else "assistant", f"# Text {i}\n\n" + "word " * 200) for i in range(40)
     ]
     shown(window, *many)
-    asked = record(window.commands.pin_message)
+    asked = record(window.commands.conversations.turns.pin)
     action(window, MessageId("m39"), "Pin").trigger()
     assert asked[-1] == (
         ONE,
@@ -320,7 +320,7 @@ def test_pinned_messages_are_listed_and_a_click_goes_there(window: MainWindow, q
     first = window.chat.view.widget_of(MessageId("m0"))
     assert first is not None
     assert not first.visibleRegion().isEmpty()
-    asked = record(window.commands.pin_message)
+    asked = record(window.commands.conversations.turns.pin)
     qtbot.mouseClick(button(first, "Unpin this message"), Qt.MouseButton.LeftButton)
     assert asked[-1] == (
         ONE,
@@ -391,7 +391,7 @@ def test_a_deletion_can_be_undone_after_its_notice_went(window: MainWindow, qtbo
 def test_any_answer_can_be_made_again_while_none_is_written(window: MainWindow) -> None:
     later = message("a2", "assistant", "Because.")
     shown(window, QUESTION, ANSWER, message("q2", "user", "And?"), later)
-    asked = record(window.commands.regenerate)
+    asked = record(window.commands.conversations.turns.regenerate)
     action(window, ANSWER.id, "Answer again").trigger()
     action(window, ANSWER.id, "Three more answers at once").trigger()
     action(window, later.id, "Answer again").trigger()

@@ -128,7 +128,7 @@ def test_colours_follow_the_theme_and_programs_and_reasoning_have_them(window: M
 def test_a_click_shows_what_else_was_likely_and_keys_go_on(
     window: MainWindow, qtbot: QtBot, record: Record, said: list[tuple[str, bool]]
 ) -> None:
-    asked = record(window.commands.preview_token)
+    asked = record(window.commands.conversations.turns.preview_token)
     widget = show(window, answer(*SAID))
     view = prose(widget)
     qtbot.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=at(view, view.toPlainText().index("is") + 1))
@@ -152,7 +152,7 @@ def test_a_click_shows_what_else_was_likely_and_keys_go_on(
 
 
 def test_another_one_is_taken_and_its_price_is_said_before(window: MainWindow, record: Record) -> None:
-    taken = record(window.commands.take_token)
+    taken = record(window.commands.conversations.turns.take_token)
     widget = show(window, answer(*SAID))
     widget.show_token(2)
     card = card_of(widget)

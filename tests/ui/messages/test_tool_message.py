@@ -35,7 +35,7 @@ def test_its_menu_copies_and_pins_and_edits_nothing(window: MainWindow, block: T
     assert not {"Edit…", "Edit the answer…", "Continue the answer"} & set(texts)
     menu.actions()[texts.index("Copy the message")].trigger()
     assert QGuiApplication.clipboard().text() == block.message.text
-    pinned = record(window.commands.pin_message)
+    pinned = record(window.commands.conversations.turns.pin)
     menu.actions()[texts.index("Pin")].trigger()
     assert len(pinned) == 1
 

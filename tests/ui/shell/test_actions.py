@@ -39,7 +39,7 @@ def test_a_key_runs_its_action_in_the_laboratory_too(window: MainWindow, qtbot: 
 
 
 def test_what_cannot_be_done_says_why(window: MainWindow, qtbot: QtBot) -> None:
-    sent = record(window.commands.regenerate)
+    sent = record(window.commands.conversations.turns.regenerate)
     qtbot.keyClick(window, Qt.Key.Key_R, Qt.KeyboardModifier.ControlModifier)
     assert window.activity.text == "This chat has no messages."
     show_messages(window, ONE, [message("q", "user", "Hello"), message("a", "assistant", "", state="streaming")])

@@ -120,7 +120,7 @@ def test_hidden_parts_are_not_pointed_at(window: MainWindow, tour: Introduction)
 def test_at_the_first_start_one_can_type_at_once(
     window: MainWindow, qtbot: QtBot, record: Callable[[object], list[tuple[object, ...]]]
 ) -> None:
-    sent = record(window.commands.send)
+    sent = record(window.commands.conversations.send)
     window.help.start_tour()
     assert window.store.settings.current.tour_seen
     qtbot.keyClicks(window.focusWidget(), "Hello")

@@ -63,34 +63,30 @@ Record = Callable[[object], list[tuple[object, ...]]]
 
 
 def test_an_empty_window_says_what_to_do(empty_window: MainWindow, record: Record) -> None:
-    sent = record(empty_window.commands.send)
+    sent = record(empty_window.commands.conversations.send)
     empty_window.chat.composer.set_text("hello")
     empty_window.chat.composer.submit()
     assert sent == [], "nothing can be sent without a model"
     assert empty_window.chat.composer.text == "hello", "what was typed stays"
 
 
-def test_the_first_message_makes_a_conversation(empty_window: MainWindow, record: Record) -> None:
-    sent = record(empty_window.commands.send)
+def test_what_is_typed_stays_while_no_chat_is_shown(empty_window: MainWindow, record: Record) -> None:
+    sent = record(empty_window.commands.conversations.send)
     empty_window.store.apply(ModelLoading(LocalFile(Path("/m/tiny.gguf")), 0.4))
     empty_window.store.apply(ModelLoaded(MODEL))
     empty_window.chat.composer.set_text("hello")
     empty_window.chat.composer.submit()
-    assert sent == [("", "hello")]
+    assert sent == []
+    assert empty_window.chat.composer.text == "hello"
 
 
-@pytest.mark.parametrize(
-    ("key", "modifier", "name"),
-    [
-        (Qt.Key.Key_N, Qt.KeyboardModifier.ControlModifier, "new_chat"),
-        (Qt.Key.Key_R, Qt.KeyboardModifier.ControlModifier, "regenerate"),
-    ],
-)
-def test_keys(window: MainWindow, qtbot: QtBot, key: Qt.Key, modifier: Qt.KeyboardModifier, name: str) -> None:
+def test_keys(window: MainWindow, qtbot: QtBot, record: Record) -> None:
     show_messages(window, ONE, [message("q", "user", "Hello"), message("a", "assistant", "Hello to you.")])
-    told = record(getattr(window.commands, name))
-    qtbot.keyClick(window, key, modifier)
-    assert told == [() if key == Qt.Key.Key_N else (ONE, 1)], "one more answer"
+    new, again = record(window.commands.new_chat), record(window.commands.conversations.turns.regenerate)
+    qtbot.keyClick(window, Qt.Key.Key_R, Qt.KeyboardModifier.ControlModifier)
+    assert again == [(ONE, 1)], "one more answer"
+    qtbot.keyClick(window, Qt.Key.Key_N, Qt.KeyboardModifier.ControlModifier)
+    assert new == [()]
 
 
 @pytest.mark.parametrize("field", ["composer", "search"])
@@ -144,7 +140,7 @@ def test_snapshots_are_asked_for_only_while_somebody_looks(empty_window: MainWin
 
 
 def test_selecting_renaming_and_deleting(window: MainWindow, record: Record) -> None:
-    selected, renamed = record(window.commands.select), record(window.commands.rename)
+    selected, renamed = record(window.commands.select), record(window.commands.conversations.rename)
     view = window.conversations.view
     view.setCurrentIndex(view.model().index(1, 0))
     assert selected == [(TWO,)]
@@ -187,6 +183,7 @@ def test_forget_and_rebuild(window: MainWindow, record: Record) -> None:
     window.inspector.cache.rebuild.click()
     window.inspector.cache.instruments.question.button("nothing").click()
     assert rebuild == [(ContextSettings(), "nothing")]
+    window.store.begin_rebuild()
     assert window.inspector.cache.rebuild.text() == "Rebuilding…"
     assert not window.inspector.cache.rebuild.isEnabled()
     window.store.apply(ContextReady(CONTEXT, rebuilt=True))
