@@ -5,14 +5,13 @@ is, so that it hides neither its neighbours nor the rest of kvdesk. Text comes a
 because SQLite promises no valid UTF-8.
 """
 
-import json
 import sys
 from array import array
 from collections.abc import Sequence
 from functools import lru_cache
 from hashlib import blake2b
-from itertools import pairwise
-from typing import Any, get_args
+from itertools import chain, pairwise
+from typing import Any, TypeVar, get_args
 
 from kvdesk.chat import (
     NONE_EVICTED,
@@ -36,9 +35,12 @@ from kvdesk.codec import CodecError, decode, encode
 from kvdesk.settings import Sampling
 from kvdesk.thinking import AS_USUAL, Thinking, checked
 from kvdesk.translation import marked, tr
-from kvdesk.values import names
+from kvdesk.values import dataclass, names
 
 Row = Sequence[Any]
+T = TypeVar("T")
+_Attached = tuple[str, AttachmentKind, str, int, str]
+"""An attachment in JSON: name, kind, note, tokens, text."""
 
 CONVERSATION_COLUMNS = (
     *("id", "title", "colour", "leaf", "system_prompt"),
@@ -55,7 +57,6 @@ _NUMBERS = frozenset(
     ("colour", "created_ms", "updated_ms", "pinned", "archived", "thought_ms")
 )  # all others are text and bytes
 _MAY_BE_NULL = frozenset(("leaf", "parent", "stats", "digest"))
-_KINDS = frozenset(get_args(AttachmentKind))
 _ROLES = frozenset(get_args(Role))
 _STATES = frozenset(get_args(MessageState))
 _FINISHES = frozenset(get_args(FinishReason))
@@ -125,149 +126,77 @@ def unpack_stats(text: bytes | None) -> TurnStats | None:
 
 def pack_queued(queued: Sequence[QueuedMessage]) -> str:
     """A JSON array of texts, or [text, attachments] where there are any; "" if nothing is queued."""
-    texts = [[storable(q.text), _lists(q.attachments)] if q.attachments else storable(q.text) for q in queued]
-    return json.dumps(texts, ensure_ascii=False) if texts else ""
+    return _json([[storable(q.text), _lists(q.attachments)] if q.attachments else storable(q.text) for q in queued])
 
 
 def unpack_queued(packed: str) -> tuple[QueuedMessage, ...]:
     """What is damaged stays as it is, as one text: it was typed by a user."""
-    if not packed:
-        return ()
     try:
-        found = [item if isinstance(item, list) else [item, []] for item in _array(packed)]
-        messages = tuple(QueuedMessage(_text(text), _attachments(lists)) for text, lists in found)
-    except (ValueError, TypeError, RecursionError):
+        found = decode(tuple[str | tuple[str, tuple[_Attached, ...]], ...], packed) if packed else ()
+    except CodecError:
         return (QueuedMessage(packed),)
-    return messages
+    return tuple(QueuedMessage(q) if isinstance(q, str) else QueuedMessage(q[0], _attachments(q[1])) for q in found)
 
 
 @lru_cache(maxsize=4)  # a draft is written again and again while one types
 def pack_attachments(attachments: tuple[Attachment, ...]) -> str:
-    """A JSON array of [name, kind, note, n_tokens, text]; "" if there are none."""
-    return json.dumps(_lists(attachments), ensure_ascii=False) if attachments else ""
+    """A JSON array; "" if there are none."""
+    return _json(_lists(attachments))
 
 
 def unpack_attachments(packed: str) -> tuple[Attachment, ...]:
-    """Raises ValueError for what is damaged."""
-    try:
-        return _attachments(_array(packed)) if packed else ()
-    except RecursionError as error:
-        raise ValueError("nested too deep") from error
+    """Raises CodecError for what is damaged."""
+    return _attachments(decode(tuple[_Attached, ...], packed)) if packed else ()
 
 
-def _lists(attachments: Sequence[Attachment]) -> list[list[str | int]]:
-    return [[storable(a.name), a.kind, storable(a.note), a.n_tokens, storable(a.text)] for a in attachments]
+def _lists(attachments: Sequence[Attachment]) -> list[_Attached]:
+    return [(storable(a.name), a.kind, storable(a.note), a.n_tokens, storable(a.text)) for a in attachments]
 
 
-def _attachments(lists: Any) -> tuple[Attachment, ...]:
-    found = []
-    for item in lists:
-        if not isinstance(item, list) or len(item) != 5:
-            raise ValueError("not an attachment")
-        name, kind, note, n_tokens, text = item
-        if kind not in _KINDS or type(n_tokens) is not int:
-            raise ValueError("not an attachment")
-        found.append(Attachment(_text(name), kind, _text(text), _text(note), n_tokens))
-    return tuple(found)
+def _attachments(lists: Sequence[_Attached]) -> tuple[Attachment, ...]:
+    return tuple(Attachment(name, kind, text, note, n_tokens) for name, kind, note, n_tokens, text in lists)
 
 
-def _array(packed: str) -> list[Any]:
-    found = json.loads(packed)
-    if not isinstance(found, list):
-        raise ValueError("not an array")
-    return found
+@dataclass(frozen=True, slots=True)
+class _Evicted:
+    """`EvictedMessages` by the names that kvdesk 0.1.0 gave."""
 
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise ValueError("not a text")
-    return value
-
-
-def pack_sampling(sampling: Sampling | None) -> str:
-    """JSON of all values, so that a default that changes later changes none of them; "" for None."""
-    return "" if sampling is None else json.dumps(sampling.model_dump(mode="json"), separators=(",", ":"))
-
-
-def unpack_sampling(text: str) -> Sampling | None:
-    """What is damaged or out of range means that the settings count."""
-    if not text:
-        return None
-    try:
-        return Sampling.model_validate(json.loads(text))
-    except (ValueError, RecursionError):  # pydantic's ValidationError is a ValueError
-        return None
+    messages: frozenset[MessageId]
+    parted: tuple[MessageId, int] | None
+    policy: str = ""
+    cuts: tuple[tuple[MessageId, tuple[tuple[int, int], ...]], ...] = ()
 
 
 def pack_evicted(evicted: EvictedMessages) -> str:
     """JSON; empty if nothing was."""
     if evicted == NONE_EVICTED:
         return ""
-    found: dict[str, object] = {
-        "messages": sorted(evicted.messages), "parted": evicted.partial, "policy": evicted.policy,
-    }  # fmt: skip
-    if evicted.cuts:
-        found["cuts"] = evicted.cuts
-    return json.dumps(found, separators=(",", ":"))
+    cuts = {"cuts": evicted.cuts} if evicted.cuts else {}
+    return _json({"messages": sorted(evicted.messages), "parted": evicted.partial, "policy": evicted.policy, **cuts})
 
 
 def unpack_evicted(text: str) -> EvictedMessages:
     """Whatever cannot be read means that everything is there: the oldest are then evicted again when it is full."""
-    if not text:
+    found = _read(_Evicted, text)
+    if found is None or not all(_ascend(ranges) for _, ranges in found.cuts):
         return NONE_EVICTED
+    return EvictedMessages(found.messages, found.parted, found.policy, found.cuts)
+
+
+def _ascend(ranges: Sequence[tuple[int, int]]) -> bool:
+    """Whether they are in order and apart."""
+    return all(a < b for a, b in pairwise([-1, *chain.from_iterable(ranges)]))
+
+
+def _json(value: Any) -> str:
+    """ "" for nothing."""
+    return encode(value).decode() if value else ""
+
+
+def _read(kind: type[T], packed: str) -> T | None:
+    """None for what is empty or damaged."""
     try:
-        found = json.loads(text)
-        messages, partial, policy = found["messages"], found["parted"], str(found.get("policy", ""))
-        known = frozenset(MessageId(name) for name in messages if isinstance(name, str))
-        if len(known) != len(messages):
-            return NONE_EVICTED
-        cuts = tuple((MessageId(name), _ranges(ranges)) for name, ranges in found.get("cuts", ()))
-        if not all(isinstance(name, str) for name, _ in cuts):
-            return NONE_EVICTED
-        if partial is None:
-            return EvictedMessages(known, policy=policy, cuts=cuts)
-        answer, n_tokens = partial
-        if not isinstance(answer, str) or type(n_tokens) is not int:
-            return NONE_EVICTED
-        return EvictedMessages(known, (MessageId(answer), n_tokens), policy, cuts)
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return NONE_EVICTED
-
-
-def _ranges(found: Sequence[Sequence[int]]) -> tuple[tuple[int, int], ...]:
-    """Raises ValueError, TypeError where they are not ascending and apart."""
-    ranges = tuple((start, end) for start, end in found)
-    ends = [end for both in ranges for end in both]
-    if any(type(end) is not int for end in ends) or any(a >= b for a, b in pairwise([-1, *ends])):
-        raise ValueError("ranges of tokens ascend")
-    return ranges
-
-
-def pack_tools(tools: Sequence[str]) -> str:
-    """A JSON array of names; "" for none."""
-    return json.dumps([storable(name) for name in tools], ensure_ascii=False) if tools else ""
-
-
-def unpack_tools(text: str) -> tuple[str, ...]:
-    """What is damaged is none: a user switches them on again."""
-    try:
-        return tuple(map(_text, _array(text))) if text else ()
-    except (ValueError, RecursionError):
-        return ()
-
-
-def unpack_thinking(text: str) -> Thinking:
-    """What is damaged is as usual."""
-    try:
-        return checked(decode(Thinking, text.encode())) if text else AS_USUAL
-    except CodecError:
-        return AS_USUAL
-
-
-def unpack_use(text: str) -> ToolUse | None:
-    """What is damaged is none: the result stays."""
-    try:
-        return decode(ToolUse, text.encode()) if text else None
+        return decode(kind, packed) if packed else None
     except CodecError:
         return None
 
@@ -279,12 +208,12 @@ def conversation_row(conversation: Conversation) -> tuple[Any, ...]:
         *(storable(c.system_prompt), c.created_ms, c.updated_ms, c.overflow, pack_evicted(c.evicted)),
         storable(c.draft),
         pack_queued(c.queued),
-        pack_sampling(c.sampling),
+        _json(c.sampling),
         storable(c.template),
         *(storable(c.folder), int(c.pinned), int(c.archived)),
         pack_attachments(c.draft_attachments),
-        pack_tools(c.tools),
-        "" if c.thinking == AS_USUAL else encode(c.thinking).decode(),
+        _json(list(map(storable, c.tools))),
+        "" if c.thinking == AS_USUAL else _json(c.thinking),
     )
 
 
@@ -304,14 +233,14 @@ def conversation_of(row: Row) -> Conversation:
         evicted=unpack_evicted(text_of(evicted)),
         draft=text_of(draft),
         queued=unpack_queued(text_of(queued)),
-        sampling=unpack_sampling(text_of(sampling)),
+        sampling=_read(Sampling, text_of(sampling)),
         template=text_of(template),
         folder=text_of(folder),
         pinned=bool(pinned),
         archived=bool(archived),
         draft_attachments=_of_draft(text_of(draft_attachments)),
-        tools=unpack_tools(text_of(tools)),
-        thinking=unpack_thinking(text_of(thinking)),
+        tools=_read(tuple[str, ...], text_of(tools)) or (),
+        thinking=checked(_read(Thinking, text_of(thinking)) or AS_USUAL),
     )
 
 
@@ -337,7 +266,7 @@ def message_row(message: Message) -> tuple[Any, ...]:
         int(m.pinned),
         m.probabilities,
         storable(m.fields),
-        "" if m.use is None else storable(encode(m.use).decode()),
+        storable(_json(m.use)),
     )
 
 
@@ -372,7 +301,7 @@ def message_of(row: Row) -> Message:
         pinned=bool(pinned),
         probabilities=b"" if damaged else probabilities,
         fields=known_fields(text_of(fields)),
-        use=unpack_use(text_of(use)),
+        use=_read(ToolUse, text_of(use)),
     )
 
 
