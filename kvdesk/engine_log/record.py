@@ -1,9 +1,8 @@
-"""The record of a log: its requests, and what is known of the server. Numbers that the log does not say are -1.
-
-Doctor, attach and watch read it; must never know how it was put together.
-"""
+"""The record of a log: its requests, and what is known of the server. Numbers that the log does not say are -1."""
 
 from kvdesk.cache.reuse.prompt_change import Prompt
+from kvdesk.engine_log.events import Event
+from kvdesk.engine_log.sentences import Kind
 from kvdesk.values import dataclass, field
 
 
@@ -39,6 +38,28 @@ class Server:
     def name(self) -> str:
         """What wrote the log, in llama.cpp's or its own name."""
         return self.program or (f"llama-server in {self.inside}" if self.inside else "llama-server")
+
+    def learn(self, event: Event) -> None:
+        """Apply what an event says of the server itself, not of a request."""
+        match event.kind:
+            case Kind.SLOTS:
+                self.slots, self.ctx = event.number("n"), event.number("ctx")
+            case Kind.RAM_LIMIT | Kind.RAM_OFF as kind:
+                self.ram_mib = event.number("mib") if kind is Kind.RAM_LIMIT else 0
+            case Kind.CHECKPOINT_LIMIT | Kind.CHECKPOINTS_OFF as kind:
+                self.checkpoints = event.number("n") if kind is Kind.CHECKPOINT_LIMIT else 0
+            case Kind.PRESERVES:
+                self.can_preserve = True
+            case Kind.WINDOW:
+                self.memory = self.memory or "window"
+            case Kind.RECURRENT:
+                self.memory = "recurrent"
+            case Kind.FULL_WINDOW:
+                self.full_window = True
+            case Kind.LISTENING:
+                self.url = self.url or event.values["url"].strip()[:200]
+            case Kind.IN_LM_STUDIO:
+                self.inside = "LM Studio"
 
 
 @dataclass(slots=True)

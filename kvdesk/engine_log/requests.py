@@ -140,12 +140,9 @@ class RequestReader:
             self._on_lookup: (k.LOOKUP, k.LOOKUP_FORCED, k.SUMMARY),
             self._on_truncated: (k.TRUNCATED, k.MESSAGES_DROPPED),
             self._on_load: (k.LOADING,),
-            self._on_listening: (k.LISTENING,),
-            self._on_limit: (k.SLOTS, k.RAM_LIMIT, k.RAM_OFF, k.CHECKPOINT_LIMIT, k.CHECKPOINTS_OFF),
-            self._on_memory: (k.PRESERVES, k.WINDOW, k.RECURRENT, k.FULL_WINDOW),
-            self._on_lm_studio: (k.IN_LM_STUDIO,),
         }
-        return {kind: handler for handler, kinds in by_handler.items() for kind in kinds}
+        found = {kind: handler for handler, kinds in by_handler.items() for kind in kinds}
+        return {kind: found.get(kind, self.server.learn) for kind in k}
 
     # -- slots and requests
 
@@ -366,7 +363,6 @@ class RequestReader:
         return found
 
     def _open(self) -> Iterator[Request]:
-        """Those that wait for a text."""
         return (request for request in self._waiting if id(request) not in self._whole)
 
     def _now_whole(self, requests: Iterable[Request]) -> list[Request]:
@@ -472,34 +468,6 @@ class RequestReader:
 
     # -- the server
 
-    def _on_lm_studio(self, _: Event) -> None:
-        self.server.inside = "LM Studio"
-
-    def _on_limit(self, event: Event) -> None:
-        s, kind, n = self.server, event.kind, event.number("n")
-        if kind is Kind.SLOTS:
-            s.slots, s.ctx = n, event.number("ctx")
-        elif kind is Kind.RAM_LIMIT:
-            s.ram_mib = event.number("mib")
-        elif kind is Kind.RAM_OFF:
-            s.ram_mib = 0
-        else:
-            s.checkpoints = n if kind is Kind.CHECKPOINT_LIMIT else 0
-
-    def _on_memory(self, event: Event) -> None:
-        s, kind = self.server, event.kind
-        if kind is Kind.PRESERVES:
-            s.can_preserve = True
-        elif kind is Kind.WINDOW:
-            s.memory = s.memory or "window"
-        elif kind is Kind.RECURRENT:
-            s.memory = "recurrent"
-        else:
-            s.full_window = True
-
-    def _on_listening(self, event: Event) -> None:
-        self.server.url = self.server.url or event.values["url"].strip()[:200]
-
     def _on_load(self, event: Event) -> list[Request]:
         self.server.model = event.values["name"].split(" (version")[0].strip().strip("'")[:200]
         self.server.memory, self.server.full_window = "", False
@@ -522,9 +490,8 @@ def _json(event: Event) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def read_requests(events: Iterable[Event], reader: RequestReader | None = None) -> Iterator[Request]:
+def read_requests(events: Iterable[Event], reader: RequestReader) -> Iterator[Request]:
     """The requests of a whole log."""
-    reader = reader or RequestReader()
     for event in events:
         yield from reader.feed(event)
     yield from reader.close()

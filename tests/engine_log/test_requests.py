@@ -54,7 +54,7 @@ def chat(*texts: str) -> dict[str, Any]:
 
 
 def requests(log: str, reader: RequestReader | None = None) -> list[Request]:
-    return list(read_requests(read_events(read_lines([log.encode()])), reader))
+    return list(read_requests(read_events(read_lines([log.encode()])), reader or RequestReader()))
 
 
 def causes(log: str) -> list[Cause]:
