@@ -202,14 +202,5 @@ def measure(
     shown = list(messages)
     while shown and shown[-1].role == "assistant" and not shown[-1].text:
         shown.pop()
-    return MeasureContext(
-        conversation.id,
-        shown_to_model(conversation, shown) if shown else (),
-        overflow_of(conversation, settings),
-        settings.cache.n_keep,
-        conversation.evicted,
-        template=conversation.template,
-        variables=conversation.thinking.variables,
-        max_tokens=sampling_of(conversation, settings).max_tokens,
-        tools=tools,
-    )
+    turn = _turn(conversation, shown, QueuedMessage(""), settings, tools)
+    return MeasureContext(turn if shown else replace(turn, messages=()))

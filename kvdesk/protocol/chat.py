@@ -224,19 +224,11 @@ class PreviewTurn:
 
 @dataclass(frozen=True, slots=True)
 class MeasureContext:
-    """How full is the context of a conversation whose shown branch is `messages`? Answered by `ContextUse`; by nothing
-    where it cannot be said. Fields as in `PreviewTurn`.
+    """How full is the context of a conversation whose shown branch is the messages of `turn`, which has no draft?
+    Answered by `ContextUse`; by nothing if that is unknown.
     """
 
-    conversation: ConversationId
-    messages: tuple[Message, ...]
-    overflow: Overflow = Overflow.STOP
-    n_keep: int = 0
-    evicted: EvictedMessages = NONE_EVICTED
-    template: str = ""
-    max_tokens: int = 1024
-    tools: str = ""
-    variables: str = ""
+    turn: PreviewTurn
 
 
 @dataclass(frozen=True, slots=True)

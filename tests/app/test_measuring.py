@@ -14,7 +14,7 @@ NOTHING = TurnStats(0, 0, 0, 0, 0.0, 0.0, 0.0, -1, 0, 0, 0)
 
 def measured(rig: Rig) -> list[list[str]]:
     """The texts that were asked about, question by question."""
-    return [[m.text for m in c.messages] for c in rig.worker.commands if isinstance(c, MeasureContext)]
+    return [[m.text for m in c.turn.messages] for c in rig.worker.commands if isinstance(c, MeasureContext)]
 
 
 def asked_again(rig: Rig, qtbot: QtBot, n: int) -> list[str]:

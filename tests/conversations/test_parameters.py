@@ -22,7 +22,7 @@ def test_every_request_has_the_conversations_own_parameters(held: Held) -> None:
     held.service.turns.preview(conversation, "Three")
     held.service.turns.measure(conversation)
     previewed = next(command for command in held.commands if isinstance(command, PreviewTurn))
-    measured = next(command for command in held.commands if isinstance(command, MeasureContext))
+    measured = next(command.turn for command in held.commands if isinstance(command, MeasureContext))
     assert (previewed.template, previewed.max_tokens) == (OWN.template, 99)
     assert measured.template == OWN.template
     assert previewed.messages[0] == measured.messages[0] == second.messages[0]

@@ -237,7 +237,7 @@ def test_what_was_evicted_is_told_with_everything_that_is_asked(held: Held) -> N
     previewed, measured = held.commands[-2:]
     assert isinstance(previewed, PreviewTurn)
     assert isinstance(measured, MeasureContext)
-    assert previewed.evicted == measured.evicted == evicted
+    assert previewed.evicted == measured.turn.evicted == evicted
 
 
 def test_a_preview_is_of_a_message_in_its_place(held: Held) -> None:

@@ -20,9 +20,8 @@ N_CTX = NARROW.n_ctx
 
 
 def use(headless: HeadlessEngine, chat: HeadlessChat) -> ContextUse:
-    return of(
-        headless.do(MeasureContext(chat.id, tuple(chat.messages), chat.overflow, evicted=chat.evicted)), ContextUse
-    )[0]
+    turn = PreviewTurn(chat.id, tuple(chat.messages), chat.overflow, evicted=chat.evicted)
+    return of(headless.do(MeasureContext(turn)), ContextUse)[0]
 
 
 def preview(headless: HeadlessEngine, chat: HeadlessChat, text: str, max_tokens: int = 1024) -> TurnPreview:
@@ -83,7 +82,7 @@ def test_what_was_evicted_takes_no_room(narrow: HeadlessEngine) -> None:
     while not chat.evicted.messages:
         chat.answer(SEA * 3, SHORT)
     assert use(narrow, chat).n_tokens < N_CTX
-    every = MeasureContext(chat.id, tuple(chat.messages))  # with "stop" nothing leaves
+    every = MeasureContext(PreviewTurn(chat.id, tuple(chat.messages)))  # with "stop" nothing leaves
     assert of(narrow.do(every), ContextUse)[0].n_tokens > N_CTX
 
 

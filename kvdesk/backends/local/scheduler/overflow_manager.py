@@ -31,13 +31,13 @@ from kvdesk.policies.overflow import (
     retention,
 )
 from kvdesk.policies.tuned import RESERVE
-from kvdesk.protocol.chat import Generate, MeasureContext, PreviewTurn
+from kvdesk.protocol.chat import Generate, PreviewTurn
 from kvdesk.reasoning import ENDS
 from kvdesk.settings import Overflow
 from kvdesk.translation import tr
 from kvdesk.values import dataclass, replace
 
-Asked = Generate | PreviewTurn | MeasureContext
+Asked = Generate | PreviewTurn
 
 
 class ContextFull(PromptError):

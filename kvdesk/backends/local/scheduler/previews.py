@@ -132,9 +132,9 @@ class Previews:
         ms += trial_ms(n_cells * sum(layer.v_width for layer in layers), now.type_v, settings.type_v)
         return ms / 1e3
 
-    def measure(self, asked: MeasureContext) -> ContextUse:
+    def measure(self, command: MeasureContext) -> ContextUse:
         """How full a conversation's context is, up to its last message. Raises PromptError, TemplateError."""
-        tokens: list[int] = []
+        asked, tokens = command.turn, list[int]()
         n_system, n_ctx = 0, self._context.n_ctx_seq
         if asked.messages:
             prompt, _ = self._chats().now(asked)
@@ -186,7 +186,6 @@ class Previews:
         return _with_draft(shown, draft, asked)
 
     def _continued(self, asked: PreviewTurn, answer: Message) -> TurnPreview:
-        """The cost of continuing an answer."""
         command = Generate(
             asked.conversation, answer.id, asked.messages, Sampling(), asked.overflow, asked.n_keep, asked.evicted,
             template=asked.template, continued=answer,
@@ -304,7 +303,7 @@ def _with_tokens(shown: PromptPreview, vocab: Vocab, tokens: list[int]) -> Promp
     return replace(shown, tokens=tuple(pieces), n_head=n_head, n_left_out=n - n_head - n_tail, n_tokens=n)
 
 
-def _asked_tokens(asked: PreviewTurn | MeasureContext, whole: Prompt) -> list[int]:
+def _asked_tokens(asked: PreviewTurn, whole: Prompt) -> list[int]:
     """The tokens of a prompt. If its last message is an answer, it ends with that: no other answer begins after it."""
     answered = asked.messages[-1].role == "assistant"
     return whole.tokens[: whole.places[-1].end if answered and whole.places else None]
@@ -393,7 +392,7 @@ def _far_too_long(beginning: TurnPreview, asked: PreviewTurn) -> TurnPreview:
     )
 
 
-def _n_system(prompt: Prompt, asked: PreviewTurn | MeasureContext) -> int:
+def _n_system(prompt: Prompt, asked: PreviewTurn) -> int:
     """Tokens of the system prompt, including what the template writes before it."""
     first = asked.messages[0]
     if first.role != "system" or not prompt.places or prompt.places[0].message != first.id:
