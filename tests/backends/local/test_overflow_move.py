@@ -1,7 +1,8 @@
 """An overflow plan is carried out as planned: which tokens are removed is decided once."""
 
 from kvdesk.backends.local.prompt.prompt import Prompt
-from kvdesk.backends.local.scheduler.overflow_manager import Step, _removed
+from kvdesk.backends.local.scheduler.evicted_tokens import removed_tokens
+from kvdesk.backends.local.scheduler.overflow_manager import Step
 from kvdesk.backends.local.scheduler.overflow_move import Move, move_for
 from kvdesk.chat import NONE_EVICTED
 from kvdesk.policies.overflow import OverflowPlan, policy_of
@@ -14,7 +15,7 @@ PLAN = OverflowPlan(Overflow.SLIDE, "", (1,), ((1, 5),))
 
 
 def step(after: list[int], policy: Overflow = Overflow.SLIDE) -> Step:
-    removed = _removed([PLAN], policy_of(policy), BEFORE, after)
+    removed = removed_tokens([PLAN], policy_of(policy), BEFORE, after)
     return Step(PLAN, "", NONE_EVICTED, (), Prompt(after, ()), BEFORE, after, removed)
 
 

@@ -11,7 +11,15 @@ from typing import Protocol
 
 from kvdesk.backends.local.cache_manager.sequences import CacheSequence
 from kvdesk.backends.local.llama.binding import StopFlag
-from kvdesk.backends.local.prompt.prompt import Place, Prompt, PromptBuilder
+from kvdesk.backends.local.prompt.prompt import Prompt, PromptBuilder
+from kvdesk.backends.local.scheduler.evicted_tokens import (
+    after_plan,
+    kept_first_tokens,
+    removed_tokens,
+    torn,
+    with_cuts,
+    without,
+)
 from kvdesk.backends.local.scheduler.request import Request
 from kvdesk.chat import NONE_EVICTED, ConversationId, EvictedMessages, Message, MessageId
 from kvdesk.errors import PromptError, TemplateError
@@ -19,13 +27,11 @@ from kvdesk.policies.overflow import (
     Abilities,
     Measure,
     OverflowPlan,
-    OverflowPolicy,
     Retention,
     Situation,
     Span,
     Tokens,
     Worth,
-    joined,
     plan_overflow,
     policy_of,
     retention,
@@ -99,21 +105,6 @@ class Fit:
         return [*self.whole.tokens, *self.generated[self.skipped :]]
 
 
-class Answering(Protocol):
-    """A running answer; see `kvdesk.backends.local.scheduler.request.Request`."""
-
-    @property
-    def command(self) -> Generate: ...
-    @property
-    def whole(self) -> Prompt: ...
-    @property
-    def evicted(self) -> EvictedMessages: ...
-    @property
-    def generated(self) -> Sequence[int]: ...
-    @property
-    def skipped(self) -> int: ...
-
-
 class HeldTokens(Protocol):
     """What the cache knows of the tokens it holds; see `kvdesk.backends.local.attention.worth.TokenWorth`."""
 
@@ -170,7 +161,7 @@ class OverflowManager:
         """Whether messages without some of their tokens would be read, since only `n_held` tokens of the prompt are
         there.
         """
-        return bool(_lost(fit.whole, fit.evicted, n_held))
+        return bool(torn(fit.whole, fit.evicted, n_held))
 
     def forget(self, conversation: ConversationId) -> None:
         """The conversation's next prompt contains all messages again."""
@@ -223,13 +214,13 @@ class OverflowManager:
             plan = self._plan(asked, now, whole.tokens, measured=measured)
             if plan.stops:
                 raise ContextFull(self._too_long(whole, plan.why), whole)
-            evicted, more = _evict(asked.messages, whole, evicted, plan)
+            evicted, more = after_plan(asked.messages, whole, evicted, plan)
             newly += more
             plans.append(plan)
             whole = self._prompt(asked, evicted)
         if not plans:
             return Fit(whole, evicted)
-        removed = _removed(plans, policy_of(asked.overflow), before.tokens, whole.tokens)
+        removed = removed_tokens(plans, policy_of(asked.overflow), before.tokens, whole.tokens)
         step = Step(plans[-1], now.full, evicted, newly, whole, before.tokens, whole.tokens, removed)
         return Fit(whole, evicted, step)
 
@@ -264,7 +255,7 @@ class OverflowManager:
 
     def go_on(
         self,
-        request: Answering,
+        request: Request | _Continued,
         n_cells: int | None = None,
         sequence: CacheSequence | None = None,
         *,
@@ -288,7 +279,7 @@ class OverflowManager:
         stop = Step(plan, now.full, request.evicted, (), request.whole, known, known, skipped=request.skipped)
         if plan.stops:
             return stop
-        evicted, newly = _evict(command.messages, request.whole, request.evicted, plan)
+        evicted, newly = after_plan(command.messages, request.whole, request.evicted, plan)
         if plan.cuts_answer:
             ((first, end),) = plan.removed
             offset = request.skipped + end - len(prompt)
@@ -309,7 +300,7 @@ class OverflowManager:
                 stop,
                 plan=OverflowPlan(Overflow.STOP, tr("{what} is full. The answer ends here.").format(what=now.full)),
             )
-        removed = _removed([plan], policy_of(command.overflow), known, after)
+        removed = removed_tokens([plan], policy_of(command.overflow), known, after)
         return Step(plan, now.full, evicted, newly, whole, known, after, removed, request.skipped)
 
     def retention(self, request: Request) -> tuple[tuple[MessageId, Retention], ...]:
@@ -360,7 +351,7 @@ class OverflowManager:
             return NONE_EVICTED
         if asked.messages[-1].id in evicted.messages and not n_answer:
             return NONE_EVICTED
-        if _kept_first_tokens(evicted, asked.messages) != policy.keeps_first_tokens:
+        if kept_first_tokens(evicted, asked.messages) != policy.keeps_first_tokens:
             return NONE_EVICTED
         whole = self._rendered(asked, asked.messages)
         if len(whole.tokens) + n_answer + self._n_ctx // RESERVE <= self._n_ctx:
@@ -372,13 +363,13 @@ class OverflowManager:
             return self._rendered(asked, asked.messages)
         if not policy_of(asked.overflow).keeps_first_tokens:
             left = [m for m in asked.messages if m.id not in evicted.messages]
-            return _with_cuts(self._rendered(asked, left), evicted)
+            return with_cuts(self._rendered(asked, left), evicted)
         whole = self._rendered(asked, asked.messages)
         ends = [place.end for place in whole.places if place.message in evicted.messages]
         if evicted.partial is not None:
             answer, n = evicted.partial
             ends += [min(p.first + n, p.end) for p in whole.places if p.message == answer]
-        return _without(whole, Situation((), 0, 0, 0, asked.n_keep).n_sinks, max(ends, default=0))
+        return without(whole, Situation((), 0, 0, 0, asked.n_keep).n_sinks, max(ends, default=0))
 
     def _held(self, asked: Asked, evicted: EvictedMessages, *, here: bool) -> tuple[Prompt, EvictedMessages]:
         """The prompt, and what is evicted from it. Single tokens stay evicted only where the cache or a saved state has
@@ -389,7 +380,7 @@ class OverflowManager:
         if not evicted.cuts:
             return prompt, evicted
         n_held = self._cells.n_held(asked.conversation, prompt.tokens, here=here)
-        lost = _lost(prompt, evicted, n_held)
+        lost = torn(prompt, evicted, n_held)
         if not lost:
             return prompt, evicted
         evicted = replace(evicted, cuts=tuple(cut for cut in evicted.cuts if cut[0] not in lost))
@@ -441,100 +432,3 @@ def _n_said(message: Message) -> int:
     known = ENDS if message.marks is None else (*ENDS, message.marks.end)
     ends = (message.text.rfind(mark) + len(mark) for mark in known if mark in message.text)
     return len(message.text) - max(ends, default=0)
-
-
-def _removed(
-    plans: Sequence[OverflowPlan], policy: OverflowPolicy, before: list[int], after: list[int]
-) -> tuple[Tokens, ...]:
-    """See `Step.removed`. Where several plans followed each other, all removed whole messages at the same place."""
-    removed = plans[0].removed
-    if len(removed) == 1:
-        p0, _ = removed[0]
-        removed = ((p0, p0 + len(before) - len(after)),)
-    left = before.copy()
-    for p0, p1 in reversed(removed):
-        del left[p0:p1]
-    return removed if not policy.exact and len(after) < len(before) and left == after else ()
-
-
-def _evict(
-    messages: Sequence[Message], whole: Prompt, evicted: EvictedMessages, plan: OverflowPlan
-) -> tuple[EvictedMessages, tuple[MessageId, ...]]:
-    """What is evicted after the plan, and which messages are since it; also those between them without a place."""
-    if policy_of(plan.policy).measures:
-        return replace(evicted, policy=plan.policy.value, cuts=_cut(whole, evicted, plan.removed)), ()
-    if not plan.evicted:
-        return evicted, ()
-    names = [message.id for message in messages]
-    first, last = (names.index(whole.places[i].message) for i in (plan.evicted[0], plan.evicted[-1]))
-    newly = tuple(name for name in names[first : last + 1] if name not in evicted.messages)
-    return replace(evicted, messages=evicted.messages | set(newly), policy=plan.policy.value), newly
-
-
-def _cut(
-    whole: Prompt, evicted: EvictedMessages, removed: Sequence[Tokens]
-) -> tuple[tuple[MessageId, tuple[Tokens, ...]], ...]:
-    """The cuts after these tokens of a prompt, which is without those before, are evicted too."""
-    found = dict(evicted.cuts)
-    for place in whole.places:
-        leaving = {i - place.first for p0, p1 in removed for i in range(max(p0, place.first), min(p1, place.end))}
-        if leaving:
-            before = found.get(place.message, ())
-            stayed = _staying(before, place.end - place.first)
-            found[place.message] = joined((*before, *((stayed[i], stayed[i] + 1) for i in leaving)))
-    return tuple(found.items())
-
-
-def _staying(cuts: Sequence[Tokens], n: int) -> list[int]:
-    """The first `n` tokens of a message's text that are in no cut, by their numbers in all of it."""
-    found, start = list[int](), 0
-    for p0, p1 in cuts:
-        found += range(start, min(p0, start + n - len(found)))
-        start = max(start, p1)
-    return [*found, *range(start, start + n - len(found))]
-
-
-def _lost(whole: Prompt, evicted: EvictedMessages, n_held: int) -> set[MessageId]:
-    """Messages that would be read with a gap, since only the first `n_held` tokens of the prompt are there."""
-    cuts, found = dict(evicted.cuts), set[MessageId]()
-    for place in whole.places:
-        if ranges := cuts.get(place.message, ()):
-            behind = place.first + ranges[-1][1] - sum(p1 - p0 for p0, p1 in ranges)  # where its last gap is
-            if min(behind, place.end) >= n_held:
-                found.add(place.message)
-    return found
-
-
-def _with_cuts(whole: Prompt, evicted: EvictedMessages) -> Prompt:
-    """The prompt without the tokens that were evicted from its messages."""
-    cuts, tokens, places = dict(evicted.cuts), list[int](), list[Place]()
-    if not cuts:
-        return whole
-    end = 0
-    for place in whole.places:
-        n = place.end - place.first
-        kept = [i for i in _staying(cuts.get(place.message, ()), n) if max(0, end - place.first) <= i < n]
-        tokens += whole.tokens[end : place.first]
-        first, end = len(tokens), place.end
-        tokens += [whole.tokens[place.first + i] for i in kept]
-        places.append(Place(place.message, first, len(tokens), tuple(place.char_ends[i] for i in kept)))
-    return replace(whole, tokens=tokens + whole.tokens[end:], places=tuple(places))
-
-
-def _kept_first_tokens(evicted: EvictedMessages, messages: Sequence[Message]) -> bool:
-    """Whether the first tokens stayed when these were evicted, and not the system prompt."""
-    if evicted.policy:
-        return evicted.policy in set(Overflow) and policy_of(Overflow(evicted.policy)).keeps_first_tokens
-    return evicted.partial is not None or any(m.role == "system" and m.id in evicted.messages for m in messages)
-
-
-def _without(whole: Prompt, first: int, end: int) -> Prompt:
-    """The prompt without its tokens `[first, end)`."""
-    if end <= first:
-        return whole
-    places, by = [], end - first
-    for place in whole.places:
-        if place.end > end:
-            start = max(place.first, end)
-            places.append(Place(place.message, start - by, place.end - by, place.char_ends[start - place.first :]))
-    return replace(whole, tokens=whole.tokens[:first] + whole.tokens[end:], places=tuple(places))
