@@ -12,8 +12,6 @@ import traceback
 from functools import partial
 
 from kvdesk.backends.base import CLOSED
-from kvdesk.backends.local.attention.job import attend
-from kvdesk.backends.local.attention.price import price
 from kvdesk.backends.local.cache_manager.hand_cells import CacheCopy
 from kvdesk.backends.local.cache_manager.message_cells import drop_messages
 from kvdesk.backends.local.cache_manager.operation_journal import Emit
@@ -23,71 +21,40 @@ from kvdesk.backends.local.context_runtime import ContextRuntime
 from kvdesk.backends.local.llama.binding import engine_log
 from kvdesk.backends.local.llama.requantize import stored_otherwise
 from kvdesk.backends.local.operations.conversion import Left
-from kvdesk.backends.local.prompt.tokenizing import tokenized
-from kvdesk.backends.local.scheduler.jobs import Job, refill, verify
+from kvdesk.backends.local.questions import answer
+from kvdesk.backends.local.scheduler.jobs import Job, refill
 from kvdesk.backends.local.scheduler.previews import why_not_carried
 from kvdesk.backends.local.scheduler.request import Request
 from kvdesk.backends.local.scheduler.scheduler import Scheduler
-from kvdesk.backends.local.session import EnginePolicy, Session, open_session
+from kvdesk.backends.local.session import EnginePolicy, Session, open_session, opened
 from kvdesk.chat import MessageId
 from kvdesk.errors import KvdeskError, UserError, unexpected
-from kvdesk.protocol.attention import Attend, PreviewAttention
 from kvdesk.protocol.cache import (
     AuditCache,
     ContextReady,
     DropMessages,
     Forget,
     MemoryLedger,
-    PreviewContext,
     RebuildContext,
     RecordingTaken,
     SaveReport,
-    TakeRecording,
     TransferSequence,
     UsePolicy,
-    VerifyConversation,
     Watch,
 )
-from kvdesk.protocol.chat import (
-    NO_MODEL,
-    CloseConversation,
-    Generate,
-    LoadModel,
-    LogLine,
-    MeasureContext,
-    ModelLoaded,
-    ModelLoading,
-    PreviewTurn,
-)
+from kvdesk.protocol.chat import CloseConversation, Generate, LoadModel, LogLine, ModelLoaded, ModelLoading
 from kvdesk.protocol.features import OF_ENGINE
 from kvdesk.protocol.messages import Command, CommandFailed
 from kvdesk.protocol.model import Endpoint, LocalFile
-from kvdesk.protocol.operations import Operate, PreviewCompaction, Undo
-from kvdesk.protocol.prompt import Detokenize, PreviewPrompt, PriceTools, PromptPreview, Tokenize, ToolsPriced
+from kvdesk.protocol.operations import Operate, Undo
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import marked, tr
-from kvdesk.values import replace
 
 VIEW_INTERVAL_S = 0.04
 """Least time between two views; single tokens are reported and shown every `answer_events.TELL_S`."""
 _ANEW = marked("The context was rebuilt.")
 _NO_COPY = marked("There is not enough memory for a copy of the cache.")
 _log = logging.getLogger(__name__)
-
-Question = (
-    PreviewCompaction
-    | PreviewContext
-    | PreviewTurn
-    | MeasureContext
-    | PreviewPrompt
-    | PriceTools
-    | Tokenize
-    | Detokenize
-    | VerifyConversation
-    | TakeRecording
-    | PreviewAttention
-    | Attend
-)
 
 
 class Engine:
@@ -204,9 +171,9 @@ class Engine:
             case Forget() | DropMessages() | CloseConversation():
                 self._forget(command)
             case AuditCache():
-                self._require().runtime.audit()
+                opened(self.session).runtime.audit()
             case SaveReport():
-                self._require().runtime.save_report(command.path)
+                opened(self.session).runtime.save_report(command.path)
             case UsePolicy():
                 self._own = EnginePolicy(command.policy, command.folder)
                 if self.session is not None:
@@ -218,36 +185,10 @@ class Engine:
             case TransferSequence():
                 self._transfer(command)
             case _:
-                self._answer(command)
+                answer(command, self.session, self._scheduler.jobs, self._emit)
                 return
         self._tell_ledger()
         self._show(now=True)
-
-    def _answer(self, command: Question) -> None:
-        """Commands that change nothing, so that no new view of the cache is needed."""
-        match command:
-            case PreviewCompaction():
-                self._emit(self._require().runtime.previews.compaction(command))
-            case PreviewContext():
-                loaded, runtime = self._require().loaded, self._require().runtime
-                self._emit(runtime.previews.context(loaded.header, runtime.estimate.context, command.settings))
-            case PreviewTurn() | MeasureContext():
-                self._count(command)
-            case PreviewPrompt():
-                self._preview_prompt(command)
-            case PriceTools():
-                self._price_tools(command)
-            case Tokenize() | Detokenize():
-                self._emit(tokenized(self.session.loaded.prompts if self.session is not None else None, command))
-            case VerifyConversation():
-                loaded, runtime = self._require().loaded, self._require().runtime
-                readings = verify(runtime.cache_manager, loaded.noise, command.conversation, self._emit)
-                reason = tr("to verify the conversation")
-                self._scheduler.jobs.add(Job(command, reason, runtime.cache_manager, readings))
-            case TakeRecording():
-                self._emit(RecordingTaken(self._require().runtime.recording()))
-            case PreviewAttention() | Attend():
-                self._attention(command)
 
     def _load(self, command: LoadModel) -> None:
         """The old model stays until the new one is ready, so an unusable file loses nothing."""
@@ -283,7 +224,7 @@ class Engine:
         self._ready(rebuilt=False)
 
     def _rebuild(self, command: RebuildContext) -> None:
-        session = self._require()
+        session = opened(self.session)
         session.check(command.context)
         self._scheduler.end_all(tr(_ANEW))
         old, held, left, lost = session.runtime, {}, None, ""
@@ -309,7 +250,7 @@ class Engine:
         """Emits the journal of the old context. Raises ContextError; then there is a context with the old settings, or
         none. `goes_on`: as in `Session.rebuild`; `undoes`: nobody asked for these settings, so they are emitted too.
         """
-        session = self._require()
+        session = opened(self.session)
         self._emit(RecordingTaken(session.runtime.recording(), is_over=True))
         try:
             session.rebuild(settings, goes_on=goes_on)
@@ -318,7 +259,7 @@ class Engine:
 
     def _take_over(self, left: Left, undone: CacheCopy | None = None) -> str:
         """As `CacheOperations.take_over`; the window hears where messages lie."""
-        runtime = self._require().runtime
+        runtime = opened(self.session).runtime
         lost = runtime.by_hand.take_over(left, undone)
         for sequence in runtime.cache_manager.pool:
             if sequence.client is None and not sequence.inactive:
@@ -329,7 +270,7 @@ class Engine:
         """Restore the context and the cache from before a conversion of K and V. Raises ContextError, UserError; then
         nothing has changed.
         """
-        session, wanted = self._require(), copy.made_with
+        session, wanted = opened(self.session), copy.made_with
         assert wanted is not None
         session.check(wanted)
         self._scheduler.end_all(tr(_ANEW))
@@ -348,15 +289,15 @@ class Engine:
 
     def _after_new_context(self, *, undoes: bool = False) -> None:
         """Report the context that now exists: the new one, the restored old one, or none."""
-        if self._require().runtime.context.is_open:
+        if opened(self.session).runtime.context.is_open:
             self._ready(rebuilt=True, undoes=undoes)
         else:
             self._scheduler.leave()
-            self._require().close()
+            opened(self.session).close()
             self.session = None
 
     def _ready(self, *, rebuilt: bool, undoes: bool = False) -> None:
-        runtime = self._require().runtime
+        runtime = opened(self.session).runtime
         context = runtime.context
         self._scheduler.use(
             context,
@@ -430,49 +371,7 @@ class Engine:
         """The context, while no job depends on its cells. Raises UserError."""
         if self._scheduler.jobs.running:
             raise UserError(tr("Wait until the running work has ended, or cancel it."))
-        return self._require().runtime
-
-    def _require(self) -> Session:
-        if self.session is None:
-            raise UserError(tr(NO_MODEL))
-        return self.session
-
-    def _count(self, command: PreviewTurn | MeasureContext) -> None:
-        if self.session is None:
-            return
-        previews = self.session.runtime.previews
-        try:
-            self._emit(previews.measure(command) if isinstance(command, MeasureContext) else previews.turn(command))
-        except UserError:
-            pass  # reported when it is sent, not while it is being typed
-
-    def _preview_prompt(self, command: PreviewPrompt) -> None:
-        """Problems of the prompt are part of its preview, because it is being edited."""
-        conversation, number = command.turn.conversation, command.number
-        prompts = self.session.loaded.prompts if self.session is not None else None
-        template = prompts.model_template if prompts is not None else ""
-        try:
-            preview = replace(self._require().runtime.previews.prompt(command), model_template=template)
-        except UserError as error:
-            preview = PromptPreview(conversation, number, template, problem=str(error))
-        if prompts is not None:
-            prompts.begin()  # the chat's own template usually comes next
-        self._emit(preview)
-
-    def _price_tools(self, command: PriceTools) -> None:
-        """Problems are part of the answer, because nothing has been sent yet."""
-        try:
-            self._emit(self._require().runtime.previews.tools(command))
-        except UserError as error:
-            self._emit(ToolsPriced(command.turn.conversation, command.number, problem=str(error)))
-
-    def _attention(self, command: PreviewAttention | Attend) -> None:
-        header, runtime = self._require().loaded.header, self._require().runtime
-        if isinstance(command, PreviewAttention):
-            self._emit(price(runtime.context, runtime.cache_manager, header, command))
-            return
-        readings = attend(runtime.context, runtime.cache_manager, header, command, self._emit)
-        self._scheduler.jobs.add(Job(command, tr("to see what tokens look at"), runtime.cache_manager, readings))
+        return opened(self.session).runtime
 
     # --- what is shown ------------------------------------------------------------------------------------------------
 

@@ -16,11 +16,12 @@ from kvdesk.backends.local.llama.open_model import open_model
 from kvdesk.backends.local.llama.self_check import checked_context
 from kvdesk.backends.local.loaded_model import LoadedModel
 from kvdesk.chat import ConversationId
-from kvdesk.errors import ContextError
+from kvdesk.errors import ContextError, UserError
 from kvdesk.library.estimate import Estimate
 from kvdesk.library.preflight import run_preflight
 from kvdesk.policies.swap import Limits
 from kvdesk.protocol import calls
+from kvdesk.protocol.chat import NO_MODEL
 from kvdesk.settings import CachePolicy, ContextSettings
 from kvdesk.translation import tr
 from kvdesk.values import dataclass, field
@@ -192,3 +193,10 @@ class Session:
             policy=self.own.policy,
             eviction_reasons=lost,
         )
+
+
+def opened(session: Session | None) -> Session:
+    """Raises UserError if no model is open."""
+    if session is None:
+        raise UserError(tr(NO_MODEL))
+    return session
