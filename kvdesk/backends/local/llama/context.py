@@ -151,6 +151,11 @@ class Context:
         return np.ctypeslib.as_array(pointer, shape=(self.model.vocab.n_tokens,)).copy()
 
     @property
+    def together(self) -> bool:
+        """Whether a batch may have tokens of several sequences."""
+        return self.traits.model.together and self.block == 1
+
+    @property
     def n_threads(self) -> int:
         """Threads for decodes of one token."""
         return self.memory.n_threads

@@ -19,6 +19,7 @@ from kvdesk.backends.local.llama.memory.decodes import DecodeKind
 from kvdesk.backends.local.scheduler.admission import Admission
 from kvdesk.backends.local.scheduler.answer_events import AnswerEvents
 from kvdesk.backends.local.scheduler.document_runs import put_next
+from kvdesk.backends.local.scheduler.drafted_batches import DraftedBatches, Part
 from kvdesk.backends.local.scheduler.first_token import FirstTokenClocks
 from kvdesk.backends.local.scheduler.jobs import Jobs, Reading
 from kvdesk.backends.local.scheduler.message_spans import MessageSpanReporter
@@ -31,9 +32,8 @@ from kvdesk.cache.batch import Batch
 from kvdesk.chat import LIMIT_NOTE, ConversationId, FinishReason, MessageState
 from kvdesk.errors import NO_TOKENIZER, KvdeskError, PromptError, Stopped, UserError, unexpected
 from kvdesk.policies.batching import ChunkSize, Want, compose
-from kvdesk.policies.drafting import Drafts, DraftSize
+from kvdesk.policies.drafting import DraftSize
 from kvdesk.policies.prompt_piece import piece
-from kvdesk.protocol.cache import SpeedSample
 from kvdesk.protocol.chat import Overflowed, TurnEnded, TurnStarted
 from kvdesk.settings import Overflow
 from kvdesk.translation import tr
@@ -44,7 +44,7 @@ _log = logging.getLogger(__name__)
 class Scheduled(NamedTuple):
     """One batch: the next tokens of each of these requests, and of the job at the end."""
 
-    parts: list[tuple[Request | Reading, Batch]]
+    parts: list[Part]
     kind: DecodeKind
 
 
@@ -101,7 +101,7 @@ class Running:
         self._emit = emit
         self._on_complete = on_complete
         self._jobs = jobs
-        self._draft_size = draft_size
+        self._guesses = DraftedBatches(context, cache_manager, draft_size, emit)
         self._documents = documents
         self._aborts_tokens = context.can("partial seq_rm")
         """A state that cannot lose a part is lost with an aborted decode, so a token is then completed."""
@@ -147,7 +147,7 @@ class Running:
         waiting.held_back = request is None
         if request is None:
             return False
-        request.drafts = Drafts(self._draft_size.why_not if self._draft_size.wanted else "")
+        request.drafts = self._guesses.begin()
         self._requests.append(request)
         self._stops.begin(command.answer)
         self._tell_started(request)
@@ -223,7 +223,7 @@ class Running:
                 n_new += request.n_new - n_before
                 n_accepted += request.drafts.accepted - n_right
         if batch.kind == "draft":
-            self._drafted(batch, decoded.ms, n_new, n_accepted)
+            self._guesses.verified(batch.parts, decoded.ms, n_new, n_accepted)
         for request, ending in over:
             self.finish(request, *ending)
         for request in self._requests:
@@ -295,16 +295,20 @@ class Running:
         )  # fmt: skip
         self._spans.tell(request)
 
-    def _fitting(self, running: Sequence[Request | Reading]) -> list[tuple[Request | Reading, Batch]]:
+    def _fitting(self, running: Sequence[Request | Reading]) -> list[Part]:
         """What to decode next, of those that have room. The job never takes room from a request."""
-        if self._may_draft and len(running) == len(self._requests) and not any(one.n_to_read for one in running):
+        if (
+            self._guesses.may_draft(len(self._requests))
+            and len(running) == len(self._requests)
+            and not any(one.n_to_read for one in running)
+        ):
             batches = self._next_tokens(self._n_steps())
         elif len(running) == 1:
             one = running[0]
             batches = [(one, one.next_batch(self._n_piece() if one.n_to_read else 1, self._context.block))]
         else:
             batches = self._compose(running)
-        fitting: list[tuple[Request | Reading, Batch]] = []
+        fitting: list[Part] = []
         for one, batch in batches:
             n_before = sum(len(b.tokens) for _, b in fitting) if self._context.settings.kv_unified else 0
             if isinstance(one, Request):
@@ -326,7 +330,7 @@ class Running:
         left = min(self._context.n_ctx_seq - request.position for request in self._requests)
         return min(left, self._cache_manager.room_at([request.sequence for request in self._requests]))
 
-    def _compose(self, running: Sequence[Request | Reading]) -> list[tuple[Request | Reading, Batch]]:
+    def _compose(self, running: Sequence[Request | Reading]) -> list[Part]:
         """Alternate tokens of answers with chunks of prompts and of the job (`kvdesk.policies.batching`)."""
         context, now = self._context, time.perf_counter()
         by_seq = {one.sequence.seq_id: one for one in running}
@@ -337,50 +341,15 @@ class Running:
             for s, one in by_seq.items()
         ]
         n_batch = self._n_piece() if all(want.n_prefill for want in wants) else context.n_batch
-        shares = compose(wants, self._chunk, n_batch, self._n_decoded, together=self._together)
+        shares = compose(wants, self._chunk, n_batch, self._n_decoded, together=self._context.together)
         self._n_decoded = 0 if any(by_seq[share.seq_id].n_to_read for share in shares) else self._n_decoded + 1
         chosen = [(by_seq[share.seq_id], share.n_tokens) for share in shares]
         return [(one, one.next_batch(n_tokens, context.block)) for one, n_tokens in chosen]
 
-    @property
-    def _together(self) -> bool:
-        """Whether a batch may have tokens of several sequences."""
-        return self._context.traits.model.together and self._context.block == 1
-
-    @property
-    def _may_draft(self) -> bool:
-        """With exact answers only one answer at a time, because wrong guesses of several leave holes between their
-        cells (`keep_order`). The same with a state: llama.cpp may not keep the earlier states of several in one ubatch.
-        """
-        alone = self._context.settings.exact or self._context.traits.geometry.has_state or not self._together
-        most = 1 if alone else self._context.n_ubatch
-        return not self._draft_size.is_off and len(self._requests) <= most
-
-    def _next_tokens(self, n_room: int) -> list[tuple[Request | Reading, Batch]]:
-        """The token that each answer sampled last, followed by guesses if they pay off. `n_room`: tokens for each that
-        fit without another check.
-        """
-        requests = self._requests
-        self._n_decoded += len(requests) > 1
-        if not self._may_draft:
-            return [(request, request.next_token()) for request in requests]
-        n_most = min(n_room, 1 + self._context.traits.geometry.most_removable)
-        chances = [request.chance(n_most) for request in requests]
-        draft = self._draft_size.choose(chances, self._context.n_ubatch, self._usual_ms)
-        if draft.gain == 1.0:
-            for request, chance in zip(requests, chances, strict=True):
-                request.drafts.none(chance, draft.price)
-        return [
-            (request, request.next_token() if n == 1 else request.with_draft(n))
-            for request, n in zip(requests, draft.sizes, strict=True)
-        ]
-
-    def _usual_ms(self, n_tokens: int) -> float | None:
-        """Milliseconds of a batch with `n_tokens` tokens of answers."""
-        at = [request.position for request in self._requests]
-        n_kv = (sum(at) if self._context.settings.kv_unified else max(at)) + n_tokens
-        n_visible = sum(at) / len(at) + (n_tokens / len(at) + 1) / 2
-        return self._cache_manager.costs.batch_ms(n_tokens, n_kv, n_visible)
+    def _next_tokens(self, n_room: int) -> list[Part]:
+        """The token that each answer sampled last, with guesses. `n_room`: as in `DraftedBatches.next_tokens`."""
+        self._n_decoded += len(self._requests) > 1
+        return self._guesses.next_tokens(self._requests, n_room)
 
     def _has_room(self, request: Request, n_tokens: int, n_before: int = 0) -> bool:
         """Whether the request can continue with `n_tokens` tokens now, after `n_before` of others in the same batch.
@@ -419,8 +388,8 @@ class Running:
 
     def _took(self, batch: Scheduled, ms: float) -> None:
         """Adjust the next chunk of a prompt, and the next draft, to the time of this batch."""
-        if batch.kind != "prefill" and not self._draft_size.is_off:
-            self._draft_size.took(len(batch.parts), sum(len(part.tokens) for _, part in batch.parts), ms)
+        if batch.kind != "prefill":
+            self._guesses.took(batch.parts, ms)
         if batch.kind == "draft":
             return
         n_read = sum(len(part.tokens) for _, part in batch.parts if not part.output[0] or len(part.tokens) > 1)
@@ -474,18 +443,6 @@ class Running:
             if i + 1 < n:
                 self._cache_manager.truncate(request.sequence, start + i + 1, tr("a guess was wrong"))
         return over
-
-    def _drafted(self, batch: Scheduled, ms: float, n_new: int, n_accepted: int) -> None:
-        """A batch with guesses gave `n_new` tokens, `n_accepted` of them guessed."""
-        parts = [(one, len(part.tokens)) for one, part in batch.parts if isinstance(one, Request)]
-        if step_ms := self._draft_size.step_ms(len(parts)):
-            gain = n_new / len(parts) * step_ms / ms
-            for request, n in parts:
-                if n > 1:
-                    request.drafts.gave(gain)
-        n_kv, n_drafted = self._cache_manager.totals()[2], sum(n - 1 for _, n in parts)
-        now = time.monotonic()
-        self._emit(SpeedSample(now, "decode", n_new, ms, n_kv, n_drafted=n_drafted, n_accepted=n_accepted))
 
     def _sample(self, request: Request, row: int) -> Ending | None:
         """Sample one token. Returns how the answer ends, if it is over."""
