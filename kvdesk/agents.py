@@ -68,13 +68,10 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """`name`: of the command; `protocol`: path that it asks; `install`: a command that gets it; `without`: variables
-    that it must not have.
-    """
+    """`name`: of the command; `install`: a command that gets it; `without`: variables that it must not have."""
 
     name: str
     title: str
-    protocol: str
     install: str
     settings: tuple[Setting, ...]
     json_variable: str = ""
@@ -165,7 +162,6 @@ _LONG_PROMPT: Final = marked("a long prompt takes minutes on a processor")
 _CLAUDE = Agent(
     "claude",
     "Claude Code",
-    "/v1/messages",
     "npm install -g @anthropic-ai/claude-code",
     (
         *_env((("ANTHROPIC_BASE_URL", "{root}"), ("ANTHROPIC_AUTH_TOKEN", "{key}"), ("ANTHROPIC_MODEL", "{model}"))),
@@ -209,7 +205,6 @@ _CLAUDE = Agent(
 _CODEX = Agent(
     "codex",
     "Codex",
-    "/v1/responses",
     "npm install -g @openai/codex",
     (
         *_env((("KVDESK_API_KEY", "{key}"),)),
@@ -236,7 +231,6 @@ _CODEX = Agent(
 _OPENCODE = Agent(
     "opencode",
     "opencode",
-    "/v1/chat/completions",
     "npm install -g opencode-ai",
     (
         Setting("json", "provider/kvdesk/npm", "@ai-sdk/openai-compatible"),
@@ -267,7 +261,6 @@ _OPENCODE = Agent(
 _QWEN = Agent(
     "qwen",
     "Qwen Code",
-    "/v1/chat/completions",
     "npm install -g @qwen-code/qwen-code",
     (
         *_env((("OPENAI_BASE_URL", "{url}"), ("OPENAI_API_KEY", "{key}"), ("OPENAI_MODEL", "{model}"))),
@@ -288,7 +281,6 @@ _QWEN = Agent(
 _AIDER = Agent(
     "aider",
     "aider",
-    "/v1/chat/completions",
     "pip install aider-chat",
     (
         *_env((("AIDER_OPENAI_API_BASE", "{url}"), ("AIDER_OPENAI_API_KEY", "{key}"))),

@@ -86,7 +86,6 @@ class GgufHeader:
     alignment: int
     data_offset: int
     file_size: int
-    mtime_ns: int
 
     @property
     def architecture(self) -> str:
@@ -168,8 +167,7 @@ def read_any_header(path: Path) -> GgufHeader:
     """The header of any GGUF file, whatever it is for. Raises ModelFileError."""
     try:
         with explained(tr("{file} cannot be read: {why}."), ModelFileError, file=path.name), _open(path) as file:
-            status = os.fstat(file.fileno())
-            return _read(path, file, status.st_size, status.st_mtime_ns)
+            return _read(path, file, os.fstat(file.fileno()).st_size)
     except Truncated as error:
         if error.missing > IMPOSSIBLE:
             raise ModelFileError(
@@ -202,7 +200,7 @@ def _open(path: Path) -> BinaryIO:
         raise ModelFileError(tr("This is not the name of a file."), repr(path)) from error
 
 
-def _read(path: Path, file: BinaryIO, size: int, mtime_ns: int) -> GgufHeader:
+def _read(path: Path, file: BinaryIO, size: int) -> GgufHeader:
     start = file.read(512)
     if start[:4] != b"GGUF":
         raise ModelFileError(f"{path.name} {describe_foreign(start)}")
@@ -236,7 +234,7 @@ def _read(path: Path, file: BinaryIO, size: int, mtime_ns: int) -> GgufHeader:
                 file=path.name, bytes=_bytes(missing)
             )
         )
-    return GgufHeader(path, version, metadata, tensors, alignment, data_offset, size, mtime_ns)
+    return GgufHeader(path, version, metadata, tensors, alignment, data_offset, size)
 
 
 def _bytes(n: int) -> str:
