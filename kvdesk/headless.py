@@ -206,7 +206,6 @@ class HeadlessChat:
         return known
 
     def _begin(self, conversation: Conversation, tree: Tree) -> None:
-        """Hold the conversation from here on."""
         self.service = ConversationService(self._asked.append, self._stop, lambda: self._settings)
         self.service.load([conversation])
         self.service.tree_read(self.id, tree)

@@ -56,7 +56,6 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _window(file: str) -> int:
-    """A window that follows the log."""
     from kvdesk.app.windows.attach import Log, run
 
     over, there = threading.Event(), threading.Event()

@@ -107,7 +107,6 @@ def _thinking(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _typed(begin: Begin) -> None:
-    """A user's chat."""
     from kvdesk.terminal.loop import converse_with
 
     converse_with(begin)

@@ -140,7 +140,6 @@ def _tell(record: Record) -> None:
 
 
 def _compare(first: Path, second: Path) -> int:
-    """Figures of two runs side by side."""
     a, b = _read(first), _read(second)
     if a.request.experiment_id != b.request.experiment_id:
         raise UserError(

@@ -41,7 +41,6 @@ def _system(environment: Mapping[str, str]) -> list[str]:
 
 
 def _of_windows() -> list[str]:
-    """That of its menus."""
     if sys.platform != "win32":
         return []
     import ctypes

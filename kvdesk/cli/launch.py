@@ -40,7 +40,6 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _split(argv: Sequence[str]) -> tuple[list[str], list[str]]:
-    """What is for kvdesk, and what is for the agent."""
     at = argv.index("--") if "--" in argv else len(argv)
     return list(argv[:at]), list(argv[at + 1 :])
 
@@ -184,7 +183,6 @@ def _say_start(agent: Agent, place: Place, removed: Sequence[str]) -> None:
 
 
 def _say_score(agent: Agent, place: Place) -> None:
-    """What the server counted of this run."""
     found = _asked(place.root, place.key, "/kv/score")
     try:
         score = from_json(found or {})

@@ -83,7 +83,6 @@ def _decoded(chunks: Iterable[bytes]) -> Iterator[str]:
 
 
 def _split(pieces: Iterable[str]) -> Iterator[tuple[int, str]]:
-    """Each line with its number."""
     rest, number = "", 1
     for piece in pieces:
         if len(rest) == LONGEST:  # what goes on behind it is left out

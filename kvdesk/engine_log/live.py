@@ -101,7 +101,6 @@ class LiveLog:
         return has_cells
 
     def _say_late(self) -> None:
-        """Say why the requests missed whose texts have come after their end."""
         late, self._requests.late = self._requests.late, []
         for request in late:
             before, now = (

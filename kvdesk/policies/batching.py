@@ -94,7 +94,6 @@ class ChunkSize:
             self._begin()
 
     def _begin(self) -> None:
-        """The first chunk."""
         if self._taken or not self._token_ms:
             return
         fits = int((AIM * self.longest_ms - self._step_ms) / self._token_ms)

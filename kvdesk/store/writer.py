@@ -181,7 +181,6 @@ class StoreWriter:
 
     @property
     def _waits(self) -> bool:
-        """Whether there is anything to write."""
         return bool(self._pending or self._to_delete or self._messages_to_delete)
 
     @property

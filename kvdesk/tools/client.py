@@ -270,7 +270,6 @@ class _Running:
         return await stack.enter_async_context(client)
 
     async def _list(self, client: Client) -> None:
-        """Ask for its tools, page by page."""
         found: dict[str, Tool] = {}
         cursor: str | None = None
         async with asyncio.timeout(_LIST_S):

@@ -56,8 +56,6 @@ class _Turn:
 
 @dataclass(frozen=True, slots=True)
 class _Open:
-    """The connected server."""
-
     load: LoadModel
     endpoint: Endpoint
     found: ServerFound

@@ -199,7 +199,6 @@ class ProcessBackend:
                 pass
 
     def _end_answers(self, note: str) -> None:
-        """End the running ones."""
         for answer in self._answers.values():
             if (started := answer.started) is not None:
                 n_prefilled = started.prompt_tokens - started.reused_tokens

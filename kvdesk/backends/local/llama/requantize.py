@@ -149,7 +149,6 @@ def _conversion(section: Section, n_cells: int, first: bool, sides: tuple[Traits
 
 
 def _convert(blob: memoryview, c: _Conversion, out: Bytes) -> None:
-    """Write the converted tensor."""
     section, first = c.section, 0
     if c.same:
         out[:] = np.frombuffer(blob, np.uint8, section.n_bytes, section.offset)
