@@ -5,7 +5,6 @@ LlamaState and kvdesk's own saved states have around the blob. Little endian. Ra
 """
 
 import re
-import struct
 import zlib
 from pathlib import Path
 from typing import Final
@@ -14,18 +13,15 @@ import numpy as np
 
 from kvdesk.backends.local.cache_manager.saved_state import SUFFIX, read_indexed
 from kvdesk.cache.state.blob import SEQ_MAGIC, BlobError
-from kvdesk.cache.state.sequence_file import read_token_words
+from kvdesk.cache.state.sequence_file import BLOB_HEAD, HEAD, MAGIC, VERSION, read_token_words
 from kvdesk.state_files.found import Format
 from kvdesk.state_files.pickled import PickleError, read_llama_state
 from kvdesk.translation import tr
 from kvdesk.values import dataclass
 
-SLOT_MAGIC, SLOT_VERSION = 0x67677371, 3  # "ggsq"
 SESSION_MAGIC, SESSION_VERSION = 0x6767736E, 10  # "ggsn"
 MOST_UNPACKED: Final = 8 << 30
 """Bytes of a saved state of kvdesk that is packed."""
-_HEAD: Final = struct.Struct("<III")  # magic, version, number of words
-_BLOB_HEAD: Final = struct.Struct("<Ii")  # magic, seq_id
 _ARCHITECTURE: Final = re.compile(rb"[a-z0-9][a-z0-9._-]{1,63}")
 _GGUF: Final = b"GGUF"
 _JOURNAL: Final = b'{"format":"k'  # kvdesk-journal
@@ -54,11 +50,11 @@ def take_apart(path: Path, data: memoryview) -> Parts:
     """The parts of a file. `data` is a private copy: some of it is written over. Raises BlobError for what is no saved
     state.
     """
-    if len(data) < _HEAD.size:
+    if len(data) < HEAD.size:
         raise BlobError(tr("The file is too short for a saved state."))
-    magic, version, n_words = _HEAD.unpack_from(data)
-    if magic == SLOT_MAGIC:
-        return _with_tokens(data, "slot", version, n_words, SLOT_VERSION)
+    magic, version, n_words = HEAD.unpack_from(data)
+    if magic == MAGIC:
+        return _with_tokens(data, "slot", version, n_words, VERSION)
     if magic == SESSION_MAGIC:
         return _with_tokens(data, "session", version, n_words, SESSION_VERSION)
     if bytes(data[:4]) == _GGUF:
@@ -80,12 +76,12 @@ def take_apart(path: Path, data: memoryview) -> Parts:
 
 
 def _with_tokens(data: memoryview, kind: Format, version: int, n_words: int, known: int) -> Parts:
-    end = _HEAD.size + 4 * n_words
+    end = HEAD.size + 4 * n_words
     if end > len(data):
         raise BlobError(
             tr("The file is damaged or truncated: it claims {n:,} tokens but is too short for them.").format(n=n_words)
         )
-    words = np.frombuffer(data, "<i4", n_words, _HEAD.size).tolist()
+    words = np.frombuffer(data, "<i4", n_words, HEAD.size).tolist()
     problem = ""
     try:
         tokens: tuple[int, ...] | None = tuple(read_token_words(words) if kind == "slot" else words)
@@ -98,8 +94,8 @@ def _with_tokens(data: memoryview, kind: Format, version: int, n_words: int, kno
         return Parts(kind, version, tokens, None, kind == "session", problem)
     if kind == "session":
         return Parts(kind, version, tokens, data[end:], whole=True, problem=problem)
-    _BLOB_HEAD.pack_into(data, end - _BLOB_HEAD.size, SEQ_MAGIC, 0)  # which a blob has in memory, and not in a file
-    return Parts(kind, version, tokens, data[end - _BLOB_HEAD.size :], whole=False, problem=problem)
+    BLOB_HEAD.pack_into(data, end - BLOB_HEAD.size, SEQ_MAGIC, 0)  # which a blob has in memory, and not in a file
+    return Parts(kind, version, tokens, data[end - BLOB_HEAD.size :], whole=False, problem=problem)
 
 
 def _of_kvdesk(path: Path, data: memoryview) -> Parts:

@@ -13,29 +13,29 @@ import numpy as np
 from kvdesk.cache.state.blob import SEQ_MAGIC, Blob, BlobError
 from kvdesk.translation import tr
 
-_MAGIC: Final = 0x67677371  # "ggsq"
-_VERSION: Final = 3
-_HEAD: Final = struct.Struct("<III")  # magic, version, number of words
-_BLOB_HEAD: Final = struct.Struct("<Ii")  # of a blob in memory, not in the file: magic, seq_id
+MAGIC: Final = 0x67677371  # "ggsq"
+VERSION: Final = 3
+HEAD: Final = struct.Struct("<III")  # magic, version, number of words
+BLOB_HEAD: Final = struct.Struct("<Ii")  # of a blob in memory, not in the file: magic, seq_id
 _PACKED, _PACKED_VERSION = -1, 1
 
 
 def sequence_file(tokens: Sequence[int], blob: Blob) -> bytes:
     """The bytes of a file. `blob`: of one sequence, as the engine gives it."""
     words = np.array([_PACKED, _PACKED_VERSION, len(tokens), *tokens, 0], "<i4")  # 0 pictures
-    return b"".join((_HEAD.pack(_MAGIC, _VERSION, len(words)), words.tobytes(), memoryview(blob)[_BLOB_HEAD.size :]))
+    return b"".join((HEAD.pack(MAGIC, VERSION, len(words)), words.tobytes(), memoryview(blob)[BLOB_HEAD.size :]))
 
 
 def read_sequence_file(data: bytes, seq_id: int) -> tuple[list[int], bytes]:
     """(tokens, the blob for `seq_id` as the engine accepts it). Raises BlobError; the blob itself is not checked."""
-    if len(data) < _HEAD.size:
+    if len(data) < HEAD.size:
         raise BlobError(tr("The file is not the saved state of a sequence."))
-    magic, version, n_words = _HEAD.unpack_from(data)
-    end = _HEAD.size + 4 * n_words
-    if magic != _MAGIC or version != _VERSION or end > len(data):
+    magic, version, n_words = HEAD.unpack_from(data)
+    end = HEAD.size + 4 * n_words
+    if magic != MAGIC or version != VERSION or end > len(data):
         raise BlobError(tr("The file is not the saved state of a sequence."), f"{magic:08x}, version {version}")
-    words = np.frombuffer(data, "<i4", n_words, _HEAD.size).tolist()
-    return read_token_words(words), _BLOB_HEAD.pack(SEQ_MAGIC, seq_id) + data[end:]
+    words = np.frombuffer(data, "<i4", n_words, HEAD.size).tolist()
+    return read_token_words(words), BLOB_HEAD.pack(SEQ_MAGIC, seq_id) + data[end:]
 
 
 def read_token_words(words: list[int]) -> list[int]:
