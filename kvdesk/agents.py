@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, Literal
 from urllib.parse import urlsplit
 
+from kvdesk.loose_json import json_value
 from kvdesk.translation import marked
 from kvdesk.values import dataclass
 
@@ -117,7 +118,8 @@ class Agent:
                 inner = document
                 for part in path:
                     inner = inner.setdefault(part, {})
-                inner[last] = _json(_filled(s.value, place))
+                value = _filled(s.value, place)
+                inner[last] = json_value(value, value)
         return document
 
 
@@ -137,13 +139,6 @@ def _filled(text: str, place: Place) -> str:
     """With the values of the place: a key may contain braces, so all are put in at once."""
     values = place.values
     return re.sub(r"\{(\w+)\}", lambda match: values[match[1]], text)
-
-
-def _json(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
 
 
 def _quoted_for_powershell(text: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 import string
 from collections.abc import Mapping, Sequence
@@ -151,15 +150,6 @@ class AnswerReader:
             {"id": identity, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
             for identity, call in zip(self._ids, self._reader.calls, strict=True)
         ]
-
-
-def arguments_of(text: str) -> dict[str, Any]:
-    """Arguments of a call as an object; {} for anything else, such as arguments that were cut off."""
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 def delta_as_json(delta: AnswerDelta) -> dict[str, Any]:

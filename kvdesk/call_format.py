@@ -129,14 +129,6 @@ def _marks_of(form: CallFormat) -> frozenset[str]:
     return frozenset(mark for literal in literals for mark in MARK.findall(literal))
 
 
-def json_value(text: object) -> Any:
-    """The value of a JSON text; None of anything else."""
-    try:
-        return json.loads(text) if isinstance(text, str) else None
-    except (ValueError, RecursionError):
-        return None
-
-
 def _before(text: str, ends: Collection[str]) -> str:
     at = min((found for end in ends if end and (found := text.find(end)) >= 0), default=len(text))
     return text[:at]

@@ -10,7 +10,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from kvdesk.call_format import ID, INDEX, KEY, NAME, NamedArguments, json_value, referred, takes_text
+from kvdesk.call_format import ID, INDEX, KEY, NAME, NamedArguments, referred, takes_text
+from kvdesk.loose_json import json_value
 from kvdesk.reasoning import MARK
 
 _TOKENS: Final = re.compile(rf"({MARK.pattern}|\s+|[\[\]{{}},{ID}{INDEX}{KEY}{NAME}])")

@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NewType
 
+from kvdesk.loose_json import object_in
 from kvdesk.reasoning import ReasoningMarks
 from kvdesk.translation import marked, tr
 from kvdesk.values import dataclass, replace
@@ -188,13 +189,7 @@ class Message:
 
 def known_fields(text: str) -> str:
     """Those of a message's `fields` that kvdesk itself writes; "" if there are none, or the text is damaged."""
-    try:
-        found = json.loads(text) if text else {}
-    except (ValueError, RecursionError):
-        found = {}
-    known = found.items() if isinstance(found, dict) else ()
-    kept = {name: value for name, value in known if _FIELDS.get(name) is type(value)}
-    return fields_text(kept)
+    return fields_text({name: value for name, value in object_in(text).items() if _FIELDS.get(name) is type(value)})
 
 
 def fields_of(message: Message) -> dict[str, Any]:

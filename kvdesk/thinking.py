@@ -126,7 +126,7 @@ def _asks(tags: Sequence[str], names: Collection[str]) -> list[str]:
 
 
 def _tags(template: str) -> Iterator[str]:
-    """What stands between the brackets of expressions and statements, without comments."""
+    """What is between the brackets of expressions and statements, without comments."""
     at = 0
     while (begin := _BEGIN.search(template, at)) is not None:
         end = _ENDS[begin[0]].match(template, begin.end())

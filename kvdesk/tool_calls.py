@@ -9,8 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from kvdesk import call_text
-from kvdesk.call_format import ID, INDEX, KEY, CallFormat, NamedArguments, Pair, json_value, referred, takes_text
+from kvdesk.call_format import ID, INDEX, KEY, CallFormat, NamedArguments, Pair, referred, takes_text
 from kvdesk.call_text import KEY_CHARS, No, Wait, after, blanks, held_back, loosely, tagged, value_end
+from kvdesk.loose_json import json_value
 from kvdesk.values import dataclass, replace
 
 _BARE: Final = CallFormat("", '{"name": "', '", "arguments": ', "}", "\n", "")

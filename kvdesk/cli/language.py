@@ -4,12 +4,12 @@ In this order: the environment's KVDESK_LANGUAGE, which the parent of a child se
 what the system prefers.
 """
 
-import json
 import os
 import sys
 from collections.abc import Mapping
 
 from kvdesk import translation
+from kvdesk.loose_json import object_in
 from kvdesk.paths import catalogues, open_regular, settings_file
 
 _MOST_BYTES = 1 << 22  # of the settings
@@ -25,10 +25,9 @@ def _chosen() -> str:
     """As the settings say: alone, since reading all of them takes longer than many a command."""
     try:
         with open_regular(settings_file()) as file:
-            found = json.loads(file.read(_MOST_BYTES))
-    except (OSError, ValueError, RecursionError):
-        found = None
-    language = found.get("language") if isinstance(found, dict) else None
+            language = object_in(file.read(_MOST_BYTES)).get("language")
+    except (OSError, ValueError):
+        language = None
     return language if isinstance(language, str) and language else "system"
 
 

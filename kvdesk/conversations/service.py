@@ -199,7 +199,7 @@ class ConversationService:
         self._state.tell(ReadFailed(conversation, error, tuple(self._unsent.pop(conversation, ()))))
 
     def unused(self) -> ConversationId | None:
-        """A conversation with which nothing was done but to type, where there is one."""
+        """A conversation in which nothing was done but typing, if there is one."""
         return next((known.id for known in self._known.all() if replace(known, draft="").is_unused), None)
 
     def create(self, system_prompt: str | None = None) -> ConversationId:

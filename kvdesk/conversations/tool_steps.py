@@ -13,6 +13,7 @@ from typing import Any, Final
 from kvdesk.answer_reader import AnswerReader
 from kvdesk.call_format import CallFormat
 from kvdesk.chat import Message
+from kvdesk.loose_json import json_value
 from kvdesk.reasoning import parts_of
 from kvdesk.settings import ToolBudget
 from kvdesk.values import dataclass, replace
@@ -36,10 +37,7 @@ class Call:
     @property
     def key(self) -> tuple[str, str]:
         """Equal for calls that ask the same."""
-        try:
-            return self.name, json.dumps(json.loads(self.arguments or "{}"), sort_keys=True)
-        except (ValueError, RecursionError):
-            return self.name, self.arguments
+        return self.name, json.dumps(_value(self.arguments), sort_keys=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +133,4 @@ def _since_question(branch: Sequence[Message]) -> list[Message]:
 
 def _value(arguments: str) -> Any:
     """Arguments as the object that they are the text of: so templates know them."""
-    try:
-        return json.loads(arguments or "{}")
-    except (ValueError, RecursionError):
-        return arguments  # cut off: as the model wrote it
+    return json_value(arguments or "{}", arguments)  # cut off: as the model wrote it

@@ -3,16 +3,16 @@
 Owns the state of slots between requests, bounded however long the log is. Must never know causes.
 """
 
-import json
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Final
+from typing import Final
 
 from kvdesk.cache.reuse.prompt_change import LONGEST, Prompt, followed, has_reasoning, prompt_of_json, prompt_of_text
 from kvdesk.engine_log.events import DEFAULT_LEVEL, Event
 from kvdesk.engine_log.record import Request, Server, complete
 from kvdesk.engine_log.sentences import Kind
+from kvdesk.loose_json import object_in
 from kvdesk.values import dataclass, field
 
 MOST_SLOTS: Final = 256
@@ -209,7 +209,7 @@ class RequestReader:
     def _on_launching(self, event: Event) -> None:
         """The server prints the slot as its last request left it: that one's text, where no body has come."""
         slot = self._slot(event.slot)
-        found = _json(event)
+        found = object_in(event.values["json"])
         text = found.get("prompt")
         last = next((r for r in reversed(self._waiting) if r.slot == event.slot), None)
         slot.thought |= has_reasoning(str(found.get("generated", "")))
@@ -396,7 +396,7 @@ class RequestReader:
         return self._all_waiting() if self.server.level < 5 else []
 
     def _on_body(self, event: Event) -> None:
-        body = _json(event)
+        body = object_in(event.values["json"])
         if not body:
             return
         path = self._last_done
@@ -413,7 +413,7 @@ class RequestReader:
             slot.prompt, slot.has_body = request.prompt, True
 
     def _on_response(self, event: Event) -> list[Request]:
-        answer = _json(event)
+        answer = object_in(event.values["json"])
         if "n_restored" in answer and isinstance(number := answer.get("id_slot"), int):
             self._slot(number).prepared, self._slot(number).held = "restored", _count(answer["n_restored"])
         elif answer.keys() & {"n_saved", "n_erased"} and isinstance(number := answer.get("id_slot"), int):
@@ -479,15 +479,6 @@ class RequestReader:
 
 def _count(number: object) -> int:
     return number if isinstance(number, int) and number < 1 << 31 else -1
-
-
-def _json(event: Event) -> dict[str, Any]:
-    """The object that a line holds; empty if it was cut off."""
-    try:
-        found = json.loads(event.values["json"])
-    except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 def read_requests(events: Iterable[Event], reader: RequestReader) -> Iterator[Request]:

@@ -8,7 +8,6 @@ be huge or on a slow network. Whether a file can be opened is for `gguf_header` 
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import sys
@@ -16,9 +15,10 @@ import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kvdesk import paths
+from kvdesk.loose_json import object_in
 from kvdesk.values import dataclass
 
 MAX_DEPTH = 8
@@ -97,8 +97,7 @@ def _lm_studio(home: Path) -> Iterator[Path]:
     if pointer := _read_small(home / ".lmstudio-home-pointer").decode("utf-8", "replace").strip():
         homes.insert(0, Path(pointer))
     for folder in dict.fromkeys(homes):
-        settings = _json_of(folder / "settings.json")
-        chosen = settings.get("downloadsFolder") if isinstance(settings, dict) else None
+        chosen = object_in(_read_small(folder / "settings.json")).get("downloadsFolder")
         if isinstance(chosen, str) and Path(chosen).is_absolute():
             yield Path(chosen)
         yield folder / "models"
@@ -276,17 +275,8 @@ def _read_small(path: Path) -> bytes:
     return content if len(content) <= MAX_MANIFEST else b""
 
 
-def _json_of(path: Path) -> Any:
-    """None if it is none."""
-    try:
-        return json.loads(_read_small(path))
-    except (ValueError, RecursionError):
-        return None
-
-
 def _model_digest(manifest: Path) -> str | None:
-    content = _json_of(manifest)
-    layers = content.get("layers") if isinstance(content, dict) else None
+    layers = object_in(_read_small(manifest)).get("layers")
     for layer in layers if isinstance(layers, list) else ():
         if isinstance(layer, dict) and layer.get("mediaType") == OLLAMA_MODEL:
             match = DIGEST.match(str(layer.get("digest")))

@@ -415,7 +415,7 @@ class LogLine:
 
 @dataclass(frozen=True, slots=True)
 class EngineRestarted:
-    """An error nobody expected ended the engine's loop. Its answers have ended (`TurnEnded`), its context is gone; the
+    """An unexpected error ended the engine's loop. Its answers have ended (`TurnEnded`), its context is gone; the
     model is being loaded again (`ModelLoading`, `ContextReady`), and commands that wait are carried out after that.
     """
 

@@ -3,13 +3,13 @@
 Bounded: of a request and an answer only so much is kept, and what is longer is not read.
 """
 
-import json
 import re
 import time
 import zlib
 from collections.abc import Mapping
 from typing import Any, Final
 
+from kvdesk.loose_json import json_value, obj
 from kvdesk.values import dataclass, field
 
 MOST_BODY: Final = 16 << 20
@@ -102,10 +102,7 @@ class AnswerTap:
     def _read(self, text: bytes) -> None:
         if not _COUNTED.search(text):
             return
-        try:
-            value = json.loads(text.removeprefix(b"data:"))
-        except (ValueError, RecursionError):
-            return
+        value = json_value(text.removeprefix(b"data:"))
         if isinstance(value, list):  # several answers of /completion
             value = value[0] if value else None
         if isinstance(value, dict):
@@ -117,8 +114,8 @@ def usage_of(value: Mapping[str, Any]) -> Usage:
     for name in ("message", "response"):  # of Anthropic's first event, and of OpenAI's responses
         if isinstance(inner := value.get(name), dict):
             value = {**value, **inner}
-    found = _of_protocol(_object(value.get("usage")))
-    timings = _object(value.get("timings"))
+    found = _of_protocol(obj(value.get("usage")))
+    timings = obj(value.get("timings"))
     cached, read = _count(timings.get("cache_n")), _count(timings.get("prompt_n"))
     if read < 0:
         return found
@@ -139,7 +136,7 @@ def _of_protocol(usage: Mapping[str, Any]) -> Usage:
     read, written = _count(usage.get("cache_read_input_tokens")), _count(usage.get("cache_creation_input_tokens"))
     if prompt >= 0 and (read >= 0 or written >= 0):  # Anthropic's: newly read tokens are counted separately
         return Usage(prompt + max(0, read) + max(0, written), max(0, read), answer)
-    details = _object(usage.get("prompt_tokens_details")) or _object(usage.get("input_tokens_details"))
+    details = obj(usage.get("prompt_tokens_details")) or obj(usage.get("input_tokens_details"))
     cached = _count(details.get("cached_tokens"))
     if cached < 0:
         cached = _count(usage.get("prompt_cache_hit_tokens"))
@@ -155,10 +152,6 @@ def merged(before: Usage, after: Usage) -> Usage:
         max(before.answer, after.answer),
         after.read_tok_s or before.read_tok_s,
     )
-
-
-def _object(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
 
 
 def _count(value: object) -> int:

@@ -7,10 +7,11 @@ from typing import Any, Final
 
 from kvdesk.cache.reuse.prompt_change import Change, Prompt
 from kvdesk.cache.reuse.score import NOT_KEPT, Score
+from kvdesk.loose_json import object_in
 from kvdesk.message import TurnStats
 from kvdesk.printable import printable
 from kvdesk.proxy.exchange import Exchange
-from kvdesk.proxy.sessions import Comparison, Sessions, prompt_of, request_of, session_of
+from kvdesk.proxy.sessions import Comparison, Sessions, prompt_of, session_of
 from kvdesk.server.spans import Reused
 from kvdesk.translation import tr
 from kvdesk.values import dataclass
@@ -124,7 +125,7 @@ class Reporter:
     def explain(self, exchange: Exchange) -> Finding:
         """What the request reused, and why not more."""
         self._n += 1
-        asked = request_of(exchange.body)
+        asked = object_in(exchange.body)
         prompt = prompt_of(asked)
         comparison = None
         if prompt is not None:

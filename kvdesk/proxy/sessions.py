@@ -3,7 +3,6 @@
 Bounded in clients, prompts and bytes; the oldest go first. Nothing of it is written anywhere.
 """
 
-import json
 from collections import OrderedDict, deque
 from collections.abc import Mapping
 from typing import Any, Final
@@ -68,15 +67,6 @@ class Sessions:
             elif len(self._clients) > MOST_CLIENTS:
                 self._n_bytes -= sum(n for _, n in oldest)
                 self._clients.popitem(last=False)
-
-
-def request_of(body: bytes | None) -> Mapping[str, Any]:
-    """The fields of a request; {} if they cannot be read: too long, or no JSON object."""
-    try:
-        value = json.loads(body) if body is not None else None
-    except (ValueError, RecursionError):
-        return {}
-    return value if isinstance(value, dict) else {}
 
 
 def prompt_of(request: Mapping[str, Any]) -> Prompt | None:

@@ -125,7 +125,7 @@ def unpack_stats(text: bytes | None) -> TurnStats | None:
 
 
 def pack_queued(queued: Sequence[QueuedMessage]) -> str:
-    """A JSON array of texts, or [text, attachments] where there are any; "" if nothing is queued."""
+    """A JSON array of texts, or [text, attachments] if it has any; "" if nothing is queued."""
     return _json([[storable(q.text), _lists(q.attachments)] if q.attachments else storable(q.text) for q in queued])
 
 

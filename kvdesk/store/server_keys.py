@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from kvdesk import paths
+from kvdesk.loose_json import object_in
 from kvdesk.translation import tr
 from kvdesk.whole_file import replacing
 
@@ -85,11 +86,9 @@ class ServerKeys:
         with self._lock:
             try:
                 with paths.open_regular(self._file) as file:
-                    value = json.loads(file.read(1 << 20))
-            except (OSError, ValueError, RecursionError):
+                    value = object_in(file.read(1 << 20))
+            except OSError:
                 return {}
-        if not isinstance(value, dict):
-            return {}
         return {url: key for url, key in value.items() if isinstance(key, str)}
 
     def _write(self, url: str, key: str) -> None:

@@ -18,6 +18,7 @@ from pydantic import ValidationError
 
 from kvdesk.chat import storable
 from kvdesk.errors import StoreError, explained
+from kvdesk.loose_json import json_value
 from kvdesk.paths import open_regular
 from kvdesk.settings import Settings
 from kvdesk.settings.table import Table
@@ -89,12 +90,7 @@ def _read(path: Path) -> bytes:
 
 def _parsed(raw: bytes) -> dict[str, Any] | None:
     """The values of the file; None if it is damaged or too large."""
-    if len(raw) > _MOST_BYTES:
-        return None
-    try:
-        found = json.loads(raw)
-    except (ValueError, RecursionError):
-        return None
+    found = json_value(raw) if len(raw) <= _MOST_BYTES else None
     return found if isinstance(found, dict) else None
 
 

@@ -7,7 +7,7 @@ import httpx2 as httpx
 import pytest
 
 from kvdesk import __version__
-from kvdesk.answer_reader import arguments_of
+from kvdesk.loose_json import object_in
 from kvdesk.server.errors import ApiError
 from kvdesk.server.ollama.chat import OllamaChatRequest, chat_of_ollama
 from kvdesk.server.request.schemas import parsed
@@ -69,7 +69,7 @@ def test_a_wrong_option_is_called_as_the_client_calls_it(name: str, value: objec
 
 @pytest.mark.parametrize("text", ["", "[1]", '{"city": "Ro', "[" * 100_000])
 def test_arguments_that_were_cut_off_are_none(text: str) -> None:
-    assert arguments_of(text) == {}
+    assert object_in(text) == {}
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from kvdesk.backends.openai.block_watch import events_address
 from kvdesk.backends.openai.client import get_json, get_text
 from kvdesk.backends.openai.problems import KeyRefused, Nonsense, ServerError
 from kvdesk.errors import UserError
+from kvdesk.loose_json import obj
 from kvdesk.protocol.features import Feature
 from kvdesk.protocol.servers import ServerFound, ServerKind
 from kvdesk.translation import tr
@@ -60,7 +61,7 @@ class Looked(NamedTuple):
 
 async def _nothing(_client: httpx2.AsyncClient, entry: Json) -> Looked:
     """A server about which only chats are known. vLLM and others report the length of a model's context."""
-    n_ctx = _int(entry.get("max_model_len")) or _int(_object(entry.get("meta")).get("n_ctx"))
+    n_ctx = _int(entry.get("max_model_len")) or _int(obj(entry.get("meta")).get("n_ctx"))
     facts = [tr("It answers chats but does not show its cache.")]
     if n_ctx:
         facts.append(tr("Context: {n:,} tokens.").format(n=n_ctx))
@@ -71,14 +72,14 @@ async def _llama_server(client: httpx2.AsyncClient, entry: Json) -> Looked:
     """llama.cpp's own server: build, slots and context from /props, what is busy from /slots, and whether it counts."""
     facts = []
     props = await _optional(client, "/props")
-    n_ctx = _int(_object(props.get("default_generation_settings")).get("n_ctx"))
-    n_ctx = n_ctx or _int(_object(entry.get("meta")).get("n_ctx"))
+    n_ctx = _int(obj(props.get("default_generation_settings")).get("n_ctx"))
+    n_ctx = n_ctx or _int(obj(entry.get("meta")).get("n_ctx"))
     if isinstance(build := props.get("build_info"), str):
         facts.append(tr("llama-server, build {build}.").format(build=build[:60]))
     n_slots = _int(props.get("total_slots"))
     slots = await _optional(client, "/slots")
     if isinstance(rows := slots.get(""), list):
-        n_busy = sum(_object(row).get("is_processing") is True for row in rows)
+        n_busy = sum(obj(row).get("is_processing") is True for row in rows)
         facts.append(
             tr("{n} slots with {n_ctx:,} tokens each, {busy} of them busy.").format(
                 n=n_slots or len(rows), n_ctx=n_ctx, busy=n_busy
@@ -160,10 +161,6 @@ def _metric(text: str, name: str) -> int:
             except (ValueError, OverflowError):
                 return 0
     return 0
-
-
-def _object(value: object) -> Json:
-    return value if isinstance(value, dict) else {}
 
 
 def _int(value: object) -> int:

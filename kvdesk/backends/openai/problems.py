@@ -1,10 +1,9 @@
 """Sentences for what goes wrong with a server."""
 
-import json
-
 import httpx2
 
 from kvdesk.errors import SILENT, UNREACHABLE, UserError
+from kvdesk.loose_json import object_in
 from kvdesk.translation import tr
 
 DETAIL = 2000
@@ -63,11 +62,8 @@ def _detail(body: bytes) -> str:
 
 def said_by(body: bytes) -> str:
     """The sentence of an error in the protocol's form, in one line; "" if there is none."""
-    try:
-        value = json.loads(body)
-    except (ValueError, RecursionError):
-        return ""
-    error = value.get("error", value.get("detail")) if isinstance(value, dict) else None
+    value = object_in(body)
+    error = value.get("error", value.get("detail"))
     said = error.get("message") if isinstance(error, dict) else error
     return " ".join(said.split())[:300] if isinstance(said, str) else ""
 

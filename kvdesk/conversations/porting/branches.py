@@ -9,9 +9,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kvdesk.chat import Attachment, Conversation, ConversationId, Message, MessageId, Role
-from kvdesk.conversations.porting.values import circle, items, message_id, obj
+from kvdesk.conversations.porting.values import circle, items, message_id
 from kvdesk.conversations.titles import propose_title
 from kvdesk.graphemes import cut
+from kvdesk.loose_json import obj
 from kvdesk.values import dataclass, field
 
 TO_BE_CHOSEN = -1

@@ -17,10 +17,10 @@ from kvdesk.conversations.porting.values import (
     conversation_id,
     identity,
     items,
-    obj,
     text_in,
     time_ms,
 )
+from kvdesk.loose_json import obj
 from kvdesk.reasoning import written
 
 _SECOND_MS: Final = 1000.0

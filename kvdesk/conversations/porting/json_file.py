@@ -21,11 +21,11 @@ from kvdesk.conversations.porting.values import (
     Malformed,
     circle,
     items,
-    obj,
     short,
     text_in,
 )
 from kvdesk.graphemes import cut
+from kvdesk.loose_json import obj
 from kvdesk.protocol import logprobs
 from kvdesk.settings import Overflow
 from kvdesk.translation import tr

@@ -20,11 +20,11 @@ from kvdesk.conversations.porting.values import (
     LeftOut,
     conversation_id,
     items,
-    obj,
     text_in,
     time_ms,
     title_in,
 )
+from kvdesk.loose_json import obj
 from kvdesk.reasoning import written
 from kvdesk.translation import tr
 

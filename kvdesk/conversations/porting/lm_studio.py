@@ -10,7 +10,8 @@ from typing import Any
 
 from kvdesk.chat import Conversation, Role
 from kvdesk.conversations.porting.branches import Facts, Node, conversation_of
-from kvdesk.conversations.porting.values import LeftOut, conversation_id, items, obj, text_in, time_ms, title_in
+from kvdesk.conversations.porting.values import LeftOut, conversation_id, items, text_in, time_ms, title_in
+from kvdesk.loose_json import obj
 from kvdesk.reasoning import written
 
 _PROMPT = "llm.prediction.systemPrompt"

@@ -2,7 +2,6 @@
 
 import math
 from collections import Counter
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import Any, Final, Literal
@@ -55,11 +54,6 @@ class Malformed(UserError):
 
 class TooLarge(Malformed):
     """A file that exceeds a limit: nothing of it is imported."""
-
-
-def obj(value: Any) -> Mapping[str, Any]:
-    """The value where it is a JSON object, else an empty one."""
-    return value if isinstance(value, dict) else {}
 
 
 def items(value: Any) -> list[Any]:

@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from kvdesk.answer_reader import AnswerDelta, arguments_of
+from kvdesk.answer_reader import AnswerDelta
 from kvdesk.chat import ConversationId
+from kvdesk.loose_json import object_in
 from kvdesk.protocol.chat import TurnEnded, TurnStarted
 from kvdesk.server.answering import Choice
 from kvdesk.server.bridge import AnswerEvent
@@ -83,7 +84,7 @@ class MessageEvents(Renderer):
             block["signature"] = SIGNATURE
             yield self._delta({"type": "signature_delta", "signature": SIGNATURE})
         elif block["type"] == "tool_use":
-            block["input"] = arguments_of(self._arguments)
+            block["input"] = object_in(self._arguments)
         yield {"type": "content_block_stop", "index": len(self._content) - 1}
 
     def _delta(self, delta: dict[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,8 @@ from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import Response
 
-from kvdesk.answer_reader import AnswerDelta, arguments_of
+from kvdesk.answer_reader import AnswerDelta
+from kvdesk.loose_json import object_in
 from kvdesk.protocol.chat import TurnEnded
 from kvdesk.server.answering import Choice, timings
 from kvdesk.server.bridge import AnswerEvent
@@ -112,9 +113,7 @@ def _message_of(said: str, thought: str) -> dict[str, Any]:
 
 def _calls(answer: Answer) -> list[dict[str, Any]]:
     """Arguments as the object that they are the text of."""
-    return [
-        {"function": {"name": call.name, "arguments": arguments_of(call.arguments)}} for call in answer.reader.calls
-    ]
+    return [{"function": {"name": call.name, "arguments": object_in(call.arguments)}} for call in answer.reader.calls]
 
 
 def _ending(choice: Choice) -> dict[str, Any]:

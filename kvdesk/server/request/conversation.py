@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from kvdesk.cache.reuse.prefix import common_prefix
 from kvdesk.chat import ConversationId, Message, Role, TurnStats, new_message_id, storable
+from kvdesk.loose_json import json_value
 from kvdesk.message import fields_of, fields_text
 from kvdesk.server.errors import ApiError, invalid
 from kvdesk.server.request.parts import text_of
@@ -189,10 +190,7 @@ def _tool_calls(given: object, at: str) -> list[dict[str, Any]]:
             raise wrong
         arguments = function.get("arguments", {})
         if isinstance(arguments, str):
-            try:
-                arguments = json.loads(arguments or "{}")
-            except (ValueError, RecursionError):
-                pass  # as the model wrote it
+            arguments = json_value(arguments or "{}", arguments)  # else as the model wrote it
         identity = one.get("id") if isinstance(one.get("id"), str) else ""
         calls.append(
             {"id": identity, "type": "function", "function": {"name": function["name"], "arguments": arguments}}

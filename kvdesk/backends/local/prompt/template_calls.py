@@ -17,7 +17,8 @@ from kvdesk.backends.local.prompt.template_traits import (
     try_render,
 )
 from kvdesk.cache.reuse.prefix import common_prefix
-from kvdesk.call_format import GENERIC, ID, INDEX, KEY, KNOWN, NAME, CallFormat, NamedArguments, Pair, json_value
+from kvdesk.call_format import GENERIC, ID, INDEX, KEY, KNOWN, NAME, CallFormat, NamedArguments, Pair
+from kvdesk.loose_json import json_value
 from kvdesk.reasoning import MARK
 from kvdesk.values import replace
 
