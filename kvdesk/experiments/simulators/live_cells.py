@@ -1,10 +1,10 @@
-"""What llama.cpp's own cells were like during a recording: holes, runs, and the cells that attention walks over."""
+"""What llama.cpp's own cells were like during a recording: holes and runs."""
 
-import numpy as np
+from statistics import fmean
 
 from kvdesk.cache.flat import Flat
 from kvdesk.cache.journal.recording import Recording
-from kvdesk.cache.metrics import free_runs, hole_ratio, n_kv, scatter
+from kvdesk.cache.metrics import hole_ratio, scatter
 from kvdesk.cache.seq_bits import seqs_in
 from kvdesk.cache.snapshot import StreamMap
 from kvdesk.values import dataclass
@@ -17,17 +17,14 @@ MOST_LOOKS = 1000
 class LiveCells:
     """Of the first cache, all its streams together; means over the moments with a cell in use.
 
-    holes      share of the cells below the high-water mark that is free
-    unread     share of the cells that attention walks over (n_kv) that holds nothing
-    free_runs  intervals of free cells; runs: intervals of cells of one sequence
+    holes  share of the cells below the high-water mark that is free
+    runs   intervals of cells of one sequence
     most_high_water  at most at a time
     """
 
-    holes: float
-    unread: float
-    free_runs: float
-    runs: float
-    most_high_water: int
+    holes: float = 0.0
+    runs: float = 0.0
+    most_high_water: int = 0
 
 
 def live_cells(recording: Recording) -> LiveCells:
@@ -43,19 +40,11 @@ def live_cells(recording: Recording) -> LiveCells:
             if streams:
                 rows.append(_row(streams))
     if not rows:
-        return LiveCells(0.0, 0.0, 0.0, 0.0, 0)
-    table = np.array(rows)
-    holes, unread, free, runs = table[:, :4].mean(axis=0).tolist()
-    return LiveCells(holes, unread, free, runs, int(table[:, 4].max()))
+        return LiveCells()
+    holes, runs, high_water = zip(*rows, strict=True)
+    return LiveCells(fmean(holes), fmean(runs), max(high_water))
 
 
-def _row(streams: list[StreamMap]) -> tuple[float, ...]:
-    used, walked = sum(s.used for s in streams), sum(n_kv(s) for s in streams)
+def _row(streams: list[StreamMap]) -> tuple[float, float, int]:
     runs = [1 + scatter(s, seq_id) for s in streams for seq_id in seqs_in(s.seq_bits)]
-    return (
-        sum(hole_ratio(s) for s in streams) / len(streams),
-        1 - used / walked,
-        float(sum(len(free_runs(s)) for s in streams)),
-        sum(runs) / len(runs) if runs else 0.0,
-        float(sum(s.high_water for s in streams)),
-    )
+    return fmean(map(hole_ratio, streams)), fmean(runs or [0]), sum(s.high_water for s in streams)

@@ -103,7 +103,7 @@ class _Means:
 
 
 def requests_of(history: History) -> Iterator[Begin | Append | End]:
-    """The requests that an engine would have got: an end stands right behind the last token of its answer.
+    """The requests that an engine would have got: an end is right behind the last token of its answer.
 
     A prompt is all that its sequence holds once it is read. A sequence that goes on without one, after it was copied,
     cut or loaded, begins a request with all it holds.
