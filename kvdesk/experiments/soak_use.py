@@ -9,6 +9,7 @@ from random import Random
 from kvdesk.cache.compaction import Layout
 from kvdesk.cache.snapshot import CacheSnapshot
 from kvdesk.errors import UserError
+from kvdesk.experiments.benchmarks.requests import answered
 from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
 from kvdesk.protocol.cache import Forget, MemoryLedger, SpeedSample, UsePolicy
 from kvdesk.protocol.chat import CloseConversation, LoadModel
@@ -84,11 +85,8 @@ class MixedUse:
         """Milliseconds of a token of an answer in a new chat, whatever else is in the cache. What it does is not among
         `gaps`.
         """
-        kept = self.gaps, self.n_kv
-        self.gaps, self.n_kv = [], []
-        chat = HeadlessChat(self.headless)
-        stats = chat.answer(f"{number}. {PROBE}", Sampling(temperature=0.0, max_tokens=n_tokens)).stats
-        self.headless.do(CloseConversation(chat.id))
+        kept = self.take_gaps()
+        stats = answered(self.headless, f"{number}. {PROBE}", Sampling(temperature=0.0, max_tokens=n_tokens))
         self.gaps, self.n_kv = kept
         return 1e3 / stats.decode_tok_s
 

@@ -24,7 +24,7 @@ from kvdesk.errors import UserError
 from kvdesk.experiments.bench import Bench
 from kvdesk.experiments.benchmarks.baselines import BareLoop, LlamaClass
 from kvdesk.experiments.benchmarks.interleaved import six_requests
-from kvdesk.experiments.benchmarks.requests import QUESTION, REQUEST, asked, turns
+from kvdesk.experiments.benchmarks.requests import QUESTION, REQUEST, answered, asked, turns
 from kvdesk.experiments.outcome import Outcome
 from kvdesk.experiments.statistics import SURE, error, most_rounds, ratio, ratio_at_least, slowest_over_fastest
 from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
@@ -209,9 +209,7 @@ def _prompt(headless: HeadlessEngine, text: str) -> list[int]:
 
 def first_token_s(headless: HeadlessEngine, request: str) -> float:
     """Seconds to the first token of an answer, with nothing of its prompt in the cache."""
-    chat = HeadlessChat(headless)
-    stats = chat.answer(request, FIRST).stats
-    headless.do(CloseConversation(chat.id))
+    stats = answered(headless, request, FIRST)
     if stats.reused_tokens:
         raise UserError("The cache was not empty: this is no prefill of a whole prompt.")
     return stats.ttft_ms / 1e3

@@ -3,13 +3,11 @@
 from collections.abc import Sequence
 from contextlib import closing
 
-from kvdesk.chat import TurnStats
 from kvdesk.errors import UserError
 from kvdesk.experiments.benchmarks.baselines import BareLoop
-from kvdesk.experiments.benchmarks.requests import REQUEST, asked, prompt_of
+from kvdesk.experiments.benchmarks.requests import REQUEST, answered, asked, prompt_of
 from kvdesk.experiments.benchmarks.scheduler_delay import waited_s
-from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
-from kvdesk.protocol.chat import CloseConversation
+from kvdesk.headless import HeadlessEngine, session_of
 from kvdesk.settings import Sampling
 
 
@@ -29,7 +27,7 @@ def in_turns(headless: HeadlessEngine, requests: Sequence[str], sampling: Sampli
         seconds, sizes, empty = [], set(), [yardstick()]
         for request in requests:
             waited = waited_s()
-            stats = _request(headless, request, sampling)
+            stats = answered(headless, request, sampling)
             taken = stats.ttft_ms / 1e3 + (stats.generated_tokens - 1) / stats.decode_tok_s
             seconds.append(taken - (waited_s() - waited))
             sizes.add((stats.prefilled_tokens, stats.generated_tokens))
@@ -45,10 +43,3 @@ def six_requests(headless: HeadlessEngine, rounds: int, sampling: Sampling) -> l
     """
     requests = [f"Request {number}. {REQUEST}" for number in range(1, 7)]
     return [in_turns(headless, requests, sampling) for _ in range(rounds)]
-
-
-def _request(headless: HeadlessEngine, request: str, sampling: Sampling) -> TurnStats:
-    chat = HeadlessChat(headless)
-    stats = chat.answer(request, sampling).stats
-    headless.do(CloseConversation(chat.id))
-    return stats

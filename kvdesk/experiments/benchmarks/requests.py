@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from kvdesk.chat import Message, TurnStats, new_conversation_id, new_message_id
 from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
-from kvdesk.protocol.chat import Generate
+from kvdesk.protocol.chat import CloseConversation, Generate
 from kvdesk.settings import Sampling
 
 QUESTION = "Explain to a curious child, in many sentences, how a lighthouse keeper spends a stormy night. "
@@ -21,6 +21,14 @@ def asked(text: str, sampling: Sampling) -> Generate:
 def prompt_of(headless: HeadlessEngine, command: Generate) -> list[int]:
     """The tokens that are to be prefilled for a turn."""
     return session_of(headless).runtime.chats.fit(command).whole.tokens
+
+
+def answered(headless: HeadlessEngine, text: str, sampling: Sampling) -> TurnStats:
+    """The turn of a conversation that is closed then. Raises UserError."""
+    chat = HeadlessChat(headless)
+    stats = chat.answer(text, sampling).stats
+    headless.do(CloseConversation(chat.id))
+    return stats
 
 
 def turns(chat: HeadlessChat, numbers: Iterable[int], sampling: Sampling) -> TurnStats:

@@ -141,8 +141,6 @@ def _texts(k: int, turns: int) -> list[str]:
 
 
 class _Direct:
-    """Asks the host."""
-
     def __init__(self, host: Host) -> None:
         self._host = host
 
@@ -180,8 +178,6 @@ class _Direct:
 
 
 class _Over:
-    """Asks over HTTP, streaming."""
-
     def __init__(self, url: str, key: str) -> None:
         self._url, self._headers = url, {"authorization": f"Bearer {key}"} if key else {}
 

@@ -300,7 +300,6 @@ def _now(headless: HeadlessEngine, command: Generate) -> _Now:
 
 
 def _step(headless: HeadlessEngine) -> list[Event]:
-    """One step and its events."""
     headless.events = []
     headless.engine.step()
     session_of(headless).runtime.context.memory.settle()

@@ -74,7 +74,6 @@ def _last_of_many(headless: HeadlessEngine) -> HeadlessChat:
 
 
 def _idle(headless: HeadlessEngine) -> list[OperationDone]:
-    """The engine without commands: its idle work."""
     headless.events = []
     for _ in range(IDLE_STEPS):
         headless.engine.idle()
