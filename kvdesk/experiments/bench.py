@@ -138,6 +138,10 @@ class Bench:
         n_vocab = self.model.vocab.n_tokens
         return [int(token) for token in self._random.integers(min(3, n_vocab - 1), n_vocab, n)]
 
+    def ids(self, text: str, *, first: bool = False) -> list[int]:
+        """Token ids of a text; `first`: with those that a text begins with. Raises PromptError."""
+        return self.model.vocab.tokenize(text, add_special=first, parse_special=False)
+
     def whole(self, key: str) -> int:
         """A whole parameter."""
         return int(self.values[key])

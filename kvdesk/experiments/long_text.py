@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvdesk.cache.take_out import take_out
-from kvdesk.errors import ContextError
 from kvdesk.experiments.raw_context import RawContext
 from kvdesk.policies.overflow import Abilities, Situation, Span, plan_overflow
 from kvdesk.policies.tuned import RESERVE
 from kvdesk.settings import Overflow
-from kvdesk.translation import marked, tr
+from kvdesk.translation import marked
 from kvdesk.values import dataclass, field, replace
 
 
@@ -99,7 +98,7 @@ class Window:
         """Mean log-probability of the tokens of the answer behind what was read and the question; both are removed."""
         asked = [*told.question, *told.answer]
         place = self._end
-        rows = _logits(self._context, asked, place)
+        rows = self._context.all_logits(asked, 0, place)
         self._context.seq_rm(0, place, -1)
         first = len(told.question) - 1
         return -float(np.mean(surprise(rows[first : first + len(told.answer)], told.answer)))
@@ -122,11 +121,9 @@ class Window:
     def _decode(self, tokens: Sequence[int], *, judged: bool) -> float:
         """Seconds. Surprise is that of a token after all before it, the first of the message included."""
         if not judged:
-            answer = self._context.append(list(tokens), self._end)
-            _expect(answer.rc)
-            return answer.seconds
+            return self._context.read(tokens, self._end).seconds
         start = time.perf_counter()
-        rows = _logits(self._context, tokens, self._end)
+        rows = self._context.all_logits(tokens, 0, self._end)
         seconds = time.perf_counter() - start
         before = np.full_like(rows[:1], np.nan) if self._last is None else self._last[None]
         self.reading.surprise.append(surprise(np.concatenate((before, rows[:-1])), tokens))
@@ -160,7 +157,7 @@ class Window:
             self._removed += p1
         elif self._policy is Policy.RECOMPUTE:
             context.seq_rm(0, p0, -1)
-            _expect(context.append(kept, p0).rc)
+            context.read(kept, p0)
             self.reading.read_again += len(kept)
         else:
             take_out(context, 0, [(p0, p1)])
@@ -190,17 +187,3 @@ def _without(message: Span, p0: int, p1: int) -> Span:
 def _oldest(messages: Sequence[Span], missing: int) -> int:
     """Tokens of the oldest messages, as few as are `missing` or more."""
     return next((message.end for message in messages if message.end >= missing), messages[-1].end)
-
-
-def _logits(context: RawContext, tokens: Sequence[int], start: int) -> NDArray[np.float32]:
-    """Decode and get the logits of each, shape (n, n_vocab). Raises ContextError."""
-    parts = []
-    for at in range(0, len(tokens), context.n_batch):
-        part = tokens[at : at + context.n_batch]
-        parts.append(context.all_logits(part, 0, start + at))
-    return np.concatenate(parts)
-
-
-def _expect(rc: int) -> None:
-    if rc != 0:
-        raise ContextError(tr("llama.cpp could not read on in a window that has room (code {rc}).").format(rc=rc))

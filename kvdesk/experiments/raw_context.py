@@ -3,16 +3,24 @@
 Only for the child process of an experiment, which may crash.
 """
 
-import ctypes
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kvdesk.backends.local.llama.binding import engine_log, lib
+from kvdesk.backends.local.llama.memory.state import (
+    get_seq_state,
+    get_state,
+    room,
+    seq_state_size,
+    set_seq_state,
+    set_state,
+    state_size,
+)
 from kvdesk.backends.local.llama.model import Model
 from kvdesk.backends.local.llama.params import buffer_bytes, planned
 from kvdesk.cache.batch import Batch
@@ -126,14 +134,19 @@ class RawContext(BareContext):
         return np.ctypeslib.as_array(pointer, shape=(self._model.vocab.n_tokens,)).copy()
 
     def all_logits(self, tokens: Sequence[int], first: int, start: int = 0) -> NDArray[np.float32]:
-        """Decode `tokens` in one batch from position `start` on; the logits of those from `first` on, one row each.
+        """Decode `tokens` from position `start` on; the logits of those from `first` on, one row each.
 
         Raises ContextError.
         """
-        n = len(tokens) - first
-        _taken(self.decode(tokens, range(start, start + len(tokens)), n_logits=n), len(tokens))
-        pointer = lib.llama_get_logits(self.ctx)
-        return np.ctypeslib.as_array(pointer, shape=(n, self._model.vocab.n_tokens)).copy()
+        rows = []
+        for at in range(0, len(tokens), self.n_batch):
+            part = tokens[at : at + self.n_batch]
+            n = min(len(part), max(0, at + len(part) - first))
+            _taken(self.decode(part, range(start + at, start + at + len(part)), n_logits=n), len(part))
+            if n:
+                pointer = lib.llama_get_logits(self.ctx)
+                rows.append(np.ctypeslib.as_array(pointer, shape=(n, self._model.vocab.n_tokens)).copy())
+        return np.concatenate(rows)
 
     def likeliest(self) -> int:
         return int(self.logits().argmax())
@@ -188,17 +201,16 @@ class RawContext(BareContext):
 
     def saved(self, seq_id: int) -> bytes:
         """The state of a sequence, to be put into `restore`."""
-        memory = ctypes.create_string_buffer(lib.llama_state_seq_get_size(self.ctx, seq_id))
-        n = lib.llama_state_seq_get_data(self.ctx, _bytes(memory), len(memory), seq_id)
-        return memory.raw[:n]
+        memory = room(seq_state_size(self.ctx, seq_id))
+        get_seq_state(self.ctx, seq_id, memory)
+        return bytes(memory)
 
     def restore(self, seq_id: int, state: bytes, tokens: Sequence[int] = ()) -> None:
         """llama_state_seq_set_data: the state of these tokens into free cells, wherever they are. Raises ContextError
         if there is no room.
         """
         assert 0 <= seq_id < self.n_seq_max
-        memory = ctypes.create_string_buffer(state, len(state))
-        done = bool(lib.llama_state_seq_set_data(self.ctx, _bytes(memory), len(state), seq_id))
+        done = set_seq_state(self.ctx, seq_id, state)
         call = calls.state_seq_set(seq_id)
         self._follow(lambda mirror: mirror.restore_seq(seq_id, state, tokens).ok == done, call)
         if not done:
@@ -207,12 +219,12 @@ class RawContext(BareContext):
     def compact(self) -> tuple[float, int]:
         """The whole state saved and set again, which puts all used cells in front: seconds, bytes read and written."""
         start = time.perf_counter()
-        memory = ctypes.create_string_buffer(lib.llama_state_get_size(self.ctx))
-        n = lib.llama_state_get_data(self.ctx, _bytes(memory), len(memory))
-        if not lib.llama_state_set_data(self.ctx, _bytes(memory), n):
+        memory = room(state_size(self.ctx))
+        get_state(self.ctx, memory)
+        if not set_state(self.ctx, memory):
             raise ContextError(tr("llama.cpp did not accept a state that it had saved."))
-        seconds = time.perf_counter() - start
-        self._follow(lambda mirror: mirror.restore(memory.raw[:n], carry=True).ok, calls.state_set(n), seconds)
+        seconds, n = time.perf_counter() - start, len(memory)
+        self._follow(lambda mirror: mirror.restore(bytes(memory), carry=True).ok, calls.state_set(n), seconds)
         return seconds, 2 * n
 
     def set_threads(self, n: int) -> None:
@@ -246,7 +258,3 @@ def _taken(answer: Answer, n: int) -> Answer:
 def _batch(tokens: Sequence[int], pos: Sequence[int], seq_ids: Sequence[int], n_logits: int) -> Batch:
     output = [i >= len(tokens) - n_logits for i in range(len(tokens))]
     return Batch(tokens, pos, [(seq_id,) for seq_id in seq_ids], output)
-
-
-def _bytes(memory: ctypes.Array[ctypes.c_char]) -> Any:
-    return ctypes.cast(memory, ctypes.POINTER(ctypes.c_uint8))

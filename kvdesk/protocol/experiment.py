@@ -6,7 +6,7 @@ Everything here goes through `kvdesk.codec` without loss. Knows nothing of how a
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Literal
 
 from kvdesk.codec import decode_one_of
@@ -231,6 +231,12 @@ class Table:
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+
+    @classmethod
+    def of(cls, title: str, rows: Iterable[Mapping[str, str]]) -> Table:
+        """At least one row; each has a value for every column, in the same order."""
+        found = list(rows)
+        return cls(title, tuple(found[0]), tuple(tuple(row.values()) for row in found))
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,8 +105,6 @@ def test_surprise_is_the_logarithm_of_the_share() -> None:
 class Cells:
     """A context that keeps which token is at which position, and what was called."""
 
-    n_batch = 512
-
     def __init__(self) -> None:
         self.held: dict[int, int] = {}
         self.n_decoded = 0
@@ -114,7 +112,7 @@ class Cells:
     def clear(self) -> None:
         self.held.clear()
 
-    def append(self, tokens: Sequence[int], start: int, _seq_id: int = 0) -> Answer:
+    def read(self, tokens: Sequence[int], start: int, _seq_id: int = 0) -> Answer:
         assert not set(range(start, start + len(tokens))) & set(self.held)
         self.held |= {start + i: token for i, token in enumerate(tokens)}
         self.n_decoded += len(tokens)
@@ -189,7 +187,7 @@ def test_an_answer_is_asked_for_behind_the_text_and_removed() -> None:
 
     def logits(tokens: Sequence[int], _first: int, start: int) -> np.ndarray:
         assert start == 80
-        cells.append(tokens, start)
+        cells.read(tokens, start)
         rows = np.full((len(tokens), 50), -100.0, np.float32)
         rows[2, 7], rows[3, 7], rows[3, 8] = 0.0, math.log(0.5), math.log(0.5)
         return rows

@@ -365,21 +365,17 @@ def _at_once_table(held: Measured, kinds: Sequence[str], gains: Mapping[int, Fig
 
 
 def _order_table(waits: Mapping[tuple[str, str], _Waits]) -> Table:
-    rows = tuple(
-        (
-            tr(kind),
-            tr(order),
-            f"{1000 * median(waited.mean):.4g}",
-            f"{1000 * median(waited.last):.4g}",
-            str(figure("", waited.fairness)),
-        )
+    rows = (
+        {
+            tr("cache"): tr(kind),
+            tr("order"): tr(order),
+            tr("mean wait ms"): f"{1000 * median(waited.mean):.4g}",
+            tr("all read ms"): f"{1000 * median(waited.last):.4g}",
+            tr("Jain's index"): str(figure("", waited.fairness)),
+        }
         for (kind, order), waited in waits.items()
     )
-    return Table(
-        tr("Eight prompts at once"),
-        (tr("cache"), tr("order"), tr("mean wait ms"), tr("all read ms"), tr("Jain's index")),
-        rows,
-    )
+    return Table.of(tr("Eight prompts at once"), rows)
 
 
 def _among_table(held: Measured, kinds: Sequence[str]) -> Table:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from itertools import starmap
 
 import numpy as np
 
@@ -200,8 +201,6 @@ class _Tally:
 
 
 class _DayWith:
-    """A day with one policy, event by event."""
-
     def __init__(self, policy: str, context: RawContext, bench: Bench, states: States) -> None:
         self.policy, self.context = policy, context
         self._player, self._sequences = Player(context, bench.model.vocab.n_tokens, states), Sequences()
@@ -257,7 +256,6 @@ class _DayWith:
 def _due(
     policy: str, event: Event, cells: StreamCells, costs: Costs, sequences: Sequences, row_bytes: int, *, flash: bool
 ) -> bool:
-    """Whether the policy compacts before this event."""
     if policy == THRESHOLD:
         return isinstance(event, Read | Wrote) and over_threshold(cells, 256 if flash else 32)
     if (policy == COST and isinstance(event, Read)) or (policy == IDLE and isinstance(event, Paused)):
@@ -375,63 +373,39 @@ def _answer(values: Values, measured: Measured) -> Result:
 
 
 def _table(measured: Measured, waited: dict[str, Figure]) -> Table:
-    columns = (
-        tr("policy"),
-        tr("waited over never"),
-        tr("token P50, P95, longest (ms)"),
-        tr("first token P50, P95 (ms)"),
-        tr("compactions"),
-        tr("MB moved"),
-        tr("compacting (ms)"),
-        tr("waited for (ms)"),
-    )
-    rows = []
-    for policy in POLICIES:
+    def row(policy: str) -> dict[str, str]:
         m = {name: measured.median(f"{policy}: {name}") for name in NUMBERS}
-        rows.append(
-            (
-                tr(policy),
-                str(waited[policy]) if policy in waited else "1",
-                f"{m[P50] * 1e3:.1f}, {m[P95] * 1e3:.1f}, {m[LONGEST] * 1e3:.1f}",
-                f"{m[FIRST_P50] * 1e3:.0f}, {m[FIRST_P95] * 1e3:.0f}",
-                f"{m[TIMES]:.0f}",
-                f"{m[BYTES] / 1e6:.1f}",
-                f"{m[PAUSE] * 1e3:.1f}",
-                f"{m[NOTICED] * 1e3:.1f}",
-            )
-        )
-    return Table(tr("A day with each policy (medians over the days)"), columns, tuple(rows))
+        return {
+            tr("policy"): tr(policy),
+            tr("waited over never"): str(waited.get(policy, 1)),
+            tr("token P50, P95, longest (ms)"): ", ".join(f"{m[name] * 1e3:.1f}" for name in (P50, P95, LONGEST)),
+            tr("first token P50, P95 (ms)"): ", ".join(f"{m[name] * 1e3:.0f}" for name in (FIRST_P50, FIRST_P95)),
+            tr("compactions"): f"{m[TIMES]:.0f}",
+            tr("MB moved"): f"{m[BYTES] / 1e6:.1f}",
+            tr("compacting (ms)"): f"{m[PAUSE] * 1e3:.1f}",
+            tr("waited for (ms)"): f"{m[NOTICED] * 1e3:.1f}",
+        }
+
+    return Table.of(tr("A day with each policy (medians over the days)"), map(row, POLICIES))
 
 
 def _simulated_table(measured: Measured) -> Table:
-    row_bytes = measured.median(ROW_BYTES)
-    rows = []
-    mb = 2 * row_bytes / 1e6  # each moved cell is read and written
-    for name, way in RUNS:
+    mb = 2 * measured.median(ROW_BYTES) / 1e6  # each moved cell is read and written
+
+    def row(name: str, way: Way) -> dict[str, str]:
         times, cells, most, n_kv, runs = (measured.median(f"{SIMULATED}{name}: {way.value}: {key}") for key in KEYS)
-        rows.append(
-            (
-                tr(name),
-                tr(way.value) if name != NEVER else "–",
-                f"{times:.0f}",
-                f"{cells:,.0f}",
-                f"{cells * mb:,.1f}",
-                f"{most * mb:,.1f}",
-                f"{n_kv:,.0f}",
-                f"{runs:.2f}",
-            )
-        )
-    columns = (
-        tr("when"),
-        tr("way"),
-        tr("times"),
-        tr("cells moved"),
-        tr("MB moved"),
-        tr("MB at most at a time"),
-        tr("cells walked over"),
-        tr("runs a sequence"),
-    )
-    return Table(tr("Ways of defragmenting, simulated (medians over the days)"), columns, tuple(rows))
+        return {
+            tr("when"): tr(name),
+            tr("way"): tr(way.value) if name != NEVER else "–",
+            tr("times"): f"{times:.0f}",
+            tr("cells moved"): f"{cells:,.0f}",
+            tr("MB moved"): f"{cells * mb:,.1f}",
+            tr("MB at most at a time"): f"{most * mb:,.1f}",
+            tr("cells walked over"): f"{n_kv:,.0f}",
+            tr("runs a sequence"): f"{runs:.2f}",
+        }
+
+    return Table.of(tr("Ways of defragmenting, simulated (medians over the days)"), starmap(row, RUNS))
 
 
 def _plot(measured: Measured) -> Plot:

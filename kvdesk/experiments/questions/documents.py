@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from kvdesk.cache.compare import divergence
 from kvdesk.cache.geometry import CTX_PAD, ModelFacts, pad
-from kvdesk.errors import RefusedCall, UserError
+from kvdesk.errors import RefusedCall
 from kvdesk.experiments.bench import Bench
 from kvdesk.experiments.experiment import Experiment, Work, needs_plain_attention
 from kvdesk.experiments.measured import Measured
@@ -144,15 +144,8 @@ def _asked(chat: _Chat, context: RawContext, n: int, first: _Reference, n_judged
 
 
 def _first_chat(bench: Bench, context: RawContext) -> _Chat:
-    """Both chats, and what the first one keeps of the document. Raises UserError."""
-    vocab = bench.model.vocab
-    if not vocab.has_text:
-        raise UserError(tr("This model has no text tokenizer: it cannot be asked about a document."))
-
-    def ids(text: str, *, first: bool = False) -> list[int]:
-        return vocab.tokenize(text, add_special=first, parse_special=False)
-
-    known, n = facts(bench.whole("questions")), bench.whole("document")
+    """Both chats, and what the first one keeps of the document. Raises PromptError."""
+    ids, known, n = bench.ids, facts(bench.whole("questions")), bench.whole("document")
     lines = [ids(fact.text) for fact in known]
     prose = [ids(f"{sentence.strip()}.\n") for sentence in bench.text.replace("\n", " ").split(".") if sentence.strip()]
     before, begin, document = ids(FIRST_CHAT, first=True), ids(SECOND_CHAT, first=True), ids(INTRO)
@@ -201,14 +194,7 @@ def _answer(_values: Values, measured: Measured) -> Result:
     right = float(np.mean([measured.one(reference, x) for x in measured.xs(reference)]))
     holding = next((n for n in READ_AGAIN if found[n].holds), None)
     rows = [
-        (
-            _title(n),
-            str(f.kl),
-            f"{f.same.value:.1%}",
-            f"{f.right:.1%}",
-            f"{f.seconds:.3g}",
-            str(f.sooner),
-        )
+        (_title(n), str(f.kl), f"{f.same.value:.1%}", f"{f.right:.1%}", f"{f.seconds:.3g}", str(f.sooner))
         for n, f in found.items()
     ]
     rows.append((_title(ALL), "–", "–", f"{right:.1%}", f"{measured.median(f'{ALL}: {SECONDS}'):.3g}", "1"))

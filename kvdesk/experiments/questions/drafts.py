@@ -260,7 +260,6 @@ def _mean(measured: Measured, series: str) -> str:
 
 
 def _value(figure: Figure) -> str:
-    """Its value alone."""
     return f"{figure.value:.2g}"
 
 

@@ -82,14 +82,7 @@ def _work(values: Values) -> Work:
 
 
 def _measure(bench: Bench) -> Iterator[Progress | Sample]:
-    vocab = bench.model.vocab
-    if not vocab.has_text:
-        raise UserError(tr("This model has no text tokenizer: it cannot be asked what it has read."))
-
-    def ids(text: str, *, first: bool = False) -> list[int]:
-        return vocab.tokenize(text, add_special=first, parse_special=False)
-
-    known = facts(bench.whole("facts"))
+    ids, known = bench.ids, facts(bench.whole("facts"))
     parts = [ids(INTRO, first=True), *(ids(fact.text) for fact in known), ids(OUTRO)]
     text = _Text(parts, [token for part in parts for token in part])
     picks = np.unique(np.linspace(0, len(known) - 1, bench.whole("questions")).round().astype(int))
@@ -246,20 +239,19 @@ def _facts_said(measured: Measured, ways: Sequence[str]) -> str:
 def _table(measured: Measured) -> Table:
     """Each way and size: cells, what is still said, the divergence, the cost."""
     n = len(measured.all(f"{UNTOUCHED}: {SAID}", 100))
-    rows = tuple(
-        (
-            tr(way),
-            f"{x} %",
-            f"{measured.one(f'{way}: {CELLS}', x):,.0f}",
-            f"{sum(measured.all(f'{way}: {SAID}', x)):.0f} / {n}",
-            str(_mean(measured, way, x)),
-            number(measured.one(f"{way}: {MS}", x)),
-        )
+    rows = (
+        {
+            tr("evicts"): tr(way),
+            tr("kept"): f"{x} %",
+            tr("cells"): f"{measured.one(f'{way}: {CELLS}', x):,.0f}",
+            tr("facts said"): f"{sum(measured.all(f'{way}: {SAID}', x)):.0f} / {n}",
+            tr("KL (nats)"): str(_mean(measured, way, x)),
+            tr("ms"): number(measured.one(f"{way}: {MS}", x)),
+        }
         for way in WAYS
         for x in KEPT
     )
-    heads = (tr("evicts"), tr("kept"), tr("cells"), tr("facts said"), tr("KL (nats)"), tr("ms"))
-    return Table(tr("What is lost, and what finding it costs"), heads, rows)
+    return Table.of(tr("What is lost, and what finding it costs"), rows)
 
 
 EXPERIMENT = Experiment(

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from kvdesk.cache.compare import KNOWN_KL, divergence
 from kvdesk.cache.geometry import CTX_PAD, pad
 from kvdesk.cache.take_out import take_out
-from kvdesk.errors import UserError
 from kvdesk.experiments.bench import Bench
 from kvdesk.experiments.experiment import Experiment, Work, needs_prefixes
 from kvdesk.experiments.measured import Measured
@@ -117,14 +116,7 @@ def _work(values: Values) -> Work:
 
 
 def _measure(bench: Bench) -> Iterator[Progress | Sample]:
-    vocab = bench.model.vocab
-    if not vocab.has_text:
-        raise UserError(tr("This model has no text tokenizer: it cannot be asked what was removed."))
-
-    def ids(text: str, *, first: bool = False) -> list[int]:
-        return vocab.tokenize(text, add_special=first, parse_special=False)
-
-    known, asked_before = facts(bench.whole("facts")), bool(bench.whole("asked_before"))
+    ids, known, asked_before = bench.ids, facts(bench.whole("facts")), bool(bench.whole("asked_before"))
     parts = [ids(INTRO, first=True), *(ids(fact.text) for fact in known), ids(OUTRO)]
     text = [token for part in parts for token in part]
     with bench.context() as context:

@@ -174,7 +174,16 @@ def _answer(values: Values, measured: Measured) -> Result:
         ratios |= {(kind, layout, size): ratio for size, ratio in of_size.items()}
         holes = f"{1 - N_TEXT / water[most]:.2f}" if water[most] else "–"
         ms = f"{measured.median(name, most) * 1e3:.2f}"
-        rows.append((tr(kind.name), tr(layout), f"{water[most]:,.0f}", holes, ms, str(of_size[most])))
+        rows.append(
+            {
+                tr("attention"): tr(kind.name),
+                tr("cells of the text"): tr(layout),
+                tr("high-water mark"): f"{water[most]:,.0f}",
+                tr("hole ratio"): holes,
+                "ms": ms,
+                tr("over side by side"): str(of_size[most]),
+            }
+        )
         if layout == SCATTERED:
             series.append(curve(tr(kind.name), [(water[size], ratio) for size, ratio in of_size.items()]))
     largest = {(kind, layout): ratios[kind, layout, most] for kind in KINDS for layout in LAYOUTS}
@@ -195,10 +204,6 @@ def _answer(values: Values, measured: Measured) -> Result:
         answer = tr("Yes: a scattered cache is up to {ratio:.2g} times slower ({kinds}).")
     named = tr("; ").join(map(tr, kinds))
     rest = tr("A token with {n} cells in use, over the same with its cells side by side — {said}.")
-    columns = (
-        *(tr("attention"), tr("cells of the text"), tr("high-water mark"), tr("hole ratio"), "ms"),
-        tr("over side by side"),
-    )
     return Result(
         Verdict(
             f"slower: {' and '.join(kinds) or 'none'}; "
@@ -215,7 +220,7 @@ def _answer(values: Values, measured: Measured) -> Result:
                 tuple(series),
             ),
         ),
-        tables=(Table(tr("One token behind the text, with most holes"), columns, tuple(rows)),),
+        tables=(Table.of(tr("One token behind the text, with most holes"), rows),),
     )
 
 

@@ -131,7 +131,7 @@ def _text(bench: Bench) -> list[int]:
     n, n_chunk = bench.whole("chunk") * bench.whole("chunks"), bench.whole("chunk")
     if not bench.model.vocab.has_text:
         return bench.tokens(n)
-    tokens = bench.model.vocab.tokenize(bench.text, add_special=True, parse_special=False)[:n]
+    tokens = bench.ids(bench.text, first=True)[:n]
     if len(tokens) < n_chunk:
         raise UserError(
             tr("The text has {n:,} tokens and a chunk takes {n_chunk:,}: choose a smaller one.").format(
@@ -228,29 +228,25 @@ def _answer(values: Values, measured: Measured) -> Result:
     both = [pair for pair in found if pair.k == pair.v != F16]
     _judge(found, both)
     deepest, base = _depths(values)[-1], found[BASE]
-    rows = [
-        (
-            _title(pair),
-            f"{f.cell:,.0f} ({f.cell / base.cell:.2f})" if base.cell else "–",
-            f"{f.tok_s[deepest]:.3g}" if f.tok_s else "–",
-            "–" if pair in (BASE, ROUNDING) else str(f.over[deepest]),
-            "–" if pair == BASE else str(f.kl),
-            f"{f.perplexity.value:.4g}" if pair == BASE else str(f.perplexity),
-            "–" if pair == BASE else f"{f.top:.1%}",
-            "–" if pair == BASE else _first(f.first, values["written"]),
-        )
+    rows = (
+        {
+            tr("types"): _title(pair),
+            tr("bytes in a cell (over f16)"): f"{f.cell:,.0f} ({f.cell / base.cell:.2f})" if base.cell else "–",
+            tr("tok/s at {n:,}").format(n=deepest): f"{f.tok_s[deepest]:.3g}" if f.tok_s else "–",
+            tr("time over f16"): "–" if pair in (BASE, ROUNDING) else str(f.over[deepest]),
+            tr("KL divergence"): "–" if pair == BASE else str(f.kl),
+            tr("perplexity (over f16)"): f"{f.perplexity.value:.4g}" if pair == BASE else str(f.perplexity),
+            tr("same likeliest"): "–" if pair == BASE else f"{f.top:.1%}",
+            tr("first other token written"): "–" if pair == BASE else _first(f.first, values["written"]),
+        }
         for pair, f in found.items()
-    ]
-    columns = (
-        *(tr("types"), tr("bytes in a cell (over f16)"), tr("tok/s at {n:,}").format(n=deepest), tr("time over f16")),
-        *(tr("KL divergence"), tr("perplexity (over f16)"), tr("same likeliest"), tr("first other token written")),
     )
     key, said = _verdict(found, both)
     return Result(
         Verdict(key, said, _short(found, both)),
         figures=tuple(f for pair in found if pair != BASE for f in (found[pair].kl, found[pair].perplexity)),
         plots=(_kl_plot(measured, found), _speed_plot(found)),
-        tables=(Table(tr("Types of K and V"), columns, tuple(rows)),),
+        tables=(Table.of(tr("Types of K and V"), rows),),
         remarks=tuple(
             tr("{types} is not possible with this model: {why}").format(types=pair, why=why)
             for pair, why in refused.items()
@@ -302,7 +298,6 @@ def _judge(found: dict[Pair, Found], both: Sequence[Pair]) -> None:
 
 
 def _verdict(found: Mapping[Pair, Found], both: Sequence[Pair]) -> tuple[str, str]:
-    """Key and sentence of the verdict."""
     if not both:
         return "not possible", tr("This model takes no quantized K and V together.")
     deepest = max(found[BASE].over)

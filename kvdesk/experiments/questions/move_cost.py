@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from itertools import product, starmap
 from typing import Final
 
 from kvdesk.backends.local.llama.context import Context
@@ -293,7 +294,7 @@ def _answer(values: Values, measured: Measured) -> Result:
 
 
 def _against_the_limit(own: dict[tuple[Kind, str], Figure], slowest: Figure) -> str:
-    """How kvdesk's own operations stand to `WITHIN` and `NEAR`."""
+    """How kvdesk's own operations compare to `WITHIN` and `NEAR`."""
     below = "; ".join(
         tr("{whole}, {kind}").format(whole=tr(whole), kind=tr(kind.name))
         for (kind, whole), ratio in own.items()
@@ -308,56 +309,38 @@ def _against_the_limit(own: dict[tuple[Kind, str], Figure], slowest: Figure) -> 
 
 
 def _limits(times: _Times, n_cells: int, near: dict[tuple[Kind, str], Figure]) -> Table:
-    rows = []
-    for kind in KINDS:
-        for whole, parts in WHOLE.items():
-            each = [(part, median(times.of(kind, n_cells, f"{whole}: {part}"))) for part in parts]
-            rows.append(
-                (
-                    tr(kind.name),
-                    tr(whole),
-                    " + ".join(f"{1e3 * seconds:.2f}" for _, seconds in each),
-                    f"{1e3 * sum(seconds for _, seconds in each):.2f}",
-                    f"{1e3 * median(times.of(kind, n_cells, whole)):.2f}",
-                    str(near[kind, whole]),
-                    (tr("yes") if near[kind, whole].value >= NEAR else tr("no")) if whole in OWN else "–",
-                )
-            )
-    columns = (
-        tr("attention"),
-        tr("operation"),
-        tr("parts, ms"),
-        tr("sum, ms"),
-        tr("kvdesk, ms"),
-        tr("sum over kvdesk"),
-        tr("{near:g} or more").format(near=NEAR),
-    )
-    return Table(tr("kvdesk and its parts"), columns, tuple(rows))
+    def row(kind: Kind, whole: str) -> dict[str, str]:
+        parts = [1e3 * median(times.of(kind, n_cells, f"{whole}: {part}")) for part in WHOLE[whole]]
+        ratio = near[kind, whole]
+        is_near = tr("yes") if ratio.value >= NEAR else tr("no")
+        return {
+            tr("attention"): tr(kind.name),
+            tr("operation"): tr(whole),
+            tr("parts, ms"): " + ".join(f"{ms:.2f}" for ms in parts),
+            tr("sum, ms"): f"{sum(parts):.2f}",
+            tr("kvdesk, ms"): f"{1e3 * median(times.of(kind, n_cells, whole)):.2f}",
+            tr("sum over kvdesk"): str(ratio),
+            tr("{near:g} or more").format(near=NEAR): is_near if whole in OWN else "–",
+        }
+
+    return Table.of(tr("kvdesk and its parts"), starmap(row, product(KINDS, WHOLE)))
 
 
 def _rates(times: _Times, n_cells: int) -> Table:
-    rows = []
-    for kind in KINDS:
-        n_bytes, copy = times.of(kind, n_cells, BYTES)[0], times.of(kind, n_cells, COPY)
-        for what in (
-            COPY,
-            COPY_AGAIN,
-            COPY_NEW,
-            times.copy_threads,
-            GET,
-            GET_NEW,
-            GET_TIDY,
-            f"{KEPT}: {SET}",
-            f"{HOT}: {PERMUTE}",
-        ):
-            seconds = times.of(kind, n_cells, what)
-            ratio = figure(what, ratios(seconds, copy))
-            rate = n_bytes / median(seconds) / 1e9
-            rows.append(
-                (tr(kind.name), tr(what.rpartition(": ")[2]), f"{1e3 * median(seconds):.2f}", f"{rate:.2f}", str(ratio))
-            )
-    columns = (tr("attention"), tr("what"), tr("ms"), tr("GB/s"), tr("time over memcpy"))
-    return Table(tr("The same bytes, moved in other ways"), columns, tuple(rows))
+    set_alone, permute = f"{KEPT}: {SET}", f"{HOT}: {PERMUTE}"
+    moved = (COPY, COPY_AGAIN, COPY_NEW, times.copy_threads, GET, GET_NEW, GET_TIDY, set_alone, permute)
+
+    def row(kind: Kind, what: str) -> dict[str, str]:
+        seconds = times.of(kind, n_cells, what)
+        return {
+            tr("attention"): tr(kind.name),
+            tr("what"): tr(what.rpartition(": ")[2]),
+            tr("ms"): f"{1e3 * median(seconds):.2f}",
+            tr("GB/s"): f"{times.of(kind, n_cells, BYTES)[0] / median(seconds) / 1e9:.2f}",
+            tr("time over memcpy"): str(figure(what, ratios(seconds, times.of(kind, n_cells, COPY)))),
+        }
+
+    return Table.of(tr("The same bytes, moved in other ways"), starmap(row, product(KINDS, moved)))
 
 
 def _plot(times: _Times, sizes: Sequence[int]) -> Plot:

@@ -207,34 +207,22 @@ def _word(ratio: Figure) -> str:
 
 
 def _table(measured: Measured) -> Table:
-    columns = (
-        tr("cache"),
-        tr("block"),
-        tr("prompt tokens known"),
-        tr("computed"),
-        tr("given up"),
-        tr("copied"),
-        tr("empty"),
-        tr("slots at most"),
-        tr("runs a sequence"),
-    )
-    rows = []
-    for rule, size in ((each, int(x)) for each in RULES for x in measured.xs(f"{each}: hits")):
-        middle = {name: measured.median(f"{rule}: {name}", size) for name in NAMES}
-        rows.append(
-            (
-                tr(rule),
-                str(size) if size else "–",
-                f"{middle['hits']:.3f}",
-                f"{middle['computed']:,.0f}",
-                f"{middle['gone']:,.0f}",
-                f"{middle['copied']:,.0f}",
-                f"{middle['waste']:.3f}",
-                f"{middle['most']:,.0f}",
-                f"{middle['runs']:.1f}",
-            )
-        )
-    return Table(tr("The same history in each cache (medians over the days)"), columns, tuple(rows))
+    def row(rule: str, size: int) -> dict[str, str]:
+        middle = Row(*(measured.median(f"{rule}: {name}", size) for name in NAMES))
+        return {
+            tr("cache"): tr(rule),
+            tr("block"): str(size) if size else "–",
+            tr("prompt tokens known"): f"{middle.hits:.3f}",
+            tr("computed"): f"{middle.computed:,.0f}",
+            tr("given up"): f"{middle.gone:,.0f}",
+            tr("copied"): f"{middle.copied:,.0f}",
+            tr("empty"): f"{middle.waste:.3f}",
+            tr("slots at most"): f"{middle.most:,.0f}",
+            tr("runs a sequence"): f"{middle.runs:.1f}",
+        }
+
+    rows = (row(rule, int(x)) for rule in RULES for x in measured.xs(f"{rule}: hits"))
+    return Table.of(tr("The same history in each cache (medians over the days)"), rows)
 
 
 def _plot(measured: Measured, sizes: Sequence[int]) -> Plot:

@@ -130,13 +130,14 @@ def _answer(values: Values, measured: Measured) -> Result:
         "going back is taken" if back else "no going back",
         "context stacks" if stacks else "nothing stacks",
     )
-    rows = tuple(
-        (
-            tr(case.what),
-            _called(case),
-            tr("taken") if taken[case.id] else tr("refused ({code:.0f})").format(code=by_id[case.id].y),
-            by_id[case.id].note,
-        )
+    refused = tr("refused ({code:.0f})")
+    rows = (
+        {
+            tr("call"): tr(case.what),
+            tr("positions"): _called(case),
+            tr("answer"): tr("taken") if taken[case.id] else refused.format(code=by_id[case.id].y),
+            tr("what it says"): by_id[case.id].note,
+        }
         for case in CASES
     )
     n_taken = sum(taken.values())
@@ -168,11 +169,7 @@ def _answer(values: Values, measured: Measured) -> Result:
             ),
         ),
         figures=(Figure(tr("calls taken"), n_taken), Figure(tr(DIFFERENCE), difference)),
-        tables=(
-            Table(
-                tr("The engine's own answers"), (tr("call"), tr("positions"), tr("answer"), tr("what it says")), rows
-            ),
-        ),
+        tables=(Table.of(tr("The engine's own answers"), rows),),
         remarks=(tr("n is {n:.0f}, the far position {far:.0f}, n_ctx 1024.").format(n=values["n"], far=values["far"]),),
     )
 

@@ -121,15 +121,22 @@ def _answer(values: Values, measured: Measured) -> Result:
     }
     names = (*WAYS, TREE, BLOCKS)
     read, cells = ({name: measured.one(f"{what}: {name}") for name in names} for what in (READ, CELLS))
-    rows = []
-    for name in names:
-        seconds = [
-            str(figure("", [1000 * seconds for seconds in first(name, kind)], "ms"))
-            if name in WAYS and places[kind]
-            else "–"
-            for kind in ("chat", "branch")
-        ]
-        rows.append((tr(name), f"{read[name]:,.0f}", f"{cells[name]:,.0f}", *seconds))
+
+    def taken(name: str, kind: str) -> str:
+        if name not in WAYS or not places[kind]:
+            return "–"
+        return str(figure("", [1000 * seconds for seconds in first(name, kind)], "ms"))
+
+    rows = (
+        {
+            tr("cache"): tr(name),
+            tr("prompt tokens read"): f"{read[name]:,.0f}",
+            tr("cells"): f"{cells[name]:,.0f}",
+            tr("first token, chat"): taken(name, "chat"),
+            tr("first token, branch"): taken(name, "branch"),
+        }
+        for name in names
+    )
     same = [measured.one(f"{TOKEN}: {WHOLE}", x) == measured.one(f"{TOKEN}: {SHARED}", x) for x in kinds]
     saves = over["chat"].holds
     like_tree = read[SHARED] == read[TREE]
@@ -168,19 +175,7 @@ def _answer(values: Values, measured: Measured) -> Result:
         ),
         figures=tuple(over.values()),
         plots=(Plot(tr("Time to the first token"), tr("prompt, in order"), tr("ms"), tuple(series)),),
-        tables=(
-            Table(
-                tr("Prompts that begin alike"),
-                (
-                    tr("cache"),
-                    tr("prompt tokens read"),
-                    tr("cells"),
-                    tr("first token, chat"),
-                    tr("first token, branch"),
-                ),
-                tuple(rows),
-            ),
-        ),
+        tables=(Table.of(tr("Prompts that begin alike"), rows),),
         remarks=(
             tr(
                 "The first token is the same in {same} of {n} prompts: a shorter batch adds up in another order, so"

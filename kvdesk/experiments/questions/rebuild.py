@@ -111,8 +111,13 @@ def _answer(values: Values, measured: Measured) -> Result:
     ratio[COMPACTED] = ratio[COMPACTED].judged(at_most(1 - SAME))
     ratio[READ] = ratio[READ].judged(at_least(compacted - SAME), at_most(compacted + SAME))
     same = abs(ratio[READ].value - compacted) <= SAME
-    rows = tuple(
-        (tr(way), str(ratio[way]), str(cost[way]), f"{pays[way]:,.0f}" if pays[way] < 1e6 else tr("never"))
+    rows = (
+        {
+            tr("way"): tr(way),
+            tr("a token over before"): str(ratio[way]),
+            tr(COST): str(cost[way]),
+            tr("pays after tokens"): f"{pays[way]:,.0f}" if pays[way] < 1e6 else tr("never"),
+        }
         for way in WAYS
     )
     costs = curve(tr("seconds"), enumerate(cost.values()))
@@ -138,7 +143,7 @@ def _answer(values: Values, measured: Measured) -> Result:
         ),
         figures=(*ratio.values(), *cost.values()),
         plots=(Plot(tr("Cost of each way"), tr("way"), "s", (costs,), x_names=tuple(map(tr, WAYS))),),
-        tables=(Table(tr("Ways"), (tr("way"), tr("a token over before"), tr(COST), tr("pays after tokens")), rows),),
+        tables=(Table.of(tr("Ways"), rows),),
     )
 
 

@@ -108,7 +108,7 @@ def _texts(bench: Bench) -> tuple[list[int], list[int]]:
     n, n_judged, vocab = bench.whole("text"), bench.whole("judged"), bench.model.vocab
     if not vocab.has_text:
         return bench.tokens(n), bench.tokens(n_judged)
-    tokens = vocab.tokenize(bench.text, add_special=True, parse_special=False)
+    tokens = bench.ids(bench.text, first=True)
     before = tokens[: len(tokens) - n_judged]
     if len(before) < n_judged:
         raise UserError(
@@ -189,28 +189,24 @@ def _answer(values: Values, measured: Measured) -> Result:
             Verdict("not possible", tr("This model takes no quantized K and V."), tr("Not possible with this model.")),
             remarks=tuple(refused),
         )
-    rows = [
-        (
-            kind.value,
-            f"{f.again.value:.3g}",
-            f"{f.convert.value:.3g}",
-            str(f.faster),
-            str(f.kl_again),
-            str(f.kl),
-            f"{f.more.value:.3g}",
-            f"{f.differ:,.0f}",
-        )
+    rows = (
+        {
+            tr("from f16 to"): kind.value,
+            tr("read again (s)"): f"{f.again.value:.3g}",
+            tr("converted (s)"): f"{f.convert.value:.3g}",
+            tr("times as fast"): str(f.faster),
+            tr("KL, read again"): str(f.kl_again),
+            tr("KL, converted"): str(f.kl),
+            tr("over reading again"): f"{f.more.value:.3g}",
+            tr("bytes that differ"): f"{f.differ:,.0f}",
+        }
         for kind, f in found.items()
-    ]
-    columns = (
-        *(tr("from f16 to"), tr("read again (s)"), tr("converted (s)"), tr("times as fast")),
-        *(tr("KL, read again"), tr("KL, converted"), tr("over reading again"), tr("bytes that differ")),
     )
     key, said = _verdict(values, found)
     return Result(
         Verdict(key, said, _short(found)),
         figures=tuple(figure for f in found.values() for figure in (f.faster, f.more)),
-        tables=(Table(tr("{n:,} tokens").format(n=int(values["text"])), columns, tuple(rows)),),
+        tables=(Table.of(tr("{n:,} tokens").format(n=int(values["text"])), rows),),
         remarks=(
             *refused,
             tr(

@@ -160,9 +160,7 @@ def _text(bench: Bench) -> Text:
     vocab, size = bench.model.vocab, bench.whole("message")
 
     def tokens(text: str, n: int) -> list[int]:
-        if not vocab.has_text:
-            return bench.tokens(n)
-        return vocab.tokenize(text, add_special=False, parse_special=False)
+        return bench.ids(text) if vocab.has_text else bench.tokens(n)
 
     body = tokens(bench.text, bench.whole("text"))[: bench.whole("text")]
     if len(body) < 2 * _limit(bench.values):
@@ -309,33 +307,21 @@ def _answer(values: Values, measured: Measured) -> Result:
 
 
 def _policies(found: _Found, quality: dict[Policy, Figure]) -> Table:
-    rows = []
-    for policy in Policy:
+    def row(policy: Policy) -> dict[str, str]:
         reads = found.reads_on(policy)
         seconds = median([sum(each) for each in found.seconds(policy)]) if reads else 0.0
-        rows.append(
-            (
-                tr(policy),
-                f"{found.of(READ, policy):.0f} / {found.n_messages}",
-                f"{len(found.found(policy))} / {len(found.known)}",
-                str(quality[policy]) if policy in quality else "1" if policy is Policy.ALL else "–",
-                f"{seconds:.2f}" if reads else "–",
-                f"{1e3 * found.longest(policy):.0f}" if reads else "–",
-                f"{found.of(MOVED, policy):,.0f}",
-                f"{found.of(AGAIN, policy):,.0f}",
-            )
-        )
-    columns = (
-        tr("policy"),
-        tr("messages read"),
-        tr("codes known"),
-        tr("perplexity over everything kept"),
-        tr("s after the first overflow"),
-        tr("longest wait, ms"),
-        tr("cells moved"),
-        tr("tokens read again"),
-    )
-    return Table(tr("Policies"), columns, tuple(rows))
+        return {
+            tr("policy"): tr(policy),
+            tr("messages read"): f"{found.of(READ, policy):.0f} / {found.n_messages}",
+            tr("codes known"): f"{len(found.found(policy))} / {len(found.known)}",
+            tr("perplexity over everything kept"): str(quality.get(policy, "1" if policy is Policy.ALL else "–")),
+            tr("s after the first overflow"): f"{seconds:.2f}" if reads else "–",
+            tr("longest wait, ms"): f"{1e3 * found.longest(policy):.0f}" if reads else "–",
+            tr("cells moved"): f"{found.of(MOVED, policy):,.0f}",
+            tr("tokens read again"): f"{found.of(AGAIN, policy):,.0f}",
+        }
+
+    return Table.of(tr("Policies"), map(row, Policy))
 
 
 def _codes(found: _Found) -> Table:

@@ -129,18 +129,16 @@ def _answer(values: Values, measured: Measured) -> Result:
     limit = tr("Fresh ids are not refused beyond n_seq_max.")
     if beyond:
         limit = tr("Fresh ids are refused beyond n_seq_max ({said}).").format(said=said)
-    rows = tuple(
-        (
-            tr(policy.name),
-            f"{max((cells.value for _, cells in used(policy)), default=0):,.0f}",
-            str(ratios[policy.name]) if ratios[policy.name].value else "–",
-            tr("request {n}: {why}").format(n=refused[policy.name][0], why=refused[policy.name][1])
-            if policy.name in refused
-            else tr("none refused"),
-        )
+    ends = {name: tr("request {n}: {why}").format(n=n, why=why) for name, (n, why) in refused.items()}
+    rows = (
+        {
+            tr("ids"): tr(policy.name),
+            tr("cells"): f"{max((cells.value for _, cells in used(policy)), default=0):,.0f}",
+            tr("seconds"): str(ratios[policy.name]) if ratios[policy.name].value else "–",
+            tr("end"): ends.get(policy.name, tr("none refused")),
+        }
         for policy in POLICIES
     )
-    columns = (tr("ids"), tr("cells"), tr("seconds"), tr("end"))
     series = tuple(curve(tr(policy.name), used(policy)) for policy in POLICIES)
     sentence = tr(
         "A request with recycled ids takes {ratio} times one with a single id, both cleaned: which "
@@ -161,7 +159,7 @@ def _answer(values: Values, measured: Measured) -> Result:
         ),
         figures=tuple(ratio for ratio in ratios.values() if ratio.value),
         plots=(Plot(tr("Cells in use at the end of each request"), tr("request"), tr("cells"), series),),
-        tables=(Table(tr("Seconds of a request over one with a single id, cleaned"), columns, rows),),
+        tables=(Table.of(tr("Seconds of a request over one with a single id, cleaned"), rows),),
     )
 
 

@@ -384,32 +384,26 @@ def _stopped(row: Row) -> str:
 
 
 def _table(rows: list[Row]) -> Table:
-    columns = (
-        tr("program"),
-        tr("cells at the end"),
-        tr("first s"),
-        tr("last s"),
-        tr("last / first"),
-        tr("slope per request"),
-        tr("exponent"),
-        tr("answer"),
-    )
-    lines = []
-    for row in rows:
-        if row.refusal:
-            said = tr("refused at request {n}").format(n=row.reached)
-            lines.append((tr(row.name), *("–" for _ in range(6)), said))
-            continue
+    def line(row: Row) -> dict[str, str]:
         answer = tr("not judged") if not row.judged else tr("grows") if row.grows else tr("does not grow")
         if row.n_stopped:
             answer += tr(" (stopped after request {n} in {stopped} of {rounds} rounds)").format(
                 n=row.reached, stopped=row.n_stopped, rounds=row.n_rounds
             )
-        growth = ("–",) * 4
-        if row.judged:
-            growth = f"{row.last.value:.3f}", str(row.ratio), f"{row.slope.value:+.2f}", f"{row.power.value:.2f}"
-        lines.append((tr(row.name), f"{row.cells:,}", f"{row.first:.3f}", *growth, answer))
-    return Table(tr("Each suspect alone, and together (slope in requests of the right way)"), columns, tuple(lines))
+        if row.refusal:
+            answer = tr("refused at request {n}").format(n=row.reached)
+        return {
+            tr("program"): tr(row.name),
+            tr("cells at the end"): "–" if row.refusal else f"{row.cells:,}",
+            tr("first s"): "–" if row.refusal else f"{row.first:.3f}",
+            tr("last s"): f"{row.last.value:.3f}" if row.judged else "–",
+            tr("last / first"): str(row.ratio) if row.judged else "–",
+            tr("slope per request"): f"{row.slope.value:+.2f}" if row.judged else "–",
+            tr("exponent"): f"{row.power.value:.2f}" if row.judged else "–",
+            tr("answer"): answer,
+        }
+
+    return Table.of(tr("Each suspect alone, and together (slope in requests of the right way)"), map(line, rows))
 
 
 def _plot(rows: list[Row]) -> Plot:

@@ -111,7 +111,6 @@ class _Reading:
                 yield Loaded(seq_id, tuple(now[n:]))
 
     def _held(self, seq_id: int) -> list[int]:
-        """Its tokens by position."""
         flat = self._flat
         cells = np.flatnonzero(seq_has(flat.bits[: self._n_cells], seq_id))
         cells = cells[np.argsort(flat.pos[cells], kind="stable")]
