@@ -22,7 +22,10 @@ _log = logging.getLogger(__name__)
 
 
 class Subscription:
-    """Made by `Host.subscribe`. `take` and `close` may be called from any thread, and from `on_ready`."""
+    """Made by `Host.subscribe`. `take` and `close` may be called from any thread, and from `on_ready`.
+
+    n_taken  the number of the last event that was taken
+    """
 
     def __init__(
         self,
@@ -41,7 +44,7 @@ class Subscription:
         self._told = False  # that there are events
         self._complained = False  # that on_ready fails
         self._room = MOST_EVENTS  # that many more events, then they are joined
-        self._n_put = self._n_taken = n_before
+        self._n_put = self.n_taken = n_before
         self._closed = False
         self.dropped = False
 
@@ -81,7 +84,7 @@ class Subscription:
     def begin_at(self, n_before: int) -> None:
         """Take events again, from number `n_before` + 1 on. Called by the host."""
         with self._lock:
-            self.dropped, self._n_put, self._n_taken = False, n_before, n_before
+            self.dropped, self._n_put, self.n_taken = False, n_before, n_before
 
     def close(self) -> None:
         """Nothing comes any more."""
@@ -94,13 +97,8 @@ class Subscription:
             taken, self._waiting = self._waiting, []
             self._told, self._room = False, MOST_EVENTS
             if not self.dropped:
-                self._n_taken = self._n_put
+                self.n_taken = self._n_put
         return taken
-
-    @property
-    def n_taken(self) -> int:
-        """The number of the last event that was taken."""
-        return self._n_taken
 
     def _join(self) -> None:
         """Join what waits; drop this subscriber where that is still too much. Waits are doubled, so that a subscriber
