@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
+from kvdesk.loose_json import obj
 from kvdesk.reasoning import MARK
 from kvdesk.values import dataclass, replace
 
@@ -168,10 +169,10 @@ def referred(schema: Any, whole: Mapping[str, Any]) -> Any:
     """The schema that `$ref` names in the whole one; itself without a reference, or with one that leads nowhere."""
     found = schema
     for _ in range(_MOST_REFERENCES):
-        ref = found.get("$ref") if isinstance(found, dict) else None
+        ref = obj(found).get("$ref")
         if not isinstance(ref, str):
             return found
         found = whole
         for part in ref.removeprefix("#/").split("/"):
-            found = found.get(part) if isinstance(found, dict) else None
+            found = obj(found).get(part)
     return schema

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from kvdesk.call_format import ID, INDEX, KEY, NAME, NamedArguments, referred, takes_text
-from kvdesk.loose_json import json_value
+from kvdesk.loose_json import json_value, obj
 from kvdesk.reasoning import MARK
 
 _TOKENS: Final = re.compile(rf"({MARK.pattern}|\s+|[\[\]{{}},{ID}{INDEX}{KEY}{NAME}])")
@@ -200,8 +200,7 @@ def tagged(
     schema  of the value; whole: of the tool
     Raises Wait, No.
     """
-    schema = referred(schema, whole)
-    schema = schema if isinstance(schema, dict) else {}
+    schema = obj(referred(schema, whole))
     pair = named.string
     close = pair.behind.replace(KEY, key)
     if takes_text(schema):
@@ -224,8 +223,7 @@ def tagged(
             raise Wait if found or begin == len(text) else No
         name = found[0]
         begin = after(text, found.end(), tokens(pair.between))
-        properties = schema.get("properties")
-        inner = properties.get(name) if isinstance(properties, dict) else None
+        inner = obj(schema.get("properties")).get(name)
         inner = schema.get("items") if kind == "array" else inner
         value, begin = tagged(text, begin, name, named, inner, whole)
         members.append((name, value))

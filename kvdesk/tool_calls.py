@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 from kvdesk import call_text
 from kvdesk.call_format import ID, INDEX, KEY, CallFormat, NamedArguments, Pair, referred, takes_text
 from kvdesk.call_text import KEY_CHARS, No, Wait, after, blanks, held_back, loosely, tagged, value_end
-from kvdesk.loose_json import json_value
+from kvdesk.loose_json import json_value, obj
 from kvdesk.values import dataclass, replace
 
 _BARE: Final = CallFormat("", '{"name": "', '", "arguments": ', "}", "\n", "")
@@ -329,8 +329,7 @@ class CallReader:
         if found is None or found.end() == len(text):
             raise Wait if found or at == len(text) else No
         key, at = found[0], found.end()
-        properties = self._schemas[name].get("properties")
-        schema = properties.get(key) if isinstance(properties, dict) else None
+        schema = obj(self._schemas[name].get("properties")).get(key)
         told = json.dumps(key, ensure_ascii=False)
         if not named.other.behind.strip():  # a value that itself shows where it ends
             quotes = named.string.between.removeprefix(named.other.between).strip(), named.string.behind.strip()

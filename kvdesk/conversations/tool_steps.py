@@ -13,7 +13,7 @@ from typing import Any, Final
 from kvdesk.answer_reader import AnswerReader
 from kvdesk.call_format import CallFormat
 from kvdesk.chat import Message
-from kvdesk.loose_json import json_value
+from kvdesk.loose_json import json_value, obj
 from kvdesk.reasoning import parts_of
 from kvdesk.settings import ToolBudget
 from kvdesk.values import dataclass, replace
@@ -90,7 +90,7 @@ def calls_of(message: Message) -> tuple[Call, ...]:
 
 def _calls(found: object) -> Iterator[Call]:
     for one in found if isinstance(found, list) else ():
-        function = one.get("function") if isinstance(one, dict) else None
+        function = obj(one).get("function")
         if isinstance(function, dict) and isinstance(name := function.get("name"), str):
             arguments = function.get("arguments", {})
             text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)

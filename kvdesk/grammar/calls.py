@@ -10,6 +10,7 @@ from kvdesk.errors import SchemaError
 from kvdesk.grammar.gbnf import ROOT
 from kvdesk.grammar.json_schema import gbnf_of
 from kvdesk.grammar.schema_parts import Part, counts
+from kvdesk.loose_json import obj
 
 _PARTS: Final = re.compile(r'"(?:[^"\\]|\\.)*"|\[(?:[^\]\\]|\\.)*\]|(?<![\w-])[A-Za-z][\w-]*')
 _SLOTS: Final = re.compile(f"([{ID}{INDEX}])")
@@ -93,8 +94,7 @@ class _Rules:
 
     def _named(self, prefix: str, named: NamedArguments, schema: Mapping[str, Any]) -> str:
         """Arguments one by one in the order of the schema, those that are not required left out or not."""
-        properties = schema.get("properties")
-        properties = properties if isinstance(properties, dict) else {}
+        properties = obj(schema.get("properties"))
         required = schema.get("required") if isinstance(schema.get("required"), list) else []
         first, behind = f"{prefix}-none", f"{prefix}-none"
         self.add(first, '""')
@@ -110,7 +110,7 @@ class _Rules:
         return first
 
     def _pair(self, prefix: str, named: NamedArguments, key: str, schema: Any) -> str:
-        schema = schema if isinstance(schema, dict) else {}
+        schema = obj(schema)
         plain = referred(schema, self._whole) if named.item else schema
         is_text = takes_text(plain)
         texts = [one for one in plain.get("enum") or () if isinstance(one, str)] if is_text else []

@@ -17,6 +17,7 @@ from kvdesk.cache.reuse.prompt_change import (
     overlap,
     prompt_of_json,
 )
+from kvdesk.loose_json import obj
 from kvdesk.values import dataclass
 
 MOST_CLIENTS: Final = 64
@@ -77,7 +78,6 @@ def prompt_of(request: Mapping[str, Any]) -> Prompt | None:
 
 def session_of(request: Mapping[str, Any]) -> str:
     """The name that a request gives its conversation, "" if it gives none."""
-    metadata = request.get("metadata")
-    named: Mapping[str, Any] = metadata if isinstance(metadata, dict) else {}
+    named = obj(request.get("metadata"))
     found = request.get("prompt_cache_key") or named.get("session_id") or named.get("user_id") or request.get("user")
     return found[:_MOST_NAME] if isinstance(found, str) else ""

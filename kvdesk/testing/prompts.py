@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from kvdesk.cache.reuse.prompt_change import Prompt, prompt_of_json
 from kvdesk.errors import UserError
+from kvdesk.loose_json import obj
 from kvdesk.translation import tr
 from kvdesk.values import dataclass
 
@@ -126,7 +127,7 @@ def _content(value: Any, path: str) -> Iterator[tuple[str, str]]:
 
 
 def _block_text(block: Any) -> str | None:
-    text = block.get("text") if isinstance(block, dict) else None
+    text = obj(block).get("text")
     return text if isinstance(text, str) else None
 
 

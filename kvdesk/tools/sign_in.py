@@ -15,6 +15,7 @@ from mcp.client.auth import OAuthClientProvider
 from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
 from pydantic import AnyUrl, ValidationError
 
+from kvdesk.loose_json import object_in
 from kvdesk.tools.servers import Keys, ToolServerError, tokens_of
 from kvdesk.translation import tr
 
@@ -53,9 +54,7 @@ class _Tokens:
             await asyncio.wait([self._keeping])
 
     async def read(self) -> None:
-        with suppress(ValueError, RecursionError):
-            found = json.loads(await asyncio.to_thread(self._keys.get, self._name) or "{}")
-            self._found = found if isinstance(found, dict) else {}
+        self._found = object_in(await asyncio.to_thread(self._keys.get, self._name))
 
     @property
     def port(self) -> int:

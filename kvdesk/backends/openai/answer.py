@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from kvdesk.backends.openai.problems import Broken, Nonsense, ServerError, said_by
 from kvdesk.chat import LIMIT_NOTE, FinishReason, MessageState, TurnStats, storable
+from kvdesk.loose_json import obj
 from kvdesk.policies.first_token import Delay, first_token_reason
 from kvdesk.reasoning import BEGINNING, END
 from kvdesk.translation import tr
@@ -178,7 +179,7 @@ class Answer:
 
 def _number(value: object, name: str) -> int:
     """A count in an object, 0 if there is none."""
-    found = value.get(name) if isinstance(value, dict) else None
+    found = obj(value).get(name)
     return int(found) if isinstance(found, int | float) and 0 < found < 1 << 40 else 0
 
 

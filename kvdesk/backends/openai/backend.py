@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from kvdesk.backends.base import CLOSED, Emit
 from kvdesk.backends.openai.network import Network, Running, in_thread
 from kvdesk.chat import FinishReason, MessageId, MessageState, TurnStats
+from kvdesk.loose_json import obj
 from kvdesk.protocol.cache import TakeRecording
 from kvdesk.protocol.chat import (
     CloseConversation,
@@ -341,8 +342,7 @@ MOST_EVENT = 4 << 20
 
 def info_of(asked: Asked, endpoint: Endpoint) -> ModelInfo:
     """The model as the window shows it, with its server's name, which is stored with every answer."""
-    meta = asked.entries[endpoint.model].get("meta")
-    known = meta if isinstance(meta, dict) else {}
+    known = obj(asked.entries[endpoint.model].get("meta"))
 
     def number(name: str) -> int:
         value = known.get(name)

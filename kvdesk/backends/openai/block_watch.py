@@ -13,6 +13,7 @@ from kvdesk.backends.openai.client import CONNECT_S, as_json, get_json, get_text
 from kvdesk.backends.openai.problems import ServerError
 from kvdesk.backends.openai.server_metrics import read
 from kvdesk.errors import UserError
+from kvdesk.loose_json import obj
 from kvdesk.protocol.blocks import BlockMapView, ServerMetrics
 from kvdesk.protocol.servers import ServerKind
 from kvdesk.translation import tr
@@ -40,7 +41,7 @@ async def events_address(client: httpx2.AsyncClient, kind: ServerKind) -> Events
                 return _told_by_vllm(sources, place)
             case "SGLang":
                 info = await get_json(client, "/server_info")
-                told = info.get("kv_events") if isinstance(info, dict) else None
+                told = obj(info).get("kv_events")
                 return _told_by_sglang(told, place) if isinstance(told, dict) else None
             case _:
                 return None
@@ -130,7 +131,7 @@ class BlockWatch:
                 value = as_json(await read_ok(response))
         except (ServerError, httpx2.HTTPError):
             return
-        tokens = value.get("tokens") if isinstance(value, dict) else None
+        tokens = obj(value).get("tokens")
         if isinstance(tokens, list) and all(type(token) is int for token in tokens):
             self._reader.use(tokens)
 

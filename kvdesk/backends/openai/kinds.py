@@ -37,7 +37,7 @@ class Asked:
 async def ask(client: httpx2.AsyncClient) -> Asked:
     """Ask a server what it is. Raises ServerError and the errors of httpx2."""
     value = await get_json(client, "/v1/models")
-    data = value.get("data") if isinstance(value, dict) else None
+    data = obj(value).get("data")
     rows = data if isinstance(data, list) else []
     entries = {e["id"]: e for e in rows if isinstance(e, dict) and isinstance(e.get("id"), str)}
     if not entries:

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from kvdesk.cache.reuse.prefix import common_prefix
 from kvdesk.chat import ConversationId, Message, Role, TurnStats, new_message_id, storable
-from kvdesk.loose_json import json_value
+from kvdesk.loose_json import json_value, obj
 from kvdesk.message import fields_of, fields_text
 from kvdesk.server.errors import ApiError, invalid
 from kvdesk.server.request.parts import text_of
@@ -185,7 +185,7 @@ def _tool_calls(given: object, at: str) -> list[dict[str, Any]]:
         raise wrong
     calls = []
     for one in given:
-        function = one.get("function") if isinstance(one, dict) else None
+        function = obj(one).get("function")
         if not isinstance(function, dict) or not isinstance(function.get("name"), str):
             raise wrong
         arguments = function.get("arguments", {})

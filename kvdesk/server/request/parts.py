@@ -5,6 +5,7 @@ from typing import Any, ClassVar, Final
 from pydantic import Field
 
 from kvdesk.chat import storable
+from kvdesk.loose_json import obj
 from kvdesk.server.errors import invalid, unsupported
 from kvdesk.server.request.schemas import ChatOptions, ResponseFormat, parsed
 
@@ -63,7 +64,7 @@ def response_format(given: dict[str, Any] | None, at: str) -> ResponseFormat | N
 
 def string(value: object, name: str, at: str) -> str:
     """A text that a part has to have. Raises ApiError."""
-    found = value.get(name) if isinstance(value, dict) else None
+    found = obj(value).get(name)
     if not isinstance(found, str):
         raise invalid(f"{at}.{name}", "must be a string")
     return storable(found)
@@ -80,7 +81,7 @@ def text_of(content: object, at: str, *, between: str = "\n") -> str:
 
 def text_of_part(part: object, at: str) -> str:
     """Raises ApiError."""
-    kind = part.get("type") if isinstance(part, dict) else None
+    kind = obj(part).get("type")
     if not isinstance(kind, str) or kind not in _TEXTS:
         what = f"parts of the type {kind:.100}" if isinstance(kind, str) else "such parts"
         raise unsupported(at, f"{what} are not supported; text is")

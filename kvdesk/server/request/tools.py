@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from kvdesk.loose_json import obj
 from kvdesk.protocol.chat import ToolChoice
 from kvdesk.server.errors import ApiError, invalid
 from kvdesk.server.request.schemas import ChatRequest
@@ -66,8 +67,7 @@ def _named(given: Mapping[str, Any]) -> tuple[str, tuple[str, ...]]:
 
 
 def _name_of(tool: object) -> str:
-    function = tool.get("function", tool) if isinstance(tool, dict) else None
-    name = function.get("name") if isinstance(function, dict) else None
+    name = obj(obj(tool).get("function", tool)).get("name")
     if not isinstance(name, str):
         raise _wrong("a tool is a function with a name")
     return name

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from kvdesk.call_format import RESULT, TOLD, CallFormat
+from kvdesk.loose_json import obj
 from kvdesk.message import Message, MessageId, fields_of, fields_text
 from kvdesk.values import replace
 
@@ -18,7 +19,7 @@ def calls_as_text(messages: Sequence[Message], form: CallFormat) -> Sequence[Mes
         fields = fields_of(message)
         if calls := fields.pop("tool_calls", None):
             pairs = [(call["function"]["name"], call["function"]["arguments"]) for call in calls]
-            pairs = [(name, given if isinstance(given, dict) else {}) for name, given in pairs]
+            pairs = [(name, obj(given)) for name, given in pairs]
             said = message.text if message.tokens else "\n".join(filter(None, (message.text, form.written(pairs))))
             fields.pop("content", None)
             message = replace(message, text=said, fields=fields_text(fields))
