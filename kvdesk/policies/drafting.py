@@ -18,6 +18,9 @@ from kvdesk.values import dataclass
 SIZES: Final = tuple(2**n for n in range(1, TILE.bit_length()))
 """Tokens of a batch, the sampled ones and the guessed: so few sizes that the cost of each is known soon."""
 
+_FIRST_REST: Final = TILE // 4
+"""Steps in which an answer has no guesses once they have cost more than they gave."""
+
 UsualMs = Callable[[int], float | None]
 """ms of a batch of that many tokens, if it is known otherwise."""
 
@@ -51,7 +54,7 @@ class Price(NamedTuple):
 class Draft:
     """Tokens of each answer in the next batch, 1: no guess is in it; how many times as quick that is expected to be as
     one token of each at a time. price: of the cheapest batch, where none has a guess; None if nothing was guessed,
-    or no cost is known.
+    or no batch was measured.
     """
 
     sizes: tuple[int, ...]
@@ -89,29 +92,42 @@ class DraftSize:
         taken = self._step_ms.get(n_answers)
         return statistics.median(taken) if taken else None
 
+    def steps(self, n_answers: int, n_tokens: int) -> float | None:
+        """What a batch of `n_tokens` of these answers takes, in steps; None before the first."""
+        taken = self._steps.get((n_answers, n_tokens))
+        return statistics.median(taken) if taken else None
+
     def choose(self, chances: Sequence[Chance], most: int, usual_ms: UsualMs) -> Draft:
         """What the next batch has of these answers, `most` tokens in all: the size that gives most tokens a second, if
         that is worth it. No answer is slower for the others' guesses by more than `SCATTER`.
+
+        What was measured of larger batches makes a small one look cheaper than it is. So a size that was never measured
+        is tried only where it would lose little, were it twice as dear as the half of it; the smallest always.
         """
         k = len(chances)
         ones, price = (1,) * k, None
         best = Draft(ones)
         if all(chance.most == 1 for chance in chances):
             return best
-        step = self.step_ms(k) or usual_ms(k)
+        worst = 1.0
         for n in SIZES:
             if n <= k:
                 continue
             sizes = _shared(chances, n) if n <= most else ()
-            steps = self._cost(k, n, step, usual_ms) if sizes and step else None
-            if not steps:
+            if not sizes:
                 break
             expected = [chance.expected(size) for chance, size in zip(chances, sizes, strict=True)]
+            steps = measured = self.steps(k, n)
+            worst = measured or 2 * worst
+            if measured is None and (n // 2 <= k or sum(expected) / k * SCATTER >= worst):
+                steps = self._usual(k, n, usual_ms)
+            if not steps:
+                continue
             gain = sum(expected) / k / steps
             if gain > max(best.gain, SCATTER) and min(expected) * SCATTER >= steps:
                 best = Draft(sizes, gain)
             at_best = min(n / k, SCATTER * min(chance.most for chance in chances)) / steps
-            if price is None or at_best >= price.at_best:
+            if measured and (price is None or at_best >= price.at_best):
                 price = Price(n, steps, at_best)
         if best.gain > 1.0 or price is None:
             return best
@@ -120,18 +136,18 @@ class DraftSize:
             self._steps.clear()
         return Draft(ones, price=price)
 
-    def _cost(self, n_answers: int, n: int, step: float, usual_ms: UsualMs) -> float | None:
+    def _usual(self, n_answers: int, n: int, usual_ms: UsualMs) -> float | None:
         """In steps."""
-        if taken := self._steps.get((n_answers, n)):
-            return statistics.median(taken)
-        usual = usual_ms(n)
-        return None if usual is None else usual / step
+        step, usual = self.step_ms(n_answers) or usual_ms(n_answers), usual_ms(n)
+        return usual / step if usual and step else None
 
 
 def _shared(chances: Sequence[Chance], n: int) -> tuple[int, ...]:
     """`n` tokens shared among these answers so that most are right, at least one each; () if they may have fewer."""
     if sum(chance.most for chance in chances) < n:
         return ()
+    if len(chances) == 1:
+        return (n,)
     sizes = [1] * len(chances)
     likely = [(-chance.holds if chance.most > 1 else 1.0, 1, i) for i, chance in enumerate(chances)]
     heapify(likely)  # how likely the next guessed token of each counts; of equals that of the shortest
@@ -154,7 +170,8 @@ class Drafts:
         self.drafted = self.accepted = 0
         self._why_not = why_not
         self._gains: deque[float] = deque(maxlen=2 * KEPT)
-        self._rests = 0  # steps
+        self._saved = 0.0  # steps
+        self._rests, self._next_rest = 0, _FIRST_REST  # steps
         self._rested = False
         self._why: Counter[str] = Counter()
         self._prices: dict[str, Price] = {}
@@ -171,12 +188,21 @@ class Drafts:
         self.drafted += n_drafted
         self.accepted += n_accepted
 
-    def gave(self, gain: float) -> None:
-        """That batch was `gain` times as fast as one token at a time: after several that were slower it rests."""
-        self._gains.append(gain)
-        if len(self._gains) == 2 * KEPT and statistics.fmean(self._gains) < 1.0:
+    def gave(self, n_new: float, steps: float) -> None:
+        """That batch gave `n_new` tokens and cost as much as `steps` of them alone. It rests as soon as such batches
+        have cost a step more than they saved, or after several that cost more than they gave: each time twice as long,
+        until several have paid off.
+        """
+        self._saved += n_new - steps
+        self._gains.append(n_new / steps)
+        slower = False
+        if len(self._gains) == self._gains.maxlen:
+            slower = statistics.fmean(self._gains) < 1.0
+            self._next_rest = self._next_rest if slower else _FIRST_REST
+        if slower or self._saved < -1.0:
             self._gains.clear()
-            self._rests, self._rested = TILE, True
+            self._rests, self._rested = self._next_rest, True
+            self._next_rest *= 2
 
     def none(self, chance: Chance, price: Price | None) -> None:
         """No guess is in the next batch; `price` as in `Draft`."""

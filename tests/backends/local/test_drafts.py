@@ -287,7 +287,7 @@ def test_where_batches_are_dear_it_says_so_and_where_they_are_free_it_drafts(
     chat, _ = answer(drafting, drafts=False)
     script = {"answer": chat.messages[-1].tokens, "wrong": 0, "holds": 0.99}
     monkeypatch.setattr(requests, "Guess", type("Script", (Scripted,), script))
-    monkeypatch.setattr(DraftSize, "_cost", lambda _self, k, n, *_: 1.0 if free else n / k)
+    monkeypatch.setattr(DraftSize, "steps", lambda _self, k, n: 1.0 if free else n / k)
     with_drafts, stats = answer(drafting, drafts=True)
     assert with_drafts.messages[-1].tokens == chat.messages[-1].tokens
     assert (stats.drafted_tokens > 0) == free

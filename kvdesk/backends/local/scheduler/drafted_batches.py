@@ -60,11 +60,10 @@ class DraftedBatches:
     def verified(self, parts: Sequence[Part], ms: float, n_new: int, n_accepted: int) -> None:
         """A batch with guesses gave `n_new` tokens, `n_accepted` of them guessed."""
         drafted = [(one, len(batch.tokens)) for one, batch in parts if isinstance(one, Request)]
-        if step_ms := self._size.step_ms(len(drafted)):
-            gain = n_new / len(drafted) * step_ms / ms
+        if steps := self._size.steps(len(drafted), sum(n for _, n in drafted)):
             for request, n in drafted:
                 if n > 1:
-                    request.drafts.gave(gain)
+                    request.drafts.gave(n_new / len(drafted), steps)
         n_kv, n_drafted = self._cache_manager.totals()[2], sum(n - 1 for _, n in drafted)
         now = time.monotonic()
         self._emit(SpeedSample(now, "decode", n_new, ms, n_kv, n_drafted=n_drafted, n_accepted=n_accepted))
