@@ -25,7 +25,8 @@ from kvdesk.chat import (
     new_conversation_id,
     new_message_id,
 )
-from kvdesk.conversations.requests import generate, preview
+from kvdesk.conversations.parameters import Parameters
+from kvdesk.conversations.requests import generate, preview, preview_prompt
 from kvdesk.headless import HeadlessEngine, session_of
 from kvdesk.policies import prompt_piece
 from kvdesk.policies.swap import Limits, Placement, StateKind
@@ -40,6 +41,7 @@ from kvdesk.protocol.cache import (
 )
 from kvdesk.protocol.chat import CloseConversation, Generate, TurnEnded, TurnPreview
 from kvdesk.protocol.operations import Compact, Operate
+from kvdesk.protocol.prompt import PromptPreview
 from kvdesk.settings import CachePolicy, CacheType, ContextSettings, Overflow, Sampling, Settings
 from kvdesk.values import replace
 from tests.backends.local.conftest import SMALL, opened_with
@@ -457,6 +459,20 @@ def test_the_price_is_said_before(headless: HeadlessEngine) -> None:
     assert stats.reused_tokens + stats.prefilled_tokens == price.n_reused + price.n_prefill
     (price,) = of(headless.do(preview(Chat(headless, "Hi").known, [], draft, OFF)), TurnPreview)
     assert "documents" not in price.sentence
+
+
+def test_another_system_prompt_is_priced_with_its_documents_put_there(headless: HeadlessEngine) -> None:
+    one = Chat(headless, FIRST)
+    one.ask("How many lamps has Ada?", REPORT)
+    n_put, other = n_document(headless) - READ_AGAIN, replace(Parameters.of(one.known), system_prompt=SECOND)
+    n_again = [
+        of(headless.do(preview_prompt(one.known, other, one.messages, "", settings)), PromptPreview)[0].n_again
+        for settings in (OFF, READ_ONCE)
+    ]
+    assert n_again[0] - n_again[1] == n_put
+    assert 0 < n_again[1] < 100 < n_put
+    one.known = replace(one.known, system_prompt=SECOND)
+    assert one.ask("Who has three lamps?").stats.put_tokens == n_put
 
 
 def test_the_documents_of_a_prompt_are_found_where_messages_were_joined() -> None:

@@ -8,14 +8,14 @@ from collections.abc import Callable, Sequence
 from itertools import accumulate, pairwise
 
 from kvdesk.backends.local.cache_manager.cache import Cache
-from kvdesk.backends.local.cache_manager.documents import Documents, Run
+from kvdesk.backends.local.cache_manager.documents import Documents
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.llama.requantize import stored_otherwise, trial_ms, why_not_converted
 from kvdesk.backends.local.llama.samplers.utf8 import Utf8Decoder
 from kvdesk.backends.local.llama.vocab import Vocab
 from kvdesk.backends.local.prompt.prompt import Prompt
 from kvdesk.backends.local.scheduler.document_runs import document_runs
-from kvdesk.backends.local.scheduler.overflow_manager import MOST_CHARACTERS, ContextFull, OverflowManager, Step
+from kvdesk.backends.local.scheduler.overflow_manager import MOST_CHARACTERS, ContextFull, Fit, OverflowManager
 from kvdesk.backends.local.scheduler.overflow_move import move_for
 from kvdesk.backends.local.scheduler.speed_model import SpeedModel
 from kvdesk.cache.compaction import plan_compaction
@@ -165,8 +165,7 @@ class Previews:
             )
             shown = replace(shown, refused=str(full), n_system=_n_system(full.whole, asked))
             return _with_draft(shown, draft, asked)
-        runs = document_runs(fit.whole.places, asked.documents)
-        found = self._forecast(asked, _asked_tokens(asked, fit.whole), fit.step, runs)
+        found = self._forecast(asked, _asked_tokens(asked, fit.whole), fit)
         draft = _draft(fit.whole, asked)
         n_evicted = len(fit.step.before) - len(fit.step.after) if fit.step else 0
         shown = TurnPreview(
@@ -195,18 +194,17 @@ class Previews:
             fit = self._chats().fit(command, previewed=True)
         except ContextFull as full:
             return replace(shown, refused=str(full))
-        found = self._forecast(asked, fit.tokens, fit.step)
+        found = self._forecast(asked, fit.tokens, fit)
         return replace(
             shown, n_reused=found.n_reused, n_prefill=found.n_prefill, first_token_ms=found.first_token_ms,
-            sentence=found.sentence, n_ctx=self._context.n_ctx_seq,
+            sentence=found.sentence, n_ctx=self._context.n_ctx_seq, n_put=found.n_put,
         )  # fmt: skip
 
-    def _forecast(
-        self, asked: PreviewTurn, prompt: list[int], step: Step | None, documents: Sequence[Run] = ()
-    ) -> Forecast:
-        """What a turn with this prompt would reuse and prefill, and when its first token would come. `step`: what is
-        evicted for it; `documents`: in the prompt.
+    def _forecast(self, asked: PreviewTurn, prompt: list[int], fit: Fit) -> Forecast:
+        """What a turn with this prompt, whole or a part of what fits, would reuse and prefill, and when its first token
+        would come.
         """
+        step = fit.step
         reused, restore_ms = self._cache.estimate_reuse(
             asked.conversation, prompt, moved=not policy_of(asked.overflow).exact
         )
@@ -217,7 +215,8 @@ class Previews:
         if move is not None and move.n_kept > reused:
             reused, restore_ms = move.n_kept, costs.state_ms(n_bytes)
         exact = policy_of(asked.overflow).exact
-        splices = () if exact else self._documents.planned(prompt, documents, reused)
+        runs = () if exact else document_runs(fit.whole.places, asked.documents)
+        splices = self._documents.planned(prompt, runs, reused)
         return forecast(
             len(prompt), reused, costs, self._context.n_batch,
             restore_ms=restore_ms + sum(splice.offer.restore_ms for splice in splices),
@@ -241,11 +240,11 @@ class Previews:
                 replace(shown, refused=str(full)), self._context.model.vocab, _asked_tokens(asked.turn, full.whole)
             )
         tokens = _asked_tokens(asked.turn, fit.whole)
-        found = now = self._forecast(asked.turn, tokens, fit.step)
+        found = now = self._forecast(asked.turn, tokens, fit)
         if asked.now != asked.turn:
             try:
                 fit_now = self._chats().fit(asked.now)
-                now = self._forecast(asked.now, _asked_tokens(asked.now, fit_now.whole), fit_now.step)
+                now = self._forecast(asked.now, _asked_tokens(asked.now, fit_now.whole), fit_now)
             except UserError:
                 now = Forecast(0, 0, 0.0)  # no answer is possible now, so the change costs everything
         ms, ms_now = found.first_token_ms, now.first_token_ms
