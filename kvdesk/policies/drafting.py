@@ -81,11 +81,13 @@ class DraftSize:
         return not self.wanted or bool(self.why_not)
 
     def took(self, n_answers: int, n_tokens: int, ms: float) -> None:
-        """A batch of these answers' tokens. It is kept in steps: what else runs on the machine makes both slower."""
+        """A batch of these answers' tokens. It is kept in steps: what else runs on the machine makes both slower. Less
+        than a step is the luck of a busy machine, on which any guess would seem to pay.
+        """
         if n_tokens == n_answers:
             self._step_ms.setdefault(n_answers, deque(maxlen=KEPT)).append(ms)
         elif step := self.step_ms(n_answers):
-            self._steps.setdefault((n_answers, n_tokens), deque(maxlen=KEPT)).append(ms / step)
+            self._steps.setdefault((n_answers, n_tokens), deque(maxlen=KEPT)).append(max(1.0, ms / step))
 
     def step_ms(self, n_answers: int) -> float | None:
         """A batch with one token of each; None before the first."""

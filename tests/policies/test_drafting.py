@@ -75,6 +75,15 @@ def test_what_a_batch_took_counts_more_than_what_was_expected() -> None:
     assert size.step_ms(2) is None
 
 
+def test_no_batch_is_cheaper_than_one_token() -> None:
+    """On a busy machine it may seem so."""
+    size = DraftSize()
+    for n in (1, 1, 2, 4):
+        size.took(1, n, 25.0 / n)
+    assert size.steps(1, 4) == 1.0
+    assert size.choose([Chance(0.1, TILE)], TILE, of(MEASURED)).sizes == (1,)
+
+
 def test_what_was_measured_beside_others_counts_when_they_are_gone() -> None:
     """Batches are compared with steps of then, not with those of now."""
     size = DraftSize()
