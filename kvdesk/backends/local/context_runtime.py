@@ -109,6 +109,7 @@ class ContextRuntime:
         self.threads.follow = policy.follow_load
         self.idle_requests.enabled = policy.save_idle_requests
         self.draft_size.wanted = policy.drafts
+        self.documents.rounds = policy.documents_q8_0
 
     @property
     def info(self) -> ContextInfo:

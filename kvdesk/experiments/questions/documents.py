@@ -12,13 +12,17 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from kvdesk.backends.local.llama.requantize import rounded, unrounded
+from kvdesk.backends.local.llama.traits import Traits
 from kvdesk.cache.compare import divergence
 from kvdesk.cache.geometry import CTX_PAD, ModelFacts, pad
+from kvdesk.cache.state.blob import Blob
 from kvdesk.errors import RefusedCall
 from kvdesk.experiments.bench import Bench
 from kvdesk.experiments.experiment import Experiment, Work, needs_plain_attention
 from kvdesk.experiments.measured import Measured
 from kvdesk.experiments.questions.forgetting import INTRO, facts
+from kvdesk.experiments.questions.requantization import traits_of
 from kvdesk.experiments.raw_context import RawContext
 from kvdesk.experiments.statistics import mean_figure
 from kvdesk.protocol.experiment import Figure, Parameter, Progress, Result, Sample, Table, Values, Verdict, at_least
@@ -29,6 +33,8 @@ READ_AGAIN: Final = (0, 8, 32)
 """Tokens at the beginning of the document that are read again at its new place; the reference reads all."""
 ALL: Final = -1
 """In the place of a number of them."""
+ROUNDED: Final = -2
+"""In the same place: as many as the last of `READ_AGAIN`, and what is spliced in was kept as q8_0."""
 FASTER, AGREE = 10.0, 0.96
 """A splice counts as a success if the first token comes this many times as fast as after reading the document, and this
 share of the answers is the same (48 of 50).
@@ -58,13 +64,14 @@ def _settings(values: Values) -> ContextSettings:
 
 
 def _work(values: Values) -> Work:
-    asked = (len(READ_AGAIN) + 1) * (40 * values["questions"] + 2 * WRITTEN * values["judged"])
+    asked = (len(READ_AGAIN) + 2) * (40 * values["questions"] + 2 * WRITTEN * values["judged"])
     return Work((1 + values["rounds"]) * values["document"] + asked, WRITTEN * values["judged"])
 
 
 class _Chat(NamedTuple):
     """Token ids of the beginnings of both chats, of the document, and of each question with its answer's first one;
-    `state`: of the first chat's sequence once it has read the document.
+    `state`: of the first chat's sequence once it has read the document; `kept`: the same as q8_0, `traits`: for reading
+    that back.
     """
 
     before: list[int]
@@ -72,6 +79,8 @@ class _Chat(NamedTuple):
     document: list[int]
     questions: list[tuple[list[int], int]]
     state: bytes
+    kept: Blob
+    traits: Traits
 
     @property
     def end(self) -> int:
@@ -83,11 +92,13 @@ class _Chat(NamedTuple):
         the others spliced in; all are read where `n` is `ALL`.
         """
         context.clear()
-        start = len(self.begin)
+        start, state = len(self.begin), self.state
+        if n == ROUNDED:
+            n, state = READ_AGAIN[-1], bytes(unrounded(self.kept, self.traits))
         context.read(self.begin + self.document[: n if n != ALL else None], 0)
         if n == ALL:
             return
-        context.restore(1, self.state, self.before + self.document)
+        context.restore(1, state, self.before + self.document)
         if not context.seq_rm(1, 0, len(self.before) + n):
             raise RefusedCall(tr("This memory cannot remove a part of a sequence."))
         if by := start - len(self.before):
@@ -98,7 +109,7 @@ class _Chat(NamedTuple):
 
 def _measure(bench: Bench) -> Iterator[Progress | Sample]:
     """Whatever is asked is asked in the first round."""
-    ways = (ALL, *READ_AGAIN)
+    ways = (ALL, *READ_AGAIN, ROUNDED)
     with bench.context() as context:
         yield Progress(0, 1, tr("the first chat reads the document"))
         chat = _first_chat(bench, context)
@@ -156,7 +167,8 @@ def _first_chat(bench: Bench, context: RawContext) -> _Chat:
             document += next(more)
     questions = [(ids(fact.asked), ids(f" {fact.value}")[0]) for fact in known]
     context.read(before + document, 0)
-    return _Chat(before, begin, document, questions, context.saved(0))
+    state, traits = context.saved(0), traits_of(bench, context)
+    return _Chat(before, begin, document, questions, state, rounded(state, traits), traits)
 
 
 def _answered(context: RawContext, asked: Sequence[int], end: int) -> int:
@@ -189,7 +201,7 @@ class Found(NamedTuple):
 
 
 def _answer(_values: Values, measured: Measured) -> Result:
-    found = {n: _found(measured, n) for n in READ_AGAIN}
+    found = {n: _found(measured, n) for n in (*READ_AGAIN, ROUNDED) if f"{n}: {SAME}" in measured.series}
     reference = f"{ALL}: {RIGHT}"
     right = float(np.mean([measured.one(reference, x) for x in measured.xs(reference)]))
     holding = next((n for n in READ_AGAIN if found[n].holds), None)
@@ -249,7 +261,11 @@ def _found(measured: Measured, n: int) -> Found:
 
 
 def _title(n: int) -> str:
-    return tr("all read") if n == ALL else tr("{n} read again").format(n=n)
+    if n == ALL:
+        return tr("all read")
+    if n == ROUNDED:
+        return tr("{n} read again, kept as q8_0").format(n=READ_AGAIN[-1])
+    return tr("{n} read again").format(n=n)
 
 
 def _applies(facts: ModelFacts) -> str:

@@ -119,7 +119,8 @@ def _texts(bench: Bench) -> tuple[list[int], list[int]]:
     return [before[i % len(before)] for i in range(n)], tokens[len(before) :]
 
 
-def _traits(bench: Bench, context: RawContext) -> Traits:
+def traits_of(bench: Bench, context: RawContext) -> Traits:
+    """What decides how the context stores K and V."""
     model, settings = bench.model, context.settings
     return context_traits(model.traits, planned(model, settings), settings, model.vocab.n_tokens, context.said)
 
@@ -129,7 +130,7 @@ def _convert(bench: Bench, source: RawContext, target: RawContext) -> None:
     n_bytes = state.seq_state_size(source.ctx, 0)
     blob = state.room(n_bytes)
     state.get_seq_state(source.ctx, 0, blob)
-    sides = (_traits(bench, context) for context in (source, target))
+    sides = (traits_of(bench, context) for context in (source, target))
     if not state.set_seq_state(target.ctx, 0, requantize(blob, *sides, whole=False)):
         raise ContextError(tr("llama.cpp did not take the converted state."))
 

@@ -1,5 +1,6 @@
 """A state with K and V of other types: what it holds, and that llama.cpp takes it."""
 
+import ctypes
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -7,13 +8,24 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from kvdesk.backends.local.llama import requantize as requantizing
+from kvdesk.backends.local.llama.binding import ggml_function
 from kvdesk.backends.local.llama.context import Context
+from kvdesk.backends.local.llama.ggml_quantizers import _FROM_FLOAT, _TypeTraits, encode
 from kvdesk.backends.local.llama.model import Model
 from kvdesk.backends.local.llama.params import ggml_type
-from kvdesk.backends.local.llama.requantize import requantize, trial_ms, why_not_converted
+from kvdesk.backends.local.llama.requantize import (
+    requantize,
+    rounded,
+    rounded_share,
+    trial_ms,
+    unrounded,
+    unrounding_ms,
+    why_not_converted,
+)
 from kvdesk.cache.batch import Batch
-from kvdesk.cache.state.blob import BlobError, parse_state
-from kvdesk.library.ggml_rows import rotate, rows
+from kvdesk.cache.state.blob import Blob, BlobError, Section, parse_seq_state, parse_state
+from kvdesk.library.ggml_rows import decode, rotate, rows
 from kvdesk.settings import CacheType, ContextSettings
 from tests.backends.local.tiny_models import N_VOCAB, written
 
@@ -135,6 +147,53 @@ def test_v_is_transposed_where_flash_attention_is_off(llama: Model, types: tuple
     for wanted, found in zip(numbers(source)[layers:], numbers(on)[layers:], strict=True):
         np.testing.assert_array_equal(found, wanted)
     close_all(source, off, on)
+
+
+def as_floats(blob: Blob, section: Section, n_cells: int) -> NDArray[np.float32]:
+    """Rows of q8_0 as ggml itself reads them (`to_float`)."""
+    found = ggml_function("ggml_get_type_traits")
+    found.argtypes, found.restype = [ctypes.c_int], ctypes.POINTER(_TypeTraits)
+    source = np.frombuffer(blob, np.uint8, section.n_bytes, section.offset).copy()
+    target = np.empty((n_cells, section.row_bytes // 34 * 32), np.float32)
+    _FROM_FLOAT(found(ggml_type(Q8)).contents.to_float)(source.ctypes.data, target.ctypes.data, target.size)
+    return target
+
+
+def table(blob: Blob, section: Section, n_cells: int) -> NDArray[np.float32]:
+    return np.concatenate(list(rows(memoryview(blob), section, n_cells)))
+
+
+@pytest.mark.parametrize("flash_attn", [True, False])
+@pytest.mark.parametrize("kind", [F32, F16, CacheType.BF16])
+def test_a_state_that_is_kept_has_the_rows_that_ggml_makes(llama: Model, kind: CacheType, *, flash_attn: bool) -> None:
+    """Kept: what the quantizer of ggml makes of each row. Read back: what ggml reads of that, in the cache's type."""
+    context = filled(llama, settings(kind, flash_attn=flash_attn))
+    blob, traits = context.states.seq_get(0), context.traits
+    kept = rounded(blob, traits)
+    back = unrounded(kept, traits)
+    (before,), (after,), (again,) = (parse_seq_state(one, traits.geometry).caches[0] for one in (blob, kept, back))
+    for own, stored, returned in zip(before.sections, after.sections, again.sections, strict=True):
+        wanted = encode(table(blob, own, before.n_cells), ggml_type(Q8))
+        assert stored.ggml_type == ggml_type(Q8)
+        np.testing.assert_array_equal(np.frombuffer(kept, np.uint8, stored.n_bytes, stored.offset), wanted.reshape(-1))
+        read = decode(encode(as_floats(kept, stored, after.n_cells), ggml_type(kind)), ggml_type(kind))
+        np.testing.assert_array_equal(table(back, returned, again.n_cells), read)
+        assert bool(returned.n_rows) == (own.kind == "v" and not flash_attn)
+    assert len(back) == len(blob)
+    head = len(blob) - sum(section.n_bytes for section in before.sections)
+    assert (len(kept) - head) / (len(blob) - head) == pytest.approx(rounded_share(traits))
+    assert context.states.seq_set(0, back, audited=True)
+    assert context.memory.verification.state == "verified", context.memory.verification.detail
+    assert unrounding_ms(len(kept), traits) > 0
+    context.close()
+
+
+def test_rows_without_whole_blocks_are_kept_as_they_are(llama: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    context = filled(llama, settings(F16))
+    blob = context.states.seq_get(0)
+    monkeypatch.setattr(requantizing, "_width", lambda _: 48)
+    assert rounded(blob, context.traits) is blob
+    context.close()
 
 
 def test_streams_keep_their_cells(llama: Model) -> None:

@@ -2,11 +2,12 @@
 
 What these cells hold depends on what came before them where they were computed (docs/questions/documents.md). So the
 first tokens are read again at the new place, and what is put there counts as moved (`CacheSequence.exact`): no other
-chat takes it over. The states are among the saved ones, under their limits. Knows tokens, no messages. Runs on the
-engine's thread.
+chat takes it over. The states are among the saved ones, under their limits, as they are or rounded to q8_0. Knows
+tokens, no messages. Runs on the engine's thread.
 """
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Final, NamedTuple
 
 from kvdesk.backends.local.cache_manager.cache import Cache
@@ -15,6 +16,7 @@ from kvdesk.backends.local.cache_manager.saved_states import NOBODY
 from kvdesk.backends.local.cache_manager.sequences import CacheSequence
 from kvdesk.backends.local.cache_manager.state_swapper import Offer
 from kvdesk.backends.local.llama.context import Context
+from kvdesk.backends.local.llama.requantize import rounded, rounded_share, unrounded, unrounding_ms
 from kvdesk.cache.state.blob import Blob
 from kvdesk.errors import KvdeskError
 from kvdesk.policies.tuned import TILE
@@ -50,10 +52,15 @@ class Splice(NamedTuple):
 
 
 class Documents:
-    """Of one context. `why_not`: why its documents are read each time, "" if they need not be."""
+    """Of one context.
+
+    why_not  why its documents are read each time, "" if they need not be
+    rounds   whether K and V are kept as q8_0
+    """
 
     def __init__(self, context: Context, cache_manager: Cache, operation_journal: OperationJournal) -> None:
-        self._memory, self._states = context.memory, context.states
+        self.rounds = False
+        self._memory, self._states, self._traits = context.memory, context.states, context.traits
         self._cache_manager = cache_manager
         self._journal = operation_journal
         self.why_not = _why_not(context)
@@ -69,7 +76,7 @@ class Documents:
                 continue
             offer = self._cache_manager.swapper.document(prompt[run.start : run.end], run.end - at)
             if offer is not None:
-                found.append(Splice(run, at, offer))
+                found.append(Splice(run, at, self._priced(offer)))
         return tuple(found)
 
     def put(self, sequence: CacheSequence, splice: Splice) -> str:
@@ -89,6 +96,8 @@ class Documents:
         reason = tr("{n:,} tokens of {name} were read at another place; its first {again} are read again").format(
             n=splice.n_tokens, name=splice.run.name, again=splice.at - splice.run.start
         )
+        if saved.rounded:
+            reason += " " + tr("(kept as q8_0)")
         with self._journal.operation("splice", sequence.conversation, reason) as operation:
             operation.told = self._spliced(sequence, splice, blob)
         if not operation.told:
@@ -113,12 +122,24 @@ class Documents:
 
     # --- private ------------------------------------------------------------------------------------------------------
 
+    def _priced(self, offer: Offer) -> Offer:
+        """With the time to read K and V back to the types of the cache."""
+        extra_ms = offer.saved.n_bytes * self._unrounding_ms if offer.saved.rounded else 0.0
+        return offer._replace(restore_ms=offer.restore_ms + extra_ms)
+
+    @cached_property
+    def _unrounding_ms(self) -> float:
+        """Of a byte."""
+        return unrounding_ms(1, self._traits)
+
     def _spliced(self, sequence: CacheSequence, splice: Splice, blob: Blob) -> bool:
         """False: the state is not what it was said to be; the sequence is unchanged then."""
         cache, memory, saved = self._cache_manager, self._memory, splice.offer.saved
         held = [*[-1] * saved.first, *saved.tokens]
         n_again = splice.at - splice.run.start
         try:
+            if saved.rounded:
+                blob = unrounded(blob, self._traits)
             with cache.spare(sequence.conversation) as spare:
                 taken = self._states.seq_set(spare.seq_id, blob, held, audited=False)
                 ends = (memory.seq_pos_min(spare.seq_id), memory.seq_pos_max(spare.seq_id))
@@ -136,7 +157,8 @@ class Documents:
     def _keep(self, sequence: CacheSequence, run: Run, tokens: list[int]) -> None:
         """Does nothing where no seq_id is free: its next turn can do it."""
         cache, n = self._cache_manager, len(tokens)
-        placement, prefill_ms = cache.swapper.place_document(sequence, n)
+        share = rounded_share(self._traits) if self.rounds else 1.0
+        placement, prefill_ms = cache.swapper.place_document(sequence, n, share)
         if placement.to == "nowhere" or not cache.pool.free:
             return
         reason = tr("{n:,} tokens of {name} are kept for other chats").format(n=n, name=run.name)
@@ -147,13 +169,16 @@ class Documents:
             operation.told = False
             self._memory.seq_cp(sequence.seq_id, spare.seq_id, run.start, run.end)
             try:
-                blob = self._states.seq_get(spare.seq_id)
+                computed = self._states.seq_get(spare.seq_id)
+                blob = rounded(computed, self._traits) if self.rounds else computed
             except KvdeskError:
                 return
+            is_rounded = blob is not computed
+            if is_rounded:
+                operation.reason += " " + tr("(kept as q8_0)")
             operation.told = True
-        chats = (sequence.conversation,)
-        put = cache.swapper.saved_states.put
-        put(placement, NOBODY, tokens, blob, prefill_ms, (), (), first=run.start, chats=chats)
+        chats, put = (sequence.conversation,), cache.swapper.saved_states.put
+        put(placement, NOBODY, tokens, blob, prefill_ms, (), (), first=run.start, chats=chats, rounded=is_rounded)
 
 
 def _why_not(context: Context) -> str:

@@ -38,6 +38,7 @@ class _Entry:
     sharing        as `Client.sharing`: used only by requests of the same value, and never written to disk
     first          position of its first token: above 0 only for a document
     chats          of a document, which belongs to no one conversation: the chats that have it. () for any other state
+    rounded        its K and V are kept as q8_0, unlike those of the cache
     """
 
     key: str
@@ -56,6 +57,7 @@ class _Entry:
     sharing: str = ""
     first: int = 0
     chats: tuple[ConversationId, ...] = ()
+    rounded: bool = False
 
 
 @dataclass(frozen=True, slots=True)

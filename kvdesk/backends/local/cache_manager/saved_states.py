@@ -192,6 +192,7 @@ class SavedStateStore:
         client: Client | None = None,
         first: int = 0,
         chats: tuple[ConversationId, ...] = (),
+        rounded: bool = False,
     ) -> None:
         """Save a state where `placement` says, after dropping what it lists. An older state of the same conversation
         that is a part of it is dropped, unless one of both is a checkpoint, or it is a document of `chats`.
@@ -218,6 +219,7 @@ class SavedStateStore:
             used_s=time.monotonic(),
             first=first,
             chats=chats,
+            rounded=rounded,
         )
         with self._lock:
             self._saved[key] = saved

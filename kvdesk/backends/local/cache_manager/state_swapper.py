@@ -188,9 +188,11 @@ class StateSwapper:
                 n=len(tokens), reason=placement.reason
             )
 
-    def place_document(self, sequence: CacheSequence, n_tokens: int) -> tuple[Placement, float]:
-        """Where the state of `n_tokens` of the sequence goes, and ms of the prefill that it saves. Read-only."""
-        n_bytes = self._states.seq_size(sequence.seq_id) * n_tokens // len(sequence.tokens)
+    def place_document(self, sequence: CacheSequence, n_tokens: int, share: float) -> tuple[Placement, float]:
+        """Where the state of `n_tokens` of the sequence goes, and ms of the prefill that it saves. `share`: bytes that
+        are kept of it. Read-only.
+        """
+        n_bytes = round(share * self._states.seq_size(sequence.seq_id) * n_tokens / len(sequence.tokens))
         prefill_ms, restore_ms = self._costs(n_tokens, n_bytes)
         resident = Resident(sequence.seq_id, n_tokens, n_tokens, n_bytes, 0.0, prefill_ms, restore_ms)
         return place(resident, self.saved_states.values(), self.saved_states.limits), prefill_ms

@@ -21,6 +21,7 @@ from kvdesk.library.ggml_rows import Bytes, decode, rotate, rows
 from kvdesk.library.ggml_types import TYPES
 from kvdesk.settings import CacheType, ContextSettings
 from kvdesk.translation import tr
+from kvdesk.values import replace
 
 _HEAD: Final = 12  # bytes before each tensor (llama-kv-cache.cpp:2202): type and row size; or type, element size, rows
 _PIECE: Final = 1 << 17  # bytes converted together, so that they fit into the processor's cache
@@ -118,7 +119,43 @@ def requantize(blob: Blob, source: Traits, target: Traits, *, whole: bool = True
     return result
 
 
-def trial_ms(n: int, source: CacheType, target: CacheType) -> float:
+def rounded(blob: Blob, traits: Traits) -> Blob:
+    """The state of one sequence with K and V of floats as q8_0, to be kept: a little more than half of the bytes of
+    f16. Unchanged if a row is not made of whole blocks. `unrounded` reads it back.
+
+    Raises BlobError for an invalid state, EngineError if there is not enough memory.
+    """
+    state, block = parse_seq_state(blob, traits.geometry), TYPES[ggml_type(CacheType.Q8_0)].block
+    sections = (section for streams in state.caches for stored in streams for section in stored.sections)
+    if any(_width(section) % block for section in sections):
+        return blob
+    computed, kept = _to_keep(traits)
+    return requantize(blob, computed, kept, whole=False)
+
+
+def unrounded(blob: Blob, traits: Traits) -> Blob:
+    """What `rounded` made of the state of a context with these traits, for such a context. Raises as `rounded`."""
+    computed, kept = _to_keep(traits)
+    return requantize(blob, kept, computed, whole=False)
+
+
+def rounded_share(traits: Traits) -> float:
+    """Bytes of K and V that are rounded over those that are not, if both have as many numbers."""
+    before, after = (
+        sum(TYPES[ggml_type(kind)].size / TYPES[ggml_type(kind)].block for kind in (s.type_k, s.type_v))
+        for s in (side.settings for side in _to_keep(traits))
+    )
+    return after / before
+
+
+def unrounding_ms(n_bytes: float, traits: Traits) -> float:
+    """Milliseconds to read `n_bytes` of rounded K and V back, estimated by `trial_ms`."""
+    kind, s = TYPES[ggml_type(CacheType.Q8_0)], traits.settings
+    n = n_bytes / kind.size * kind.block
+    return sum(trial_ms(n / 2, CacheType.Q8_0, target) for target in (s.type_k, s.type_v))
+
+
+def trial_ms(n: float, source: CacheType, target: CacheType) -> float:
     """Milliseconds to convert `n` numbers on this machine, estimated from a few. 0.0 for equal types."""
     if source is target:
         return 0.0
@@ -132,17 +169,31 @@ def trial_ms(n: int, source: CacheType, target: CacheType) -> float:
     return min(took) * 1e3 * n / (_TRIAL[0] * _TRIAL[1])
 
 
+def _to_keep(traits: Traits) -> tuple[Traits, Traits]:
+    """Of a context, and of one that stores as q8_0 what that stores as floats. Rows are not rotated on the way."""
+    s, as_it_is = traits.settings, (0,) * len(traits.geometry.cache_sizes)
+    k, v = (CacheType.Q8_0 if kind in FLOAT_TYPES else kind for kind in (s.type_k, s.type_v))
+    computed = replace(traits, rotated_k=as_it_is, rotated_v=as_it_is)
+    settings = s.model_copy(update={"type_k": k, "type_v": v})
+    return computed, replace(computed, settings=settings, geometry=replace(traits.geometry, v_trans=False))
+
+
+def _width(section: Section) -> int:
+    """Numbers of a row."""
+    kind = TYPES[section.ggml_type]
+    return section.row_bytes // kind.size * kind.block
+
+
 def _conversion(section: Section, n_cells: int, first: bool, sides: tuple[Traits, Traits], cache: int) -> _Conversion:
     source, target = sides
     is_k = section.kind == "k"
-    kind = TYPES[section.ggml_type]
     before, after = ((t.rotated_k if is_k else t.rotated_v)[cache] for t in (source, target))
     return _Conversion(
         section,
         n_cells,
         first,
         ggml_type(target.settings.type_k if is_k else target.settings.type_v),
-        section.row_bytes // kind.size * kind.block,
+        _width(section),
         transposed=not is_k and target.geometry.v_trans,
         rotations=(before, after),
     )

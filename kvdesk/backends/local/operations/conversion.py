@@ -70,7 +70,7 @@ class Left:
                 converted = requantize(blob, self.traits, traits, whole=False)
             except (BlobError, EngineError):
                 continue
-            store.adopt(saved if same else replace(saved, exact=0), converted)
+            store.adopt(replace(saved, exact=saved.exact if same else 0, rounded=False), converted)
         if states:
             emit(Working("", 0, 0))
 
