@@ -1,4 +1,6 @@
-"""With *Exact answers* guessed tokens, right or wrong, change nothing: greedy answers are those without drafts."""
+"""With *Exact answers* guessed tokens, right or wrong, change nothing: greedy answers are those without drafts, and the
+cells of wrong guesses leave no hole.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -54,6 +56,8 @@ def test_exact_answers_with_drafts_are_those_without(
                 script = {"answer": told[0], "wrong": rng.choice(WRONG)}
                 monkeypatch.setattr(requests, "Guess", type("Script", (Scripted,), script))
             assert told[0] == told[1], asked
+            assert stats.drafted_tokens, f"{asked} had no guesses"
+            assert stats.cells_used == stats.high_water, f"{asked} left holes"
             drafted, accepted = drafted + stats.drafted_tokens, accepted + stats.accepted_tokens
         (audited,) = (event for event in headless.do(AuditCache()) if isinstance(event, Audited))
         assert audited.state == "verified", audited.sentence
