@@ -5,6 +5,7 @@ tokens a second than one token of each answer at a time. An answer whose batches
 engine, no clock; the caller reports how long a batch took. Guesses are those of `kvdesk.policies.guessing`.
 """
 
+import math
 import statistics
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
@@ -18,8 +19,8 @@ from kvdesk.values import dataclass
 SIZES: Final = tuple(2**n for n in range(1, TILE.bit_length()))
 """Tokens of a batch, the sampled ones and the guessed: so few sizes that the cost of each is known soon."""
 
-_FIRST_REST: Final = TILE // 4
-"""Steps in which an answer has no guesses once they have cost more than they gave."""
+_QUARTER: Final = TILE // 4
+"""Tokens of a batch from which on `Costs` knows what they cost. The first rest of an answer has as many steps."""
 
 UsualMs = Callable[[int], float | None]
 """ms of a batch of that many tokens, if it is known otherwise."""
@@ -103,8 +104,9 @@ class DraftSize:
         """What the next batch has of these answers, `most` tokens in all: the size that gives most tokens a second, if
         that is worth it. No answer is slower for the others' guesses by more than `SCATTER`.
 
-        What was measured of larger batches makes a small one look cheaper than it is. So a size that was never measured
-        is tried only where it would lose little, were it twice as dear as the half of it; the smallest always.
+        What was measured of a quarter of a tile and more (`Costs`) makes a smaller batch look cheaper than it is. So one
+        that was never measured is tried only where it would lose little, were it twice as dear as the half of it, or as
+        dear as a quarter of a tile; the smallest always.
         """
         k = len(chances)
         ones, price = (1,) * k, None
@@ -120,8 +122,9 @@ class DraftSize:
                 break
             expected = [chance.expected(size) for chance, size in zip(chances, sizes, strict=True)]
             steps = measured = self.steps(k, n)
-            worst = measured or 2 * worst
-            if measured is None and (n // 2 <= k or sum(expected) / k * SCATTER >= worst):
+            worst = measured or min(2 * worst, self._usual(k, _QUARTER, usual_ms) or math.inf)
+            trusted = n >= _QUARTER or n // 2 <= k or sum(expected) / k * SCATTER >= worst
+            if measured is None and trusted:
                 steps = self._usual(k, n, usual_ms)
             if not steps:
                 continue
@@ -173,7 +176,7 @@ class Drafts:
         self._why_not = why_not
         self._gains: deque[float] = deque(maxlen=2 * KEPT)
         self._saved = 0.0  # steps
-        self._rests, self._next_rest = 0, _FIRST_REST  # steps
+        self._rests, self._next_rest = 0, _QUARTER  # steps
         self._rested = False
         self._why: Counter[str] = Counter()
         self._prices: dict[str, Price] = {}
@@ -200,7 +203,7 @@ class Drafts:
         slower = False
         if len(self._gains) == self._gains.maxlen:
             slower = statistics.fmean(self._gains) < 1.0
-            self._next_rest = self._next_rest if slower else _FIRST_REST
+            self._next_rest = self._next_rest if slower else _QUARTER
         if slower or self._saved < -1.0:
             self._gains.clear()
             self._rests, self._rested = self._next_rest, True

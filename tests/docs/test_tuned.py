@@ -18,7 +18,7 @@ def test_no_policy_has_a_number_of_its_own() -> None:
     named = re.compile(r"(?m)^([A-Z_]+)\b[^=\n]*= [^\n]*\d")
     found = {name for file in files for name in named.findall(file.read_text(encoding="utf-8"))}
     assert found - ENGINES == {
-        "AIM", "LARGE_BATCH", "LEAST", "STALE_S", "_CLEARLY", "_FIRST_REST",  # derived
+        "AIM", "LARGE_BATCH", "LEAST", "STALE_S", "_CLEARLY", "_QUARTER",  # derived
         "TELL_S",  # how often the window hears
         "MOST_CHARACTERS", "MOST_PREVIEWED", "MOST_SHOWN", "_COUNTED", "_CUT", "_IN_ANSWER", "FEW_ALIKE",  # of texts
         "_N", "PORTION", "SIZES",  # of guesses: which hold is counted, what a batch costs is measured

@@ -217,7 +217,7 @@ def test_batches_that_gain_bring_no_rest_and_make_the_next_one_short_again() -> 
 @pytest.mark.parametrize("holds", [0.3, 0.5, 0.8])
 @pytest.mark.parametrize(("costs", "most"), [(MEASURED, 1.0), (EIGHT_CORES, 2.0)])
 def test_guesses_never_cost_an_answer_much(costs: dict[int, float], most: float, holds: float) -> None:
-    """Though it believes that nine of ten hold, on a machine of which nothing is known but what a prompt cost."""
+    """Though it always believes that nine of ten hold, on a machine of which nothing is known but what a prompt cost."""
     luck, size, ms = random.Random(f"{holds}"), DraftSize(), of(costs)
     usual: Callable[[int], float] = lambda n: max(25.0, n * ms(TILE) / TILE)  # noqa: E731
     drafts, n_written, spent = Drafts(), 0, 0.0
@@ -230,19 +230,23 @@ def test_guesses_never_cost_an_answer_much(costs: dict[int, float], most: float,
         n_written, spent = n_written + right + 1, spent + costs[n]
         if n > 1:
             drafts.gave(right + 1, size.steps(1, n) or 0.0)
-    assert n_written / spent > (0.97 if holds < 0.8 else 0.97 * most)
+    assert n_written / spent > (0.95 if holds < 0.8 else 0.97 * most)
 
 
 def test_a_size_is_tried_where_it_would_lose_little_if_it_were_dear() -> None:
-    """Two tokens at once; more where the half of them was cheap, or where nearly all guesses hold."""
-    cheap: Callable[[int], float] = lambda _: 25.0  # noqa: E731
+    """Two tokens at once; more where the half of them was cheap, or where nearly all guesses hold. What is known of 16
+    is the bound of fewer.
+    """
+    usual: Callable[[int], float] = lambda n: max(25.0, 6.25 * n)  # noqa: E731
 
     def first(holds: float, size: DraftSize) -> int:
-        return size.choose([Chance(holds, TILE)], TILE, cheap).sizes[0]
+        return size.choose([Chance(holds, TILE)], TILE, usual).sizes[0]
 
-    assert [first(holds, DraftSize()) for holds in (0.2, 0.5, 0.75, 0.9, 0.95)] == [1, 2, 2, 4, 8]
+    assert [first(holds, DraftSize()) for holds in (0.2, 0.5, 0.7, 0.9)] == [1, 2, 2, 4]
     for steps, n in ((1.9, 1), (1.05, 4)):
         size = DraftSize()
         size.took(1, 1, 25.0)
         size.took(1, 2, 25.0 * steps)
         assert first(0.6, size) == n
+    size.took(1, 4, 100.0)
+    assert first(0.8, size) == 8, "no more than 16, whatever four were"
