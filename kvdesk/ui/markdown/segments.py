@@ -1,5 +1,5 @@
 """Splits the Markdown of an answer into what is drawn by different widgets: prose, programs, reasoning, tables and
-display formulas. Pure text.
+display formulas; and what a person typed into programs and the rest. Pure text.
 
 One pass over lines, so that an answer can be split again at every frame while it grows. Fences and formulas are found
 at any indentation: a program inside a list is still a program one wants to copy. Marks of reasoning count only at the
@@ -66,6 +66,8 @@ class Splitter:
         self._prose_start = 0
         self._out: list[Segment] = []
         self._thought = any(segment.kind == "think" for segment in before)
+        self._typed = False
+        self._endless: dict[str, int] = {}  # marks of fences: from how many on none of those that follow ends
 
     def segments(self) -> list[Segment]:
         """All in order; the last one is open if it has not been ended by the text itself."""
@@ -81,6 +83,17 @@ class Splitter:
                 self._add_prose(line, self._at)
                 self._advance(1)
         self._flush(closed=False)
+        return self._out
+
+    def typed_segments(self) -> list[Segment]:
+        """Of a text that means nothing, but for programs between a fence and its end."""
+        self._typed = True
+        while self._i < len(self._lines):
+            line = self._lines[self._i]
+            if not (line.lstrip()[:3] in ("```", "~~~") and self._fence(line)):
+                self._add_prose(line, self._at)
+                self._advance(1)
+        self._flush()
         return self._out
 
     def _advance(self, n_lines: int) -> None:
@@ -111,7 +124,9 @@ class Splitter:
         if match is None:
             return False
         indent, fence, language = len(match[1]), match[2], match[3]
-        kind: Kind = "formula" if language.lower() == "math" else "code"
+        kind: Kind = "formula" if language.lower() == "math" and not self._typed else "code"
+        if len(fence) >= self._endless.get(fence[0], len(fence) + 1):
+            return False
         body: list[str] = []
         for i in range(self._i + 1, len(self._lines)):
             inner = self._lines[i]
@@ -119,6 +134,9 @@ class Splitter:
             if stripped.startswith(fence) and not stripped.strip(fence[0]):
                 return self._put(kind, body, i + 1 - self._i, "" if kind == "formula" else language)
             body.append(inner[indent:] if not inner[:indent].strip() else inner)
+        if self._typed:
+            self._endless[fence[0]] = len(fence)
+            return False
         n_lines = len(self._lines) - self._i
         return self._put(kind, body, n_lines, "" if kind == "formula" else language, closed=False)
 

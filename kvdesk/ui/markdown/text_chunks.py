@@ -51,6 +51,22 @@ def prose_pieces(text: str) -> tuple[Segment, ...]:
     return tuple(_cut(Segment("prose", text))) if text else ()
 
 
+def typed_pieces(text: str) -> tuple[Segment, ...]:
+    """What a person typed, in pieces: programs between fences, and what is around them without empty lines there."""
+    segments = Splitter(text).typed_segments()
+    if all(segment.kind == "prose" for segment in segments):
+        return prose_pieces(text)
+    return tuple(piece for segment in segments for piece in _cut(_without_empty_lines(segment)))
+
+
+def _without_empty_lines(segment: Segment) -> Segment:
+    """Before and behind prose."""
+    if segment.kind != "prose":
+        return segment
+    n_before = len(segment.text) - len(segment.text.lstrip("\n"))
+    return replace(segment, text=segment.text.strip("\n"), start=segment.start + n_before)
+
+
 def weights(pieces: Sequence[Segment]) -> list[float]:
     """The cost of showing each chunk, 1.0 for a full one. A collapsed thought costs little until it is opened."""
     return [

@@ -14,7 +14,7 @@ from kvdesk.translation import tr
 from kvdesk.ui.markdown.code_block import CodeBlock
 from kvdesk.ui.markdown.prose_view import ProseView
 from kvdesk.ui.markdown.segments import Segment
-from kvdesk.ui.markdown.text_chunks import GrowingAnswer, prose_pieces, weights
+from kvdesk.ui.markdown.text_chunks import GrowingAnswer, prose_pieces, typed_pieces, weights
 from kvdesk.ui.markdown.token_marks import TokenText
 from kvdesk.ui.messages.thinking import CollapsedThinking
 from kvdesk.ui.widgets import boxes
@@ -27,15 +27,16 @@ _SMALL_REST: Final = 0.25  # of a full piece: shown with what is before it, it i
 class MessageBody(QWidget):
     """Shows the beginning of a text, and more on demand; keeps the widgets of pieces that did not change.
 
-    `plain`: the text was typed, nothing in it means anything. `quiet`: prose in the secondary tone.
+    `plain`: nothing in the text means anything; `typed`: nothing but a program between fences does, since a person
+    typed it. `quiet`: prose in the secondary tone.
     """
 
     selected = Signal(int, int)  # characters of the source
 
-    def __init__(self, theme: Theme, *, plain: bool = False, quiet: bool = False) -> None:
+    def __init__(self, theme: Theme, *, plain: bool = False, typed: bool = False, quiet: bool = False) -> None:
         super().__init__()
         self._theme = theme
-        self._plain, self._quiet = plain, quiet
+        self._plain, self._typed, self._quiet = plain or typed, typed, quiet
         self._source = ""
         self._pages = 1  # how much is shown, in full pieces
         self._answer = GrowingAnswer()
@@ -152,7 +153,10 @@ class MessageBody(QWidget):
         self._source, self._thought_ms, self._may_collapse = source, thought_ms, may_collapse
         self._growing = growing
         is_answer = not (self._plain or self._quiet)
-        pieces = self._answer.pieces(source, self.marks, grows=growing) if is_answer else prose_pieces(source)
+        if is_answer:
+            pieces = self._answer.pieces(source, self.marks, grows=growing)
+        else:
+            pieces = typed_pieces(source) if self._typed else prose_pieces(source)
         costs = weights(pieces)
         if growing and sum(costs[:-1]) >= self._pages:
             self._pages += 1

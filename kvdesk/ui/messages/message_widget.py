@@ -82,7 +82,7 @@ class MessageWidget(Listed):
         self._overflow = ""
         self._ink, self.is_dim = 1.0, False
         self._column = column = boxes.column(on=self, margins=0, spacing=4)
-        self._body = MessageBody(theme, plain=message.role != "assistant")
+        self._body = MessageBody(theme, typed=message.role != "assistant")
         if gradually:
             self._body.make_gradually()
         self._body.selected.connect(self._on_selected)
@@ -446,7 +446,7 @@ class MessageWidget(Listed):
     def _on_edited(self, text: str, go_on: bool) -> None:
         self.end_edit()
         message, commands = self.message, self._kit.commands
-        if self._kit.store.is_answering or (text == message.text and not go_on):
+        if self._kit.store.is_answering or (text.rstrip() == message.text.rstrip() and not go_on):
             return
         if message.role == "assistant":
             commands.edit_answer(message.conversation, message.id, text, go_on=go_on)

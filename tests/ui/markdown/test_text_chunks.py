@@ -2,14 +2,14 @@ import time
 
 import pytest
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QPushButton
+from PySide6.QtWidgets import QPlainTextEdit, QPushButton
 from pytestqt.qtbot import QtBot
 
 from kvdesk.chat import MessageId, Role
 from kvdesk.protocol.chat import TextDelta, TurnEnded
 from kvdesk.ui.markdown.code_block import CodeBlock
 from kvdesk.ui.markdown.prose_view import ProseView
-from kvdesk.ui.markdown.text_chunks import PIECE_CHARS, PIECE_LINES, prose_pieces
+from kvdesk.ui.markdown.text_chunks import PIECE_CHARS, PIECE_LINES, prose_pieces, typed_pieces
 from kvdesk.ui.messages.message_widget import MessageWidget
 from kvdesk.ui.shell.main_window import MainWindow
 from tests.ui.markdown.whole import answer_pieces
@@ -140,3 +140,53 @@ def test_a_long_table_is_cut_between_rows_and_every_piece_has_its_heads() -> Non
 def test_an_endless_formula_is_shown_as_it_is_written() -> None:
     (piece, *_) = answer_pieces("$$" + "x+" * 5_000 + "$$")
     assert (piece.kind, piece.language) == ("code", "latex")
+
+
+QUESTION = """What does this do?
+
+```python
+def f(x):
+    return x
+```
+
+And this?
+~~~
+a ~~~ b
+~~~
+* not a list"""
+
+
+def test_programs_in_a_question_are_apart_from_what_was_typed() -> None:
+    pieces = typed_pieces(QUESTION)
+    assert [(p.kind, p.language, p.text) for p in pieces] == [
+        ("prose", "", "What does this do?"),
+        ("code", "python", "def f(x):\n    return x"),
+        ("prose", "", "And this?"),
+        ("code", "", "a ~~~ b"),
+        ("prose", "", "* not a list"),
+    ]
+    for piece in pieces:
+        said = QUESTION[piece.start :].partition("\n")[2] if piece.kind == "code" else QUESTION[piece.start :]
+        assert said.startswith(piece.text)
+
+
+@pytest.mark.parametrize("text", ["Type ``` before it\n", "```python\nx = 1", "$$a$$\n\n| a |\n|---|\n", "\n\nhello\n"])
+def test_what_is_no_program_is_shown_as_it_was_typed(text: str) -> None:
+    assert typed_pieces(text) == prose_pieces(text)
+
+
+@pytest.mark.parametrize("line", ["~~~a\n", "```a\n~~~~b\n"])
+def test_fences_without_an_end_are_looked_for_once(line: str) -> None:
+    begin = time.thread_time()
+    typed_pieces(line * (300_000 // len(line)))
+    assert time.thread_time() - begin < BOUND_S
+
+
+def test_a_program_in_a_question_is_shown_as_one(window: MainWindow) -> None:
+    show_messages(window, ONE, (message("q", "user", QUESTION),))
+    (widget,) = window.chat.view.widgets
+    assert [block.text for block in widget.findChildren(CodeBlock)] == ["def f(x):\n    return x", "a ~~~ b"]
+    at = QUESTION.index("return")
+    widget.highlight(at, at + len("return"))
+    (view,) = [view for view in widget.findChildren(QPlainTextEdit) if view.extraSelections()]
+    assert [one.cursor.selectedText() for one in view.extraSelections()] == ["return"]
