@@ -364,9 +364,9 @@ class Turns:
         parent: MessageId | None,
         replaces: MessageId | None = None,
     ) -> Message:
-        """A user's message, or an answer that begins to run."""
+        """A user's message, without the empty lines after it, or an answer that begins to run."""
         now = now_ms()
-        message = Message(new_message_id(), conversation, parent, role, wanted.text, created_ms=now)
+        message = Message(new_message_id(), conversation, parent, role, wanted.text.rstrip(), created_ms=now)
         message = replace(message, attachments=wanted.attachments)
         if role == "assistant":
             message = replace(message, state="streaming", model=self.model_name)

@@ -48,6 +48,14 @@ def test_a_message_is_told_before_its_answer_is_asked_for(held: Held) -> None:
     )
 
 
+def test_empty_lines_after_a_question_are_no_part_of_it(held: Held) -> None:
+    asked = held.say("  def f():\n    return 1\n\n")
+    assert asked.messages[-1].text == "  def f():\n    return 1", "what it begins with may be code"
+    held.end(asked)
+    held.service.turns.edit(asked.conversation, asked.messages[-1].id, "Why?\n")
+    assert held.asked[-1].messages[-1].text == "Why?"
+
+
 def test_text_is_told_once_for_many_tokens_and_has_them_all(held: Held) -> None:
     asked = held.say("Go")
     held.told.clear()

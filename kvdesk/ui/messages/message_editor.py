@@ -25,8 +25,8 @@ _EDGES_PX: Final = 12  # the box around it
 
 
 class MessageEditor(QWidget):
-    """As high as its text, as long as all of it is in sight. Ctrl+Enter saves, Esc leaves. An empty text cannot be
-    saved, unless something is attached to it.
+    """As high as its text, as long as all of it is in sight. Enter saves as it sends elsewhere, Esc leaves. An empty
+    text cannot be saved, unless something is attached to it.
     """
 
     saved = Signal(str, bool)  # the text, and whether the model is to continue it
@@ -50,7 +50,8 @@ class MessageEditor(QWidget):
         what = tr("Saves a new version; the old answer stays.")
         if not self._is_answer:
             what = tr("Saves a new version and answers it; the old question stays.")
-        hint = label(what, tone="secondary", scale="small", wrap=True)
+        keys = tr("Enter saves  ·  Shift+Enter starts a new line")
+        hint = label(f"{what}\n{keys}", tone="secondary", scale="small", wrap=True)
         self._cost = label("", tone="secondary", scale="small", wrap=True)
         self._cost.hide()
         self.help = RoomHelp(kit, self._shorten)
@@ -102,7 +103,7 @@ class MessageEditor(QWidget):
     def _make_buttons(self, can_continue: bool) -> QHBoxLayout:
         self._save = push_button(
             tr("Save"),
-            tip=tr("Save (Ctrl+Enter)"),
+            tip=tr("Save (Enter)"),
             primary=True,
             clicked=lambda: self.saved.emit(self.text, False),
         )
@@ -170,7 +171,7 @@ class _Edit(QTextEdit):
         is_enter = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
         if event.key() == Qt.Key.Key_Escape:
             self.left.emit()
-        elif is_enter and event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+        elif is_enter and not event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
             self.entered.emit()
         else:
             super().keyPressEvent(event)

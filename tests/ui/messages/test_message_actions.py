@@ -153,12 +153,14 @@ def test_an_answer_is_edited_in_its_place(window: MainWindow, qtbot: QtBot) -> N
     assert editor is not None
     assert editor.edit.toPlainText() == "Because of"
     qtbot.keyClicks(editor.edit, " cells")
+    qtbot.keyClick(editor.edit, Qt.Key.Key_Return, Qt.KeyboardModifier.ShiftModifier)
+    qtbot.keyClicks(editor.edit, "and time")
     asked = record(window.commands.edit_answer)
-    qtbot.keyClick(editor.edit, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
+    qtbot.keyClick(editor.edit, Qt.Key.Key_Return)
     assert asked[-1] == (
         ONE,
         "a",
-        "Because of cells",
+        "Because of cells\nand time",
         False,
     )
     assert widget.editor is None
@@ -207,8 +209,14 @@ def test_a_question_is_edited_in_its_place(window: MainWindow, qtbot: QtBot) -> 
     assert [widget.is_dim for widget in widgets] == [False, True, True]
     update_message(window, replace(QUESTION, pinned=True))
     assert widgets[0].editor is editor, "whatever else happens to it"
-    qtbot.keyClicks(editor.edit, " at all?")
     asked = record(window.commands.conversations.turns.edit)
+    qtbot.keyClick(editor.edit, Qt.Key.Key_Return, Qt.KeyboardModifier.ShiftModifier)
+    qtbot.keyClick(editor.edit, Qt.Key.Key_Return)
+    assert asked == [], "an empty line after it is no other question"
+    action(window, QUESTION.id, "Edit…").trigger()
+    editor = widgets[0].editor
+    assert editor is not None
+    qtbot.keyClicks(editor.edit, " at all?")
     qtbot.keyClick(editor.edit, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
     assert asked[-1] == (
         ONE,
