@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import pytest
+from PySide6.QtCore import QPoint
 
 from kvdesk.chat import MessageId
 from kvdesk.protocol.cache import ContextReady, OperationDone
@@ -105,8 +106,13 @@ def test_links_lead_to_a_larger_context_and_to_the_policies(window: MainWindow, 
     policy.click()
     choice = window.chat.overflow
     assert choice.isVisible()
+    link = policy.rect().translated(policy.mapToGlobal(QPoint()))
+    assert link.adjusted(0, -1, 0, 1).intersects(choice.geometry()), "beside its link"
     choice.button(Overflow.SLIDE).click()
-    assert chosen == [(ONE, Overflow.SLIDE)]
+    window.action_set.run("chat.overflow")
+    assert not link.adjusted(0, -1, 0, 1).intersects(choice.geometry()), "elsewhere for the menu"
+    choice.button(Overflow.SLIDE).click()
+    assert chosen == [(ONE, Overflow.SLIDE)] * 2
     assert len(asked) == 1
     window.chat.composer._pause.timeout.emit()
     assert asked[1:] == [(ONE, "hello world")], "the other policy is asked about at once"

@@ -67,9 +67,9 @@ class OverflowChoice(Popup):
             self._reasons[policy.name].setText(why)
             button.setAccessibleDescription(why)
 
-    def choose(self) -> None:
-        """Show the choice; the policy that counts has the focus."""
-        self.open_at(next((button for button in self._buttons.values() if button.isChecked()), None))
+    def choose(self, button: QWidget | None = None) -> None:
+        """Show the choice, at the button that asks for it; the policy that counts has the focus."""
+        self.open_at(next((one for one in self._buttons.values() if one.isChecked()), None), button)
 
     def _choose(self, overflow: Overflow) -> None:
         self.close()

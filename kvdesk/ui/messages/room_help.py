@@ -81,7 +81,7 @@ class RoomHelp(QWidget):
             link_button(
                 tr("When full…"),
                 tip=tr("What happens then: the oldest messages can be removed from the context"),
-                clicked=kit.act("chat.overflow"),
+                clicked=lambda: kit.actions.run("chat.overflow", at=self.links[2]),
             ),
         )
         boxes.row(*self.links, boxes.Stretch(1), on=self, margins=0, spacing=4)

@@ -118,7 +118,7 @@ def _chat(window: Window, verbs: Verbs, helps: WindowHelp, there: There, why_not
         Action(
             "chat.overflow",
             tr("When the context is full…"),
-            there(chat.overflow.choose),
+            there(lambda: chat.overflow.choose(window.kit.actions.asked_at)),
             tip=tr("Stop, or let the oldest messages of this chat go"),
             refusal=why_not.overflow,
         ),

@@ -80,6 +80,8 @@ class ActionSet(QObject):
         self._window = window
         self.groups: tuple[ActionGroup, ...] = ()
         self.refuse = refused
+        self.asked_at: QWidget | None = None
+        """The button whose popup an action is to open, while it runs; None: it opens where it always does."""
         self._by_id: dict[str, Action] = {}
 
     def add(self, *groups: ActionGroup) -> None:
@@ -102,9 +104,13 @@ class ActionSet(QObject):
     def __contains__(self, name: str) -> bool:
         return name in self._by_id
 
-    def run(self, name: str) -> None:
-        """Do it, or say why not. Raises KeyError without an action of this id."""
-        self._run(self._by_id[name])
+    def run(self, name: str, at: QWidget | None = None) -> None:
+        """Do it, or say why not. `at`: as `asked_at`. Raises KeyError without an action of this id."""
+        self.asked_at = at
+        try:
+            self._run(self._by_id[name])
+        finally:
+            self.asked_at = None
 
     def fill_menu(self, menu: QMenu, *names: str | Submenu) -> None:
         """Add actions as they are now; "" is a line between two."""

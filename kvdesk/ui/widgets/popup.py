@@ -1,4 +1,4 @@
-"""A card that opens under a button and closes by Esc, or a click beside it."""
+"""A card that opens beside a button and closes by Esc, or a click beside it."""
 
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QKeyEvent
@@ -8,7 +8,7 @@ from kvdesk.ui.widgets.access.key_tips import tell_reached
 
 
 class Popup(QFrame):
-    """Under the right end of `anchor`, `width` px wide."""
+    """Under the right end of `anchor` if it is not opened at another button; `width` px wide."""
 
     def __init__(self, anchor: QWidget, width: int) -> None:
         super().__init__(anchor, Qt.WindowType.Popup)
@@ -16,10 +16,16 @@ class Popup(QFrame):
         self.setProperty("card", "ask")
         self.setFixedWidth(width)
 
-    def open_at(self, first: QWidget | None) -> None:
-        """Show it; `first` has the focus."""
+    def open_at(self, first: QWidget | None, button: QWidget | None = None) -> None:
+        """Show it at `button`, above it where the screen ends below; `first` has the focus."""
         self.adjustSize()
-        self.move(self._anchor.mapToGlobal(QPoint(self._anchor.width() - self.width(), self._anchor.height())))
+        anchor = button or self._anchor
+        at = anchor.mapToGlobal(QPoint(0 if button else anchor.width() - self.width(), anchor.height()))
+        screen = anchor.screen().availableGeometry()
+        if at.y() + self.height() > screen.bottom():
+            at.setY(max(screen.top(), at.y() - anchor.height() - self.height()))
+        at.setX(max(screen.left(), min(at.x(), screen.right() - self.width())))
+        self.move(at)
         self.show()
         if first is not None:
             first.setFocus(Qt.FocusReason.PopupFocusReason)
