@@ -21,8 +21,8 @@ CHAT_PX: Final = 408  # a model's name, how full the context is and what happens
 
 class Panes(QSplitter):
     """Three panes. The third is the inspector, or the parameters in its place while they are open. Where the window has
-    no room for three, it is shown instead of the conversations; without room for two, the chat alone, or all of
-    the third.
+    no room for three, it is shown instead of the conversations; without room for two, the chat alone, or the third
+    where someone asks for it.
     """
 
     parameters_shown = Signal(bool)
@@ -42,6 +42,8 @@ class Panes(QSplitter):
         self._parameters: QWidget | None = None
         self.shows_parameters = False
         """Whether they are open; they may have no room now."""
+        self.prefers_inspector = False
+        """Without room for two: the inspector is shown, since someone asked for it, and not the chat."""
         self._side = QWidget()
         self._beside = boxes.row(inspector, on=self._side, margins=0)
         self.setHandleWidth(1)
@@ -106,7 +108,7 @@ class Panes(QSplitter):
         self._inspector.show_all(settings.all_instruments)
         self._fitted = n = self._n_fitting()
         parameters = self.shows_parameters and self._parameters is not None
-        alone = n == 1 and (parameters or (settings.inspector_visible and settings.all_instruments))
+        alone = n == 1 and (parameters or (settings.inspector_visible and self.prefers_inspector))
         third = (parameters or settings.inspector_visible) and (n > 1 or alone)
         self._sidebar.setVisible(settings.sidebar_visible and not alone and not (third and n < 3))
         self._chat.setVisible(not alone)
@@ -125,6 +127,7 @@ class Panes(QSplitter):
 
     def _refold(self) -> None:
         if self._n_fitting() != self._fitted:
+            self.prefers_inspector = False
             self.fold()
 
     def _on_look_changed(self) -> None:

@@ -44,9 +44,10 @@ class WindowSettings(QObject):
         self._store.change(sidebar_visible=shown, inspector_visible=beside)
 
     def toggle_inspector(self) -> None:
-        """Show or hide the inspector; it is shown where the parameters were in its place."""
-        shown = self._window.panes.shows_parameters or not self.current.inspector_visible
+        """Show or hide the inspector; it is shown where the parameters, or the chat, were in its place."""
+        shown = self._window.inspector.isHidden()
         self._window.panes.hide_parameters()
+        self._prefer_inspector(shown)
         self._store.change(inspector_visible=shown)
 
     def toggle_instruments(self) -> None:
@@ -56,6 +57,7 @@ class WindowSettings(QObject):
     def show_instruments(self, shows_all: bool) -> None:
         """All of the inspector; else the cell map and four numbers."""
         self._window.panes.hide_parameters()
+        self._prefer_inspector(True)
         self._store.change(all_instruments=shows_all, inspector_visible=True)
 
     def zoom(self, steps: int) -> None:
@@ -74,7 +76,12 @@ class WindowSettings(QObject):
         if self._window.chat.isHidden():
             self._window.panes.hide_parameters()
         if self._window.chat.isHidden():
-            self._store.change(inspector_visible=False)
+            self._prefer_inspector(False)
+
+    def _prefer_inspector(self, wanted: bool) -> None:
+        """Whether it is shown where there is room for it or the chat."""
+        self._window.panes.prefers_inspector = wanted
+        self.show_changed(frozenset())
 
     def toggle_probabilities(self) -> None:
         """New answers keep how likely their tokens were, and all are coloured by it; or no longer."""

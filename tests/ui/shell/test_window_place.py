@@ -82,6 +82,19 @@ def test_a_first_window_is_whole_on_a_small_screen(qapp: QApplication, qtbot: Qt
     assert window.rect().contains(corner)
 
 
+def test_a_window_without_room_for_both_begins_with_the_chat(qapp: QApplication, qtbot: QtBot) -> None:
+    """Whatever was shown when it had more room."""
+    for instruments in (False, True):
+        window = opened(qapp, qtbot, Settings(all_instruments=instruments, zoom=200))
+        panes = window.chat, window.inspector
+        assert [pane.isVisible() for pane in panes] == [True, False]
+        window.action_set.run("view.inspector")
+        assert [pane.isVisible() for pane in panes] == [False, True], "it was asked for"
+        window.action_set.run("chat.write")
+        assert [pane.isVisible() for pane in panes] == [True, False]
+        assert window.store.settings.current.inspector_visible, "beside the chat where there is room"
+
+
 def test_a_narrow_window_loses_the_chats_and_gets_them_again(window: MainWindow, qtbot: QtBot) -> None:
     window.store.settings.change(**dict(Settings(all_instruments=True)))
     for width, is_hidden in ((1100, False), (892, True), (1100, False)):
