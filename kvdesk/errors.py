@@ -85,8 +85,8 @@ class StoreInUseError(StoreError):
 class Stopped(KvdeskError):
     """Somebody stopped the work."""
 
-    def __init__(self) -> None:
-        super().__init__(tr("It was stopped."))
+    def __init__(self, sentence: str = "") -> None:
+        super().__init__(sentence or tr("It was stopped."))
 
 
 class EngineError(KvdeskError):

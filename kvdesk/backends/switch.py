@@ -167,7 +167,7 @@ class Switch:
             if isinstance(event, ModelLoaded):
                 self._take_over(part)
             elif isinstance(event, CommandFailed) and event.command == part.load:
-                self._failed(part, event.sentence, event.detail)
+                self._failed(part, event.sentence, event.detail, stopped=event.stopped)
                 return
         self._emit(event)
 
@@ -179,11 +179,11 @@ class Switch:
             before.over = True
         self._current, self._next = part, None
 
-    def _failed(self, part: _Part, sentence: str, detail: str) -> None:
+    def _failed(self, part: _Part, sentence: str, detail: str, *, stopped: bool = False) -> None:
         """Its first model cannot be opened. Reported once."""
         load, part.load, part.over = part.load, None, True
         if load is not None:
-            self._emit(CommandFailed(load, sentence, detail))
+            self._emit(CommandFailed(load, sentence, detail, stopped))
 
     def _drop_failed(self) -> None:
         if self._next is not None and self._next.over:

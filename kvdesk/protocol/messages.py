@@ -72,11 +72,14 @@ def is_wish(command: Command) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class CommandFailed:
-    """A command did not do its work; nothing was lost. `sentence` is for the user, `detail` folded."""
+    """A command did not do its work; nothing was lost. `sentence` is for the user, `detail` folded. `stopped`: a person
+    stopped it, which is no error.
+    """
 
     command: Command
     sentence: str
     detail: str = ""
+    stopped: bool = False
 
 
 @dataclass(frozen=True, slots=True)

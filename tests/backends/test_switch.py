@@ -142,11 +142,12 @@ def test_a_server_that_cannot_be_reached_costs_nothing(rig: Rig, how: str) -> No
     if how == "dies":
         rig.servers[0].dies = True
     else:
-        rig.servers[0].emit(CommandFailed(SERVER, "No."))
+        rig.servers[0].emit(CommandFailed(SERVER, "No.", stopped=True))
     rig.switch.step()
     (failed,) = rig.of(CommandFailed)
     assert isinstance(failed, CommandFailed)
-    assert (failed.command, failed.sentence) == (SERVER, "No." if how == "says so" else "injected")
+    said = ("No.", True) if how == "says so" else ("injected", False)
+    assert (failed.command, failed.sentence, failed.stopped) == (SERVER, *said)
     assert not rig.switch.busy
     command = ask("one two three")
     rig.switch.handle(command)

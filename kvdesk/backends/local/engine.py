@@ -28,7 +28,7 @@ from kvdesk.backends.local.scheduler.request import Request
 from kvdesk.backends.local.scheduler.scheduler import Scheduler
 from kvdesk.backends.local.session import EnginePolicy, Session, open_session, opened
 from kvdesk.chat import MessageId
-from kvdesk.errors import KvdeskError, UserError, unexpected
+from kvdesk.errors import KvdeskError, Stopped, UserError, unexpected
 from kvdesk.protocol.cache import (
     AuditCache,
     ContextReady,
@@ -217,7 +217,7 @@ class Engine:
             if old is not None and (old.runtime is not before or not old.runtime.context.is_open):
                 self._after_new_context()
             if self._load_cancelled:
-                raise UserError(tr("Loading {name} was stopped.").format(name=source.name)) from error
+                raise Stopped(tr("Loading {name} was stopped.").format(name=source.name)) from error
             raise
         self._scheduler.events.forget_texts()
         self._emit(ModelLoaded(self.session.loaded.model.info(), self.session.loaded.remark))
@@ -360,7 +360,7 @@ class Engine:
         state.
         """
         if isinstance(error, KvdeskError):
-            self._emit(CommandFailed(command, str(error), error.detail))
+            self._emit(CommandFailed(command, str(error), error.detail, stopped=isinstance(error, Stopped)))
             return
         _log.error("unexpected error in %s", type(command).__name__, exc_info=error)
         self._emit(CommandFailed(command, unexpected(error), "".join(traceback.format_exception(error))))

@@ -319,6 +319,8 @@ class ChatPane(QWidget):
             return  # another one is being loaded instead
         if isinstance(event.command, LoadModel) and isinstance(event.command.source, Endpoint):
             self._show_unreachable(event.sentence, event.detail)
+        elif event.stopped:
+            self._store.notify(event.sentence)
         else:
             self.banner.show_error(event.sentence, event.detail)
         if isinstance(event.command, LoadModel):

@@ -9,7 +9,7 @@ import pytest
 from kvdesk.errors import UserError
 from kvdesk.headless import HeadlessChat, HeadlessEngine
 from kvdesk.protocol.chat import LoadModel, ModelLoaded, ModelLoading
-from kvdesk.protocol.messages import Event
+from kvdesk.protocol.messages import CommandFailed, Event
 from kvdesk.protocol.model import LocalFile
 from tests.backends.local.conftest import SMALL
 from tests.backends.local.test_turns import GREEDY, of
@@ -21,7 +21,11 @@ def test_a_stopped_load_leaves_the_open_model_and_its_cells(talking_file: Path, 
     shutil.copy(talking_file, other)
     source, stop_at = LocalFile(other), 2.0
 
+    failed: list[CommandFailed] = []
+
     def on_event(event: Event) -> None:
+        if isinstance(event, CommandFailed):
+            failed.append(event)
         if isinstance(event, ModelLoading) and event.source == source and event.progress >= stop_at:
             headless.host.cancel()
 
@@ -36,6 +40,7 @@ def test_a_stopped_load_leaves_the_open_model_and_its_cells(talking_file: Path, 
         stop_at = 0.01 if tried else 0.0
         with pytest.raises(UserError, match=r"Loading other was stopped\."):
             headless.do(LoadModel(source, SMALL))
+        assert [one.stopped for one in failed] == [True], "nobody has to be told that it went wrong"
         assert headless.engine.session is session
         assert session.runtime.context.memory.totals() == used
         stop_at = 2.0

@@ -77,8 +77,9 @@ def test_the_menu_of_models_stops_a_load_while_there_is_one(window: MainWindow, 
     window.store.apply(CommandFailed(LoadModel(first, ContextSettings()), "Loading first was stopped."))
     assert not window.chat.banner.isVisible(), "another one is being loaded instead"
     assert "Stop loading" in shown()
-    window.store.apply(CommandFailed(LoadModel(second, ContextSettings()), "Loading second was stopped."))
-    assert window.chat.banner.sentence == "Loading second was stopped."
+    window.store.apply(CommandFailed(LoadModel(second, ContextSettings()), "Loading second was stopped.", stopped=True))
+    assert window.activity.text == "Loading second was stopped."
+    assert not window.chat.banner.isVisible(), "it is no error"
     assert "Stop loading" not in shown()
     window.store.apply(ModelLoading(first, 0.0))
     assert window.chat.banner.isHidden(), "it was about the model before"
