@@ -174,6 +174,12 @@ class AttentionPage(QWidget):
             self._pricing.request()
 
     @property
+    def _is_saved(self) -> bool:
+        """The shown chat has no cells, but its state is saved."""
+        target = self._store.target_of(self._store.selected)
+        return target is not None and not target.n_cells and target.swapped_bytes > 0
+
+    @property
     def _is_growing(self) -> bool:
         """The last token is looked from, and others come behind it."""
         return self._store.attention.spot is None and self._store.is_answering
@@ -193,8 +199,12 @@ class AttentionPage(QWidget):
         allowed, why = self._store.answer("attention")
         price, tone = self._known_price(wanted), ""
         can = allowed and (looking.running or (price is not None and not price.refused))
+        restores = allowed and wanted is None and self._is_saved
         if not allowed:
             text, tone = why, "warning"
+        elif restores:
+            text = tr("This chat is saved outside the cache. Swap it in to see what its tokens look at.")
+            tone, can = "secondary", not self._store.running
         elif wanted is None:
             text, tone = tr("This chat has no cells in the cache. Send a message first."), "secondary"
         elif looking.running:
@@ -213,7 +223,7 @@ class AttentionPage(QWidget):
             text = price.sentence if price is not None else tr("What it costs is being asked for…")
         self._price.setText(text)
         set_tone(self._price, tone)
-        self.compute.setText(tr("Stop") if looking.running else tr("Compute"))
+        self.compute.setText(tr("Stop") if looking.running else tr("Swap in") if restores else tr("Compute"))
         self.compute.setEnabled(can)
         self.compute.setAccessibleDescription(text)
 
@@ -296,6 +306,8 @@ class AttentionPage(QWidget):
         elif wanted is not None:
             store.look(store.attention.begun())
             self._kit.commands.submit(Attend(wanted, store.attention.number))
+        elif self._is_saved:
+            self._kit.actions.run("cache.swap_in")
 
     def _follow(self) -> None:
         """Compute what is cheap, where that is wanted."""

@@ -17,7 +17,7 @@ from kvdesk.protocol.cache import ContextReady, MessageSpan, MessageSpans
 from kvdesk.protocol.chat import BackendReady, TurnEnded, TurnStarted, Working
 from kvdesk.protocol.features import Feature
 from kvdesk.protocol.messages import CommandFailed
-from kvdesk.protocol.operations import Capability
+from kvdesk.protocol.operations import Capability, Operate, SwapIn
 from kvdesk.session import Store
 from kvdesk.settings import Settings
 from kvdesk.ui.attention.head_grid import HeadGrid
@@ -32,6 +32,7 @@ from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.shell.slices import SLICES
 from kvdesk.ui.widgets.style.colours import DARK, LIGHT, Colours
 from kvdesk.ui.widgets.style.theme import Theme
+from kvdesk.values import replace
 from kvdesk.viewmodel.cells.attention import Choice, Scope, Spot
 from kvdesk.viewmodel.cells.head_pictures import Heads
 from kvdesk.viewmodel.palette import contrast
@@ -332,6 +333,24 @@ def test_why_it_cannot_be_computed(looking: MainWindow) -> None:
     assert not shown.compute.isEnabled()
     looking.store.apply(BackendReady(frozenset({Feature.CHAT, Feature.CACHE_VIEW})))
     assert looking.inspector.missing == "This engine does not show what tokens look at."
+
+
+def test_a_chat_that_is_saved_is_swapped_in(looking: MainWindow, record: Record) -> None:
+    sent, shown = record(looking.commands.submit), page(looking)
+    without = cache_view(8, runs=((200, 240, (1,), 32, 6),))
+    looking.store.apply(replace(without, leases=without.leases[1:]))
+    looking.store.count()
+    assert (shown.status, shown.compute.isEnabled()) == (
+        "This chat has no cells in the cache. Send a message first.", False,
+    )  # fmt: skip
+    looking.store.apply(replace(without, leases=without.leases[1:], swapped=((ONE, 1_000_000),)))
+    looking.store.count()
+    assert (shown.compute.text(), shown.compute.isEnabled()) == ("Swap in", True)
+    shown.compute.click()
+    assert sent[-1] == (Operate(SwapIn(ONE)),)
+    looking.store.apply(cache_view(9))
+    looking.store.count()
+    assert shown.compute.text() == "Compute"
 
 
 def test_another_chat_has_its_own(looking: MainWindow) -> None:
