@@ -37,7 +37,9 @@ class Asked:
 async def ask(client: httpx2.AsyncClient) -> Asked:
     """Ask a server what it is. Raises ServerError and the errors of httpx2."""
     value = await get_json(client, "/v1/models")
-    data = obj(value).get("data")
+    data = obj(value).get("data", "")
+    if data is None or data == []:  # Ollama: null
+        raise ServerError(tr("The server has no model yet. Download or load one there, then connect again."))
     rows = data if isinstance(data, list) else []
     entries = {e["id"]: e for e in rows if isinstance(e, dict) and isinstance(e.get("id"), str)}
     if not entries:

@@ -10,7 +10,7 @@ from kvdesk.backends.openai.block_events import EventsAddress
 from kvdesk.backends.openai.block_watch import events_address
 from kvdesk.backends.openai.client import client_of
 from kvdesk.backends.openai.kinds import Asked, ask
-from kvdesk.backends.openai.problems import KeyRefused, Nonsense
+from kvdesk.backends.openai.problems import KeyRefused, Nonsense, ServerError
 from kvdesk.errors import UserError
 from kvdesk.protocol.features import Feature
 from kvdesk.protocol.servers import ServerKind, is_readable_on_the_way, server_url
@@ -155,10 +155,19 @@ def address_of(server: ScriptedServer, kind: ServerKind) -> EventsAddress | None
     return asyncio.run(run())
 
 
-@pytest.mark.parametrize("value", [[], {}, {"data": []}, {"data": "x"}, {"data": [{"id": 5}]}, 7])
-def test_what_has_no_models_is_no_server(server: ScriptedServer, value: Any) -> None:
+@pytest.mark.parametrize("value", [[], {}, {"data": "x"}, {"data": [{"id": 5}]}, 7])
+def test_what_names_no_models_is_no_server(server: ScriptedServer, value: Any) -> None:
     server.answers["/v1/models"] = lambda _: (200, {}, iter([json.dumps(value).encode()]))
     with pytest.raises(Nonsense):
+        asked(server)
+
+
+@pytest.mark.parametrize("models", [[], None])
+def test_a_server_without_models_says_what_to_do(server: ScriptedServer, models: Any) -> None:
+    """As Ollama does before its first download."""
+    said = json.dumps({"object": "list", "data": models}).encode()
+    server.answers["/v1/models"] = lambda _: (200, {}, iter([said]))
+    with pytest.raises(ServerError, match=r"^The server has no model yet\. Download or load one there"):
         asked(server)
 
 
