@@ -16,6 +16,7 @@ from kvdesk.translation import tr
 from kvdesk.ui.cache.saved_state import SavedStateView
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.choose_file import ask_for_file
+from kvdesk.ui.widgets.dropped_files import accept, files_of
 from kvdesk.ui.widgets.style.sizes import fit_to_screen
 from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.values import dataclass, replace
@@ -73,15 +74,14 @@ class StateWindow(SideWindow):
         self.strip.show_result(str(error), "danger", "")
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        if any(url.isLocalFile() for url in event.mimeData().urls()):
-            event.acceptProposedAction()
+        if files_of(event):
+            accept(event)
 
     def dropEvent(self, event: QDropEvent) -> None:
-        event.acceptProposedAction()
-        for path in (Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()):
+        for path in map(Path, files_of(event)[:1]):
+            accept(event)
             is_model = path.suffix.lower() == ".gguf"
             self.ask(replace(self.question, model=path) if is_model else replace(self.question, other=path))
-            return
 
     def closeEvent(self, event: QCloseEvent) -> None:
         self._background.close()

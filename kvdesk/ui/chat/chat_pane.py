@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from PySide6.QtGui import QDragEnterEvent, QDropEvent, QResizeEvent
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QStackedWidget, QWidget
 
 from kvdesk.chat import Message, MessageId
@@ -45,7 +45,6 @@ from kvdesk.ui.messages.attention_words import are_attended
 from kvdesk.ui.messages.branch_tree import BranchTree
 from kvdesk.ui.messages.chat_view import ChatView
 from kvdesk.ui.messages.find_bar import FindBar
-from kvdesk.ui.messages.message_edit import attachable_files, is_for_window
 from kvdesk.ui.messages.pinned_bar import PinnedBar
 from kvdesk.ui.messages.surprise_bar import SurpriseBar
 from kvdesk.ui.widgets import boxes
@@ -67,7 +66,6 @@ class ChatPane(QWidget):
     def __init__(self, kit: Kit) -> None:
         super().__init__()
         on_ground(self, "window")
-        self.setAcceptDrops(True)
         theme = kit.theme
         self._kit, self._theme, self._store, self._commands = kit, theme, kit.store, kit.commands
         self.header = PaneHeader(kit)
@@ -121,17 +119,6 @@ class ChatPane(QWidget):
             margins=0,
             spacing=0,
         )
-
-    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        can = self._store.can_chat and self.attachments.can_attach and not is_for_window(event.mimeData())
-        if can and attachable_files(event.mimeData()):
-            event.acceptProposedAction()
-        else:
-            event.ignore()
-
-    def dropEvent(self, event: QDropEvent) -> None:
-        event.acceptProposedAction()
-        self.attachments.give(attachable_files(event.mimeData()))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

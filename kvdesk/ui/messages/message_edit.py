@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Final
 
 from PySide6.QtCore import QEvent, QMimeData, QSize, Qt, Signal
@@ -17,8 +16,6 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QFrame, QPlainTextEdit
 
-from kvdesk.conversations.porting.signs import looks_like_chats
-from kvdesk.state_files.signs import looks_like_state
 from kvdesk.ui.widgets.access.direction import align_by_text
 from kvdesk.ui.widgets.access.input_method import composes
 from kvdesk.ui.widgets.text_height import text_height
@@ -39,7 +36,7 @@ class MessageEdit(QPlainTextEdit):
     submitted = Signal()
     paged = Signal(int)  # Page Up (-1) or Page Down (1)
     focused = Signal(bool)
-    files_given = Signal(list)  # paths of files that were pasted or dropped
+    files_given = Signal(list)  # paths of files that were pasted
     long_pasted = Signal(str)
 
     def __init__(self) -> None:
@@ -69,11 +66,11 @@ class MessageEdit(QPlainTextEdit):
 
     def canInsertFromMimeData(self, source: QMimeData) -> bool:
         if any(url.isLocalFile() for url in source.urls()):
-            return bool(attachable_files(source))  # a model is for the window
+            return bool(_attachable(source))
         return super().canInsertFromMimeData(source)
 
     def insertFromMimeData(self, source: QMimeData) -> None:
-        files = attachable_files(source)
+        files = _attachable(source)
         if files and self.can_attach():
             self.files_given.emit(files)
             return
@@ -85,8 +82,8 @@ class MessageEdit(QPlainTextEdit):
         super().insertFromMimeData(source)
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        if is_for_window(event.mimeData()):
-            event.ignore()
+        if any(url.isLocalFile() for url in event.mimeData().urls()):
+            event.ignore()  # the window takes files
         else:
             super().dragEnterEvent(event)
 
@@ -135,17 +132,7 @@ class MessageEdit(QPlainTextEdit):
         self.focused.emit(False)
 
 
-def attachable_files(source: QMimeData) -> list[str]:
-    """The files on this computer among what is pasted or dropped; a model is not attached but opened."""
+def _attachable(source: QMimeData) -> list[str]:
+    """The files on this computer among what is pasted; a model is not attached."""
     files = [url.toLocalFile() for url in source.urls() if url.isLocalFile()]
     return [file for file in files if not file.lower().endswith(".gguf")]
-
-
-def is_for_window(source: QMimeData) -> bool:
-    """Whether what is dropped is to be opened or imported by the window: a model, exported chats, or
-    a saved KV cache.
-    """
-    files = [url.toLocalFile() for url in source.urls() if url.isLocalFile()]
-    return bool(files) and any(
-        file.lower().endswith(".gguf") or looks_like_chats(Path(file)) or looks_like_state(file) for file in files
-    )

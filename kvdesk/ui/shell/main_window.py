@@ -1,23 +1,21 @@
 """The main window. It shows what is in the store, and calls the commands; a controller carries them out."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import cast
 
 from PySide6.QtCore import QEvent, QTimer
-from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QHideEvent, QKeyEvent, QShowEvent
+from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDragLeaveEvent, QDropEvent, QHideEvent, QKeyEvent, QShowEvent
 from PySide6.QtWidgets import QApplication, QWidget
 
 from kvdesk.session import Changed, Commands, Store
 from kvdesk.session.changed import Update
-from kvdesk.state_files.signs import looks_like_state
 from kvdesk.ui.chat.chat_pane import ChatPane
-from kvdesk.ui.chat_list.chat_files import chats_in
 from kvdesk.ui.chat_list.conversation_list import ConversationList
 from kvdesk.ui.shell.action_table import BUTTONS, widget_keys, window_actions
 from kvdesk.ui.shell.activity_strip import ActivityStrip
 from kvdesk.ui.shell.announcer import Announcer
 from kvdesk.ui.shell.chat_parameters import ChatParameters
+from kvdesk.ui.shell.file_drops import FileDrops
 from kvdesk.ui.shell.inspector import Inspector
 from kvdesk.ui.shell.numbers import Numbers
 from kvdesk.ui.shell.panes import Panes
@@ -81,6 +79,7 @@ class MainWindow(Window):
         kit.actions.add(*window_actions(self, self.verbs, self.shown_settings, self.help))
         for button, action in BUTTONS.items():
             kit.actions.name_button(cast("QWidget", self.findChild(QWidget, button)), action)
+        self.drops = FileDrops(self)
         self._placement = WindowPlacement(self, self.panes, store.settings)
         self._announcer = Announcer(store, self.chat)
         self._numbers = Numbers(self, store)
@@ -176,25 +175,13 @@ class MainWindow(Window):
             self._tell_watched()
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        files = [url.toLocalFile() for url in event.mimeData().urls()]
-        is_model = not self.store.dead and any(file.lower().endswith(".gguf") for file in files)
-        if is_model or any(map(looks_like_state, files)) or chats_in(files):
-            event.acceptProposedAction()
+        self.drops.enter(event)
+
+    def dragLeaveEvent(self, _event: QDragLeaveEvent) -> None:
+        self.drops.leave()
 
     def dropEvent(self, event: QDropEvent) -> None:
-        for url in event.mimeData().urls():
-            if url.toLocalFile().lower().endswith(".gguf"):
-                event.acceptProposedAction()
-                self.commands.open_model(Path(url.toLocalFile()))
-                return
-        files = [url.toLocalFile() for url in event.mimeData().urls()]
-        if states := [file for file in files if looks_like_state(file)]:
-            event.acceptProposedAction()
-            for file in states:
-                self.commands.open_state(Path(file))
-        elif chats := chats_in(files):
-            event.acceptProposedAction()
-            self.commands.import_chats(Path(chats))
+        self.drops.drop(event)
 
     def closeEvent(self, event: QCloseEvent) -> None:
         if self.asks_before_closing and not self.unsaved.may_close(self):

@@ -2,8 +2,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
-from PySide6.QtGui import QDropEvent, QTextCursor
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QTextCursor
 from PySide6.QtWidgets import QAbstractButton, QAbstractSpinBox, QLabel, QLineEdit, QPlainTextEdit, QWidget
 from pytestqt.qtbot import QtBot
 
@@ -253,16 +253,6 @@ def test_speeds_operations_and_logs_are_drawn(window: MainWindow) -> None:
     assert [mark.operation.name for mark in window.store.measured.marks] == ["remove"]
     assert "10 tok/s" in window.status.text
     assert "something odd" in window.inspector.log.text
-
-
-def test_a_gguf_can_be_dropped(window: MainWindow, record: Record, tmp_path: Path) -> None:
-    opened = record(window.commands.open_model)
-    file = tmp_path / "some.GGUF"
-    data = QMimeData()
-    data.setUrls([QUrl.fromLocalFile(str(file))])
-    position, no = QPointF(10, 10), Qt.KeyboardModifier.NoModifier
-    window.dropEvent(QDropEvent(position, Qt.DropAction.CopyAction, data, Qt.MouseButton.LeftButton, no))
-    assert opened == [(file,)]
 
 
 def test_closing_is_said(window: MainWindow, qtbot: QtBot) -> None:
