@@ -91,6 +91,18 @@ def test_offline_is_a_sentence_and_the_list_stays(rig: Rig, part: GetModels, qtb
     assert part.tree.topLevelItem(0).childCount() == 8
 
 
+def test_what_was_offered_is_chosen_and_asked_for_again(rig: Rig, part: GetModels, qtbot: QtBot) -> None:
+    """From the card of the empty chat, offline: *Download* means no other model of the list."""
+    offer = part._recommended[2]
+    rig.window.commands.hub.set_access("http://127.0.0.1:9", None)
+    rig.window.commands.download(offer)
+    assert part.chosen == offer
+    for _ in range(2):
+        qtbot.waitUntil(lambda: [one.text() for one in part.banner.buttons] == ["Try again"], timeout=TIMEOUT_MS)
+        part.banner.buttons[0].click()
+        assert (part.said, part.banner.sentence) == ("Asking the hub…", "")
+
+
 def test_one_that_the_hub_no_longer_has_is_said(part: GetModels, server: HubServer, qtbot: QtBot) -> None:
     assert part.chosen is not None
     server.files[part.chosen.repo] = {"other.gguf": b"x"}
@@ -100,8 +112,10 @@ def test_one_that_the_hub_no_longer_has_is_said(part: GetModels, server: HubServ
 
 
 def test_a_token_is_kept_apart_from_the_settings(rig: Rig, part: GetModels, server: HubServer) -> None:
+    assert not part.forget.isEnabled(), "there is none"
     rig.window.commands.hub.set_access(server.endpoint, "hf_private")
     assert read_token() == "hf_private"
+    assert part.forget.isEnabled()
     assert "hf_private" not in rig.controller.settings.model_dump_json()
     rig.window.commands.hub.set_access("nonsense", "another")
     assert "is no web address" in part.banner.sentence

@@ -87,6 +87,7 @@ class ModelDownloads(QObject, HubCommands):
     def download(self, offer: Offer) -> None:
         """Show the page of models, and download this one there."""
         self._window.rooms.show_models(get=True)
+        self._shown_part().choose(offer)
         self.get(offer)
 
     def get(self, offer: Offer) -> None:
@@ -146,7 +147,7 @@ class ModelDownloads(QObject, HubCommands):
         self._question = self._background.run(
             lambda: ask(Hub(endpoint, read_token())),
             lambda answer: answer(),
-            lambda error: self._shown_part().show_problem(str(error)),
+            lambda error: self._shown_part().show_problem(str(error), partial(self._ask, ask)),
         )
 
     def _forget_question(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from PySide6.QtCore import Qt
@@ -88,6 +88,7 @@ class GetModels(QWidget):
         """What is set now. A token is never shown."""
         self._endpoint.setText(endpoint)
         self._token.setPlaceholderText(tr("A token is kept") if has_token else tr("Token, for models with terms"))
+        self.forget.setEnabled(has_token)
 
     def show_waiting(self) -> None:
         """The hub is asked."""
@@ -98,10 +99,18 @@ class GetModels(QWidget):
         """What was asked for is in the list of downloads now."""
         self._said.setText("")
 
-    def show_problem(self, sentence: str) -> None:
-        """The hub was asked in vain. What the list had stays."""
+    def choose(self, offer: Offer) -> None:
+        """Make it the current one where it is listed."""
+        for item in self._items():
+            if item.data(0, _ROLE) == offer:
+                self.tree.setCurrentItem(item)
+
+    def show_problem(self, sentence: str, again: Callable[[], object] | None = None) -> None:
+        """The hub was asked in vain. What the list had stays. `again`: asks once more."""
         self._said.setText("")
         self.banner.show_error(sentence)
+        if again is not None:
+            self.banner.offer((tr("Try again"), tr("Ask the hub again"), again))
 
     def show_repos(self, repos: Sequence[Repo]) -> None:
         """What a search found: their files are asked for when they are unfolded."""
@@ -163,11 +172,11 @@ class GetModels(QWidget):
         self._token.setAccessibleName(tr("Token for the model hub"))
         self._token.setEchoMode(QLineEdit.EchoMode.Password)
         keep = push_button(tr("Keep"), clicked=self._on_keep)
-        forget = push_button(tr("Forget the token"), clicked=self._on_forget)
+        self.forget = push_button(tr("Forget the token"), clicked=self._on_forget)
         for field in (self._endpoint, self._token):
             field.returnPressed.connect(self._on_keep)
         self._access = QWidget()
-        boxes.row((self._endpoint, 1), (self._token, 1), keep, forget, on=self._access, margins=0, spacing=8)
+        boxes.row((self._endpoint, 1), (self._token, 1), keep, self.forget, on=self._access, margins=0, spacing=8)
         self._access.hide()
         return self._access
 
