@@ -3,7 +3,7 @@
 from typing import Final
 
 from PySide6.QtCore import QSize, Qt
-from PySide6.QtGui import QKeyEvent, QResizeEvent
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QGridLayout, QLabel, QPushButton, QSizePolicy, QWidget
 
 from kvdesk.errors import NO_TOKENIZER
@@ -191,10 +191,3 @@ class StarterCard(QPushButton):
     def minimumSizeHint(self) -> QSize:
         layout = self.layout()
         return layout.totalMinimumSize() if layout is not None else super().minimumSizeHint()
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Enter presses it, as Space does."""
-        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
-            self.click()
-        else:
-            super().keyPressEvent(event)

@@ -31,7 +31,7 @@ from kvdesk.ui.shell.window_place import WindowPlacement
 from kvdesk.ui.shell.window_settings import WindowSettings
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.access.reading_order import focus_next
-from kvdesk.ui.widgets.access.typing import is_menu_key, is_typing, open_menu_of
+from kvdesk.ui.widgets.access.typing import is_menu_key, is_typing, open_menu_of, presses
 from kvdesk.ui.widgets.actions import ActionSet
 from kvdesk.ui.widgets.controls import Rule
 from kvdesk.ui.widgets.floating import Floating
@@ -149,12 +149,14 @@ class MainWindow(Window):
         return focus_next(self, forward=next)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """What nothing in the window has taken: typing goes to the message field, and Shift+F10, which Qt does not know
-        everywhere, opens the menu of what has the focus.
+        """What nothing in the window has taken: typing goes to the message field, Enter presses a button, and Shift+F10,
+        which Qt does not know everywhere, opens the menu of what has the focus.
         """
         composer, focus = self.chat.composer, cast("QWidget | None", self.focusWidget())
         if focus is not None and is_menu_key(event):
             open_menu_of(focus)
+        elif presses(focus, event):
+            pass
         elif is_typing(event) and self.rooms.shows_chats and composer.isVisible():
             composer.focus_edit()
             QApplication.sendEvent(composer.edit, event)

@@ -5,6 +5,7 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QFrame, QWidget
 
 from kvdesk.ui.widgets.access.key_tips import tell_reached
+from kvdesk.ui.widgets.access.typing import presses
 
 
 class Popup(QFrame):
@@ -36,5 +37,5 @@ class Popup(QFrame):
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_Escape:
             self.close()
-        else:
+        elif not presses(self.focusWidget(), event):
             super().keyPressEvent(event)

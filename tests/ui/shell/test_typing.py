@@ -2,7 +2,7 @@
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QTableView, QWidget
+from PySide6.QtWidgets import QAbstractButton, QTableView, QWidget
 from pytestqt.qtbot import QtBot
 
 from kvdesk.ui.markdown.prose_view import ProseView
@@ -49,3 +49,19 @@ def test_a_field_keeps_what_is_typed_into_it(window: MainWindow, qtbot: QtBot) -
     window.rooms.show_room("lab")
     qtbot.keyClicks(window, "x")
     assert window.chat.composer.text == "", "only where the chats are"
+
+
+@pytest.mark.parametrize("key", [Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space])
+def test_enter_presses_a_button_as_space_does(window: MainWindow, qtbot: QtBot, key: Qt.Key) -> None:
+    button = window.findChild(QAbstractButton, "inspectorButton")
+    assert isinstance(button, QAbstractButton)
+    shown = window.inspector.isVisible()
+    button.setFocus(Qt.FocusReason.TabFocusReason)
+    qtbot.keyClick(button, key)
+    assert window.inspector.isVisible() is not shown
+    choice = window.chat.header.tools_choice
+    window.chat.header.choose_tools()
+    setup = next(one for one in choice.findChildren(QAbstractButton) if one.text() == "Set up servers…")
+    setup.setFocus(Qt.FocusReason.TabFocusReason)
+    qtbot.keyClick(setup, key)
+    assert window.rooms.shown == "settings", "in a popup, too"

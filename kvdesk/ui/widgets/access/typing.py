@@ -1,8 +1,10 @@
-"""Keys outside of fields: what is typed is for the message field, and the menu is that of what has the focus."""
+"""Keys outside of fields: what is typed is for the message field, the menu is that of what has the focus, and Enter
+presses buttons.
+"""
 
 from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtGui import QContextMenuEvent, QKeyEvent
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtWidgets import QAbstractButton, QApplication, QWidget
 
 
 def is_typing(event: QKeyEvent) -> bool:
@@ -18,6 +20,15 @@ def is_menu_key(event: QKeyEvent) -> bool:
     """Shift+F10. The menu key itself is Qt's."""
     is_shift = event.modifiers() == Qt.KeyboardModifier.ShiftModifier
     return is_shift and event.key() == Qt.Key.Key_F10 and QApplication.activePopupWidget() is None
+
+
+def presses(widget: QWidget | None, event: QKeyEvent) -> bool:
+    """Press the button that has the focus by Enter, as Space and dialogs do; False: it is another key or widget."""
+    is_enter = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and not event.isAutoRepeat()
+    if not is_enter or not isinstance(widget, QAbstractButton) or not widget.isEnabled():
+        return False
+    widget.click()
+    return True
 
 
 def open_menu_of(widget: QWidget) -> None:
