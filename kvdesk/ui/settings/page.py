@@ -244,7 +244,7 @@ class SettingsPage(QWidget):
     def show_tools(self) -> None:
         """The part about tool servers."""
         self._show_section(self._rows.section_of("tools"))
-        self.tools.importing.setFocus()
+        self.tools.focus_first()
 
     def show_connecting(self) -> None:
         """The part about connecting to a server."""

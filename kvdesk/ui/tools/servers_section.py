@@ -2,6 +2,7 @@
 and what was allowed for good.
 """
 
+import re
 import shlex
 import sys
 from typing import Final
@@ -23,6 +24,7 @@ from kvdesk.ui.widgets.controls import ElidedLabel, has_focus, label, push_butto
 from kvdesk.ui.widgets.kit import Kit
 
 EXAMPLE: Final = "uvx mcp-server-git"
+_PROGRAM: Final = re.compile(r"\.(py|[cm]?js|ts|exe|sh)$")
 _TONES: Final = {"on": "good", "failed": "danger"}
 _GRANTED: Final = {
     "start": marked("{server} may start"),
@@ -76,6 +78,13 @@ class ServersSection(QWidget):
         """By which a search finds it."""
         return " ".join((tr("Tools"), "MCP", self._about.text(), tr("Add a server"), tr("Always allowed")))
 
+    def focus_first(self) -> None:
+        """One starts a server, or adds the first."""
+        first = next(iter(self.rows.values()), None)
+        if first is None:
+            self.form.button.setChecked(True)
+        (self.place if first is None else first.main).setFocus()
+
     def _make_form(self) -> QWidget:
         self.name, self.place = QLineEdit(), QLineEdit()
         self.name.setMaxLength(60)
@@ -97,6 +106,8 @@ class ServersSection(QWidget):
             caption.setBuddy(field)
             field.setAccessibleName(text)
             form.addRow(caption, field)
+        for line in (self.place, self.name):
+            line.returnPressed.connect(self._on_add)
         self.problem = label("", tone="danger", scale="small", wrap=True)
         self.problem.hide()
         self.adding = push_button(tr("Add"), clicked=self._on_add)
@@ -161,6 +172,9 @@ class ServersSection(QWidget):
         for field in (self.name, self.place):
             field.clear()
         self.values.clear()
+        if (row := self.rows.get(name)) is not None:
+            self.form.button.setChecked(False)
+            row.main.setFocus()  # one starts it
 
     def _complain(self, sentence: str) -> None:
         show_text(self.problem, sentence)
@@ -276,8 +290,8 @@ def _values(text: str) -> dict[str, str] | None:
 
 
 def _name_of(parts: list[str], place: str) -> str:
-    """A name from a command or an address: the last part that says something."""
+    """A name from a command or an address: the last part that says something, without its folder."""
     if not parts:
         return place.split("://", 1)[1].split("/", 1)[0]
-    words = [part for part in parts if not part.startswith("-")]
+    words = [_PROGRAM.sub("", re.split(r"[\\/]", part)[-1]) for part in parts if not part.startswith("-")]
     return next((word for word in words if "mcp" in word or "server" in word), words[-1] if words else parts[0])

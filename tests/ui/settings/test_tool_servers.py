@@ -1,7 +1,9 @@
 """Tool servers in the settings and in the choice of a chat: what has the keyboard keeps it while they change."""
 
 import pytest
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QPushButton
+from pytestqt.qtbot import QtBot
 
 from kvdesk.settings import ToolGrant, ToolServer
 from kvdesk.tools.servers import ServerState, Tool, bound_to
@@ -178,3 +180,23 @@ def test_the_keyboard_stays_in_the_choice_of_a_chat(window: MainWindow) -> None:
         window.store.show_tools(states={})
         assert QApplication.focusWidget() is widget
     choice.close()
+
+
+@pytest.mark.usefixtures("fresh")
+def test_one_comes_to_add_the_first_server_or_to_start_one(window: MainWindow, qtbot: QtBot) -> None:
+    window.store.settings.change(tool_servers=())
+    window.action_set.run("app.tools")
+    page = window.rooms.settings
+    assert page is not None
+    section = page.tools
+    hear(window.commands.tools.add, lambda server, _: window.store.settings.change(tool_servers=(server,)))
+    assert section.form.is_open
+    assert section.place.hasFocus()
+    qtbot.keyClicks(section.place, "/opt/bin/python3 /srv/tools/my_mcp_server.py --port 1")
+    qtbot.keyClick(section.place, Qt.Key.Key_Return)
+    assert list(section.rows) == ["my_mcp_server"]
+    assert not section.form.is_open
+    assert section.rows["my_mcp_server"].main.hasFocus()
+    window.rooms.show_chats()
+    window.action_set.run("app.tools")
+    assert section.rows["my_mcp_server"].main.hasFocus(), "one starts it"
