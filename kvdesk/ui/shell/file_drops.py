@@ -53,10 +53,11 @@ class FileDrops(QObject):
         if outcome is None:
             return
         self._words.setText(outcome.said)
-        window, hint = self._window, self._hint
-        width = min(window.theme.px(_WIDEST_PX), window.width() - 48)
+        window, hint, chat = self._window, self._hint, self._window.chat
+        over = chat if chat.isVisible() else window
+        width = min(window.theme.px(_WIDEST_PX), over.width() - 48)
         hint.resize(width, hint.heightForWidth(width))
-        hint.move((window.width() - width) // 2, (window.height() - hint.height()) // 2)
+        hint.move(over.mapTo(window, over.rect().center()) - hint.rect().center())
         hint.show()
         hint.raise_()
 
