@@ -149,7 +149,7 @@ class MainWindow(Window):
         return focus_next(self, forward=next)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """What nothing in the window has taken: typing goes to the message field, Enter presses a button, and Shift+F10,
+        """What nothing in the window has taken: typing goes to the message field, Enter presses a button, Shift+F10,
         which Qt does not know everywhere, opens the menu of what has the focus.
         """
         composer, focus = self.chat.composer, cast("QWidget | None", self.focusWidget())
