@@ -24,7 +24,6 @@ class _Question(Dialog):
         """Below all that is in the column."""
         self.column.addStretch(1)
         self.yes = self.add_primary(yes)
-        self.yes.setAutoDefault(False)
         self.no = self.buttons.addButton(QDialogButtonBox.StandardButton.Cancel)
         self.no.setDefault(True)
         self.buttons.accepted.connect(self.accept)

@@ -8,6 +8,7 @@ from pytestqt.qtbot import QtBot
 from kvdesk.settings import ToolGrant, ToolServer
 from kvdesk.tools.servers import ServerState, Tool, bound_to
 from kvdesk.ui.shell.main_window import MainWindow
+from kvdesk.ui.tools.consent_dialog import ConsentDialog
 from kvdesk.ui.tools.servers_section import ServersSection
 from kvdesk.ui.widgets.style.sizes import BOX_PX
 from kvdesk.values import replace
@@ -200,3 +201,19 @@ def test_one_comes_to_add_the_first_server_or_to_start_one(window: MainWindow, q
     window.rooms.show_chats()
     window.action_set.run("app.tools")
     assert section.rows["my_mcp_server"].main.hasFocus(), "one starts it"
+
+
+@pytest.mark.parametrize("reaches_yes", [False, True])
+def test_no_is_the_default_and_enter_presses_what_has_the_focus(
+    window: MainWindow, qtbot: QtBot, reaches_yes: bool
+) -> None:
+    dialog = ConsentDialog(window.theme, window, LOCAL)
+    answers: list[tuple[bool, bool]] = []
+    dialog.answered.connect(lambda yes, for_good: answers.append((yes, for_good)))
+    dialog.bring_up()
+    qtbot.waitUntil(dialog.no.hasFocus)
+    for _ in range(20 if reaches_yes else 0):
+        if not dialog.yes.hasFocus():
+            dialog.focusNextPrevChild(True)
+    qtbot.keyClick(dialog.focusWidget(), Qt.Key.Key_Return)
+    assert answers == [(reaches_yes, False)]
