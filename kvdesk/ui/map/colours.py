@@ -36,6 +36,7 @@ from kvdesk.ui.map.raster import (
 from kvdesk.ui.widgets.style.colours import Colours
 from kvdesk.values import dataclass, field
 from kvdesk.viewmodel.cells.attention import Shown
+from kvdesk.viewmodel.graphs.series import round_up
 from kvdesk.viewmodel.palette import (
     N_BRANCH_SHADES,
     N_COLOURS,
@@ -115,7 +116,7 @@ class Scales:
     """Upper ends of the continuous scales, chosen so that they seldom change; those of other modes stay as they are.
 
     position   the next power of two above the highest position in the cache, at least 256
-    age        operations since the oldest cell was written, rounded up to two digits, at least 100
+    age        operations since the oldest cell was written, up to where an axis can end (`round_up`), at least 100
     """
 
     position: int = 256
@@ -134,8 +135,7 @@ def scales_of(snapshot: CacheSnapshot, mode: ColourBy) -> Scales:
         oldest = max(
             (_oldest(stream, snapshot.operation) for cache in snapshot.maps for stream in cache.streams), default=0
         )
-        digits = 10 ** max(0, len(str(oldest)) - 2)
-        return Scales(age=max(100, -(-oldest // digits) * digits))
+        return Scales(age=int(round_up(max(oldest, 100))))
     return _AT_FIRST
 
 

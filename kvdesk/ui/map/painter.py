@@ -42,7 +42,7 @@ class MapPainter:
     def __init__(self, theme: Theme) -> None:
         self._theme = theme
         self._rings: dict[tuple[float, float, float], QPixmap] = {}  # their pictures, by side, thickness and ratio
-        self._texts: dict[str, QStaticText] = {}
+        self._texts: dict[tuple[str, int], QStaticText] = {}
         self._look: object = None  # that these are drawn in
         self.n_drawn = 0  # cells at the last painting
 
@@ -164,7 +164,7 @@ class MapPainter:
             for cell, (code, mark) in enumerate(zip(*line, strict=True), row * strip.columns + part.column):
                 if code < FIRST_GROUP:
                     continue
-                text = self._static(cut(texts.get(int(stream.token[cell]), "").strip(), _TEXT_LENGTH, "") or "·")
+                text = self._static(texts.get(int(stream.token[cell]), ""), _TEXT_LENGTH)
                 box, (x, y) = text.size(), viewport.corner(*strip.corner(cell))
                 x, y = x + (size - box.width()) / 2, y + (size - box.height()) / 2
                 ink, paper = _inks(argb[code])
@@ -177,13 +177,13 @@ class MapPainter:
                     pen = ink
                 painter.drawStaticText(QPointF(x, y), text)
 
-    def _static(self, text: str) -> QStaticText:
-        """The text laid out once, for as long as the map is drawn."""
-        known = self._texts.get(text)
+    def _static(self, text: str, most: int = 16) -> QStaticText:
+        """A text of at most so many characters, laid out once for as long as the map is drawn."""
+        known = self._texts.get((text, most))
         if known is None:
             if len(self._texts) > _KEPT_TEXTS:
                 self._texts.clear()
-            known = self._texts[text] = QStaticText(text)
+            known = self._texts[text, most] = QStaticText(cut(text.strip(), most, "") or "·")
             known.setTextFormat(Qt.TextFormat.PlainText)
             known.prepare(font=self._theme.mono_small)
         return known

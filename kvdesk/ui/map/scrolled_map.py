@@ -54,6 +54,8 @@ class ScrolledMap(QWidget):
 
     def _look(self, viewport: Viewport) -> None:
         """Show another part of the map; the scroll bar follows."""
+        if viewport == self._viewport:
+            return
         self._viewport = viewport
         hidden = round(viewport.hidden_height)
         with QSignalBlocker(self._bar):

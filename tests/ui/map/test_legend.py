@@ -68,9 +68,9 @@ def test_marks_are_shown_in_the_colours_of_the_chats_that_are_there() -> None:
     assert all(entry.words != "1" for entry in found.entries), "another chat has one branch only"
 
 
-def test_the_scale_of_ages_ends_at_the_oldest_cell() -> None:
+def test_the_scale_of_ages_ends_soon_after_the_oldest_cell() -> None:
     view = cache_view(operation=1_606, runs=((0, 10, (0,), 0, 6), (10, 20, (0,), 10, 1_600)))
-    assert scales_of(view.snapshot, ColourBy.AGE).age == 1_600
+    assert scales_of(view.snapshot, ColourBy.AGE).age == 2_000
     frame = make_frame(view, strips_of(view, 400, 1.0), Scene(ColourBy.AGE), (0, 0))
     codes = frame.strips[0].layer(0, 11).code
     old, young = int(codes[0]), int(codes[10])
