@@ -5,6 +5,7 @@ from itertools import pairwise
 import pytest
 from PySide6.QtCore import Qt
 
+from kvdesk.cache.snapshot import SeqId
 from kvdesk.chat import ConversationId
 from kvdesk.protocol.cache import CacheView, Lease
 from kvdesk.ui.map.colours import N_PAGE_OWNERS, ColourBy, colour_table
@@ -51,7 +52,7 @@ def test_rulers_map_list_and_legend_tell_branches_apart(window: MainWindow) -> N
     window.store.count()
     title = CONVERSATIONS[0].title
     rows = window.inspector.rulers.rows
-    assert [(row.name, row.seq_id, row.follows) for row in rows] == [
+    assert [(row.name, row.span.seq_id, row.follows) for row in rows] == [
         (f"{title}, sequence 2", 2, False),
         (f"{title}, sequence 3", 3, True),
         (f"{title}, sequence 0", 0, True),
@@ -67,16 +68,19 @@ def test_rulers_map_list_and_legend_tell_branches_apart(window: MainWindow) -> N
     assert "3 branches are in the cache" in index.data(Qt.ItemDataRole.ToolTipRole)
     window.store.apply(replace(three_branches(), leases=THREE[1:3]))
     window.store.count()
-    assert [row.name for row in window.inspector.rulers.rows if row.seq_id == 2] == [title], "alone, it needs no number"
+    assert [row.name for row in window.inspector.rulers.rows if row.span.seq_id == 2] == [title], (
+        "alone, it needs no number"
+    )
     assert "branches" not in window.conversations._model.index_of(ONE).data(Qt.ItemDataRole.AccessibleTextRole)
 
 
 def test_branches_stand_below_each_other_by_number() -> None:
     def row(seq_id: int, conversation: str, branch: int = 0) -> RulerRow:
-        return replace(empty_row("t", 0), seq_id=seq_id, conversation=ConversationId(conversation), branch=branch)
+        span = replace(empty_row("t", 0).span, seq_id=SeqId(seq_id))
+        return replace(empty_row("t", 0), span=span, conversation=ConversationId(conversation), branch=branch)
 
     rows = together([row(0, "a", 2), row(1, "b"), row(2, "a", 10), row(3, ""), row(4, "a", 1), row(5, "")])
-    assert [(r.seq_id, r.follows) for r in rows] == [
+    assert [(r.span.seq_id, r.follows) for r in rows] == [
         (4, False),
         (0, True),
         (2, True),

@@ -174,16 +174,12 @@ class CachePage(QWidget):
             of = lease.conversation if lease else None
             rows.append(
                 RulerRow(
-                    title=titles[seq_id] if lease and lease.client else state.title(of, seq_id),
+                    titles[seq_id] if lease and lease.client else state.title(of, seq_id),
+                    colours.get(seq_id),
+                    span,
+                    positions_of(snapshot, span.seq_id),
                     conversation=of or "",
                     branch=branch_of(leases, seq_id),
-                    colour=colours.get(seq_id),
-                    seq_id=seq_id,
-                    pos_min=span.pos_min,
-                    pos_max=span.pos_max,
-                    n_cells=span.n_cells,
-                    n_shared=span.n_shared,
-                    positions=positions_of(snapshot, span.seq_id),
                 )
             )
         shown = state.conversations.get(state.selected) if state.selected else None

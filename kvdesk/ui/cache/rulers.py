@@ -11,6 +11,7 @@ from kvdesk.protocol.operations import BatchRefused
 from kvdesk.translation import marked, tr
 from kvdesk.ui.cache.refused_note import RefusedNote
 from kvdesk.ui.widgets import boxes
+from kvdesk.ui.widgets.access.key_tips import is_by_tab
 from kvdesk.ui.widgets.controls import plain_tip
 from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.viewmodel.cells.ruler_row import RulerRow
@@ -47,7 +48,7 @@ class Rulers(QWidget):
         self.setAccessibleDescription("; ".join(f"{row.name}: {row.range_text}" for row in rows))
         for seq_id in [s for s, note in self._notes.items() if not self._holds(note)]:
             self._dismiss(seq_id)
-        most = max((row.pos_max + 1 for row in rows), default=0)
+        most = max((row.span.pos_max + 1 for row in rows), default=0)
         scale = max(min(int(round_up(max(most, 100))), limit), most, 1)
         metrics = QFontMetrics(self._theme.mono_small)
         room = max((metrics.horizontalAdvance(row.range_text) for row in rows), default=0)
@@ -72,12 +73,12 @@ class Rulers(QWidget):
 
     def _holds(self, note: RefusedNote) -> bool:
         seq_id, x = note.event_shown.seq_id, note.event_shown.x
-        row = next((row for row in self.rows if row.seq_id == seq_id), None)
+        row = next((row for row in self.rows if row.span.seq_id == seq_id), None)
         if row is None:  # a sequence without cells has no ruler
             return note.still_holds(-1, -1, 0)
         ink = _ink(self._theme, row)
         note.scale.show_positions(x, note.event_shown.y, row.positions, ink)
-        return note.still_holds(row.pos_min, row.pos_max, row.n_cells)
+        return note.still_holds(row.span.pos_min, row.span.pos_max, row.span.n_cells)
 
     def _arrange(self) -> None:
         """Every note under its ruler; notes of sequences without one at the end."""
@@ -85,8 +86,8 @@ class Rulers(QWidget):
         rest = dict(self._notes)
         for ruler, row in zip(self._rulers, self.rows, strict=False):
             wanted.append(ruler)
-            if row.seq_id in rest:
-                wanted.append(rest.pop(row.seq_id))
+            if row.span.seq_id in rest:
+                wanted.append(rest.pop(row.span.seq_id))
         wanted += [*rest.values(), *self._rulers[len(self.rows) :]]
         if wanted != self._arranged:
             self._arranged = wanted
@@ -188,7 +189,7 @@ class Ruler(_Line):
         painter.setFont(self._theme.small)
         painter.setPen(QColor(colours.text))
         metrics, room = QFontMetrics(self._theme.small), left - 24
-        number = f"{row.seq_id}" if row.branch and not row.follows else ""
+        number = f"{row.span.seq_id}" if row.branch and not row.follows else ""
         if number:
             room -= metrics.horizontalAdvance(number) + 6
             painter.drawText(QRectF(0, 0, left - 8, self._theme.px(ROW_PX)), _RIGHT, number)
@@ -216,7 +217,7 @@ class Ruler(_Line):
             painter.fillRect(box, QColor(colours.panel))
             painter.fillRect(box.adjusted(0, 3.5, 0, -3.5), QColor(colours.text))
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, True)
-        x = left + (row.pos_max + 1) * step
+        x = left + (row.span.pos_max + 1) * step
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(QColor(colours.text))
         painter.drawRect(QRectF(x, middle - 6, 1.5, 12))
@@ -232,8 +233,7 @@ class Ruler(_Line):
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)
-        by_key = event.reason() in (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason)
-        if by_key and self._row is not None:
+        if is_by_tab(event) and self._row is not None:
             QToolTip.showText(self.mapToGlobal(QPoint(0, self._theme.px(ROW_PX))), plain_tip(self._row.tip), self)
 
 

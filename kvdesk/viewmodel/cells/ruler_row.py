@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from kvdesk.cache.snapshot import SeqId, SequenceSpan
 from kvdesk.translation import tr
 from kvdesk.values import replace
 
@@ -18,7 +19,7 @@ _MOST_RANGES: Final = 6  # that are written
 
 @dataclass(frozen=True, eq=False)
 class RulerRow:
-    """One sequence. `positions` are all positions it holds, in any order. `seq_id` -1: it has no sequence.
+    """One sequence. `positions` are all positions it holds, in any order. Its `seq_id` is -1 if there is none.
 
     colour   `palette.branch_index`; None: no conversation leases it
     branch   its number where the conversation has several in the cache, else 0
@@ -27,11 +28,7 @@ class RulerRow:
 
     title: str
     colour: int | None
-    seq_id: int
-    pos_min: int
-    pos_max: int
-    n_cells: int
-    n_shared: int
+    span: SequenceSpan
     positions: NDArray[np.int32] = field(repr=False)
     conversation: str = ""
     branch: int = 0
@@ -39,33 +36,28 @@ class RulerRow:
 
     def says_the_same(self, other: RulerRow) -> bool:
         """Whether nothing that is shown differs."""
-        return (
-            (self.name, self.colour, self.seq_id) == (other.name, other.colour, other.seq_id)
-            and self.follows == other.follows
-            and (self.pos_min, self.pos_max, self.n_cells) == (other.pos_min, other.pos_max, other.n_cells)
-            and self.n_shared == other.n_shared
-            and np.array_equal(self.positions, other.positions)
-        )
+        mine, theirs = ((one.name, one.colour, one.follows, one.span) for one in (self, other))
+        return mine == theirs and np.array_equal(self.positions, other.positions)
 
     @property
     def name(self) -> str:
         """Title and sequence."""
         if not self.branch:
             return self.title
-        return tr("{title}, sequence {seq_id}").format(title=self.title, seq_id=self.seq_id)
+        return tr("{title}, sequence {seq_id}").format(title=self.title, seq_id=self.span.seq_id)
 
     @property
     def short_name(self) -> str:
         """The title of a row below another of the same conversation."""
-        return tr("sequence {seq_id}").format(seq_id=self.seq_id) if self.follows else self.title
+        return tr("sequence {seq_id}").format(seq_id=self.span.seq_id) if self.follows else self.title
 
     @property
     def range_text(self) -> str:
         """The positions it holds; with holes between them each range, and how many positions that are."""
-        if self.pos_max < 0:
+        if self.span.pos_max < 0:
             return tr("empty")
         if len(self.held) < 2:
-            return f"{self.pos_min:,}–{self.pos_max:,}"
+            return f"{self.span.pos_min:,}–{self.span.pos_max:,}"
         ranges = [f"{start:,}–{stop - 1:,}" if stop - start > 1 else f"{start:,}" for start, stop in self.held]
         more = ", …" if len(ranges) > _MOST_RANGES else ""
         n = sum(stop - start for start, stop in self.held)
@@ -74,7 +66,7 @@ class RulerRow:
     @property
     def next_text(self) -> str:
         """The next valid position: pos_max + 1."""
-        return f"{self.pos_max + 1:,}"
+        return f"{self.span.pos_max + 1:,}"
 
     @cached_property
     def held(self) -> list[tuple[int, int]]:
@@ -90,7 +82,9 @@ class RulerRow:
     def tip(self) -> str:
         """Everything about it, in words."""
         holes = self.holes
-        where_it_is = tr("sequence {seq_id}").format(seq_id=self.seq_id) if self.seq_id >= 0 else tr("no sequence")
+        where_it_is = (
+            tr("sequence {seq_id}").format(seq_id=self.span.seq_id) if self.span.seq_id >= 0 else tr("no sequence")
+        )
         missing = sum(stop - start for start, stop in holes)
         where = ", ".join(f"[{start:,}, {stop:,})" for start, stop in holes[:4]) + (", …" if len(holes) > 4 else "")
         said = tr(
@@ -101,10 +95,10 @@ class RulerRow:
         return said.format(
             name=self.name,
             sequence=where_it_is,
-            cells=f"{self.n_cells:,}",
-            shared=f"{self.n_shared:,}",
-            first=f"{max(self.pos_min, 0):,}",
-            end=f"{self.pos_max + 1:,}",
+            cells=f"{self.span.n_cells:,}",
+            shared=f"{self.span.n_shared:,}",
+            first=f"{max(self.span.pos_min, 0):,}",
+            end=f"{self.span.pos_max + 1:,}",
             missing=f"{missing:,}",
             where=f": {where}" if holes else "",
         )
@@ -112,18 +106,18 @@ class RulerRow:
 
 def empty_row(title: str, colour: int) -> RulerRow:
     """Of the conversation that is shown while it has no sequence: its first turn then changes no layout."""
-    return RulerRow(title, colour, -1, -1, -1, 0, 0, np.zeros(0, np.int32))
+    return RulerRow(title, colour, SequenceSpan(SeqId(-1), -1, -1, 0, 0), np.zeros(0, np.int32))
 
 
 def together(rows: list[RulerRow]) -> list[RulerRow]:
     """Branches of a conversation below each other, in the order of their numbers; else by the lowest seq_id."""
     lowest: dict[str, int] = {}
     for row in rows:
-        lowest.setdefault(row.conversation, row.seq_id)
-    place = {row.seq_id: lowest[row.conversation] if row.conversation else row.seq_id for row in rows}
-    ordered = sorted(rows, key=lambda row: (place[row.seq_id], row.branch))
-    above = [-1, *(place[row.seq_id] for row in ordered)]
-    return [replace(row, follows=before == place[row.seq_id]) for before, row in zip(above, ordered, strict=False)]
+        lowest.setdefault(row.conversation, row.span.seq_id)
+    place = {row.span.seq_id: lowest[row.conversation] if row.conversation else row.span.seq_id for row in rows}
+    ordered = sorted(rows, key=lambda row: (place[row.span.seq_id], row.branch))
+    above = [-1, *(place[row.span.seq_id] for row in ordered)]
+    return [replace(row, follows=before == place[row.span.seq_id]) for before, row in zip(above, ordered, strict=False)]
 
 
 def runs(positions: NDArray[np.int32]) -> list[tuple[int, int]]:

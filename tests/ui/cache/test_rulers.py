@@ -3,6 +3,7 @@ import pytest
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
+from kvdesk.cache.snapshot import SeqId, SequenceSpan
 from kvdesk.chat import ConversationId
 from kvdesk.protocol.operations import BatchRefused
 from kvdesk.ui.cache.rulers import Ruler, Rulers, _places
@@ -17,7 +18,8 @@ SENTENCE = "Sequence 0 ends at position 312 (X); the batch began at 340 (Y). It 
 
 def row(seq_id: int, *held: tuple[int, int]) -> RulerRow:
     positions = np.concatenate([np.arange(a, b, dtype=np.int32) for a, b in held])
-    return RulerRow(f"Chat {seq_id}", seq_id, seq_id, held[0][0], held[-1][1] - 1, len(positions), 0, positions)
+    span = SequenceSpan(SeqId(seq_id), held[0][0], held[-1][1] - 1, len(positions), 0)
+    return RulerRow(f"Chat {seq_id}", seq_id, span, positions)
 
 
 @pytest.fixture

@@ -234,7 +234,7 @@ def test_the_cache_is_shown_everywhere(window: MainWindow, qtbot: QtBot) -> None
     qtbot.waitUntil(lambda: window.inspector.cache.instruments.numbers.text_of(USED) == "220", timeout=2000)
     assert window.inspector.cache.instruments.numbers.text_of(HIGH_WATER) == "240"
     assert window.inspector.cache.instruments.numbers.text_of(GAPS) == "8.3"
-    assert [(row.title, row.pos_min, row.pos_max) for row in window.inspector.rulers.rows] == [
+    assert [(row.title, row.span.pos_min, row.span.pos_max) for row in window.inspector.rulers.rows] == [
         ("A village far away", 0, 179),
         ("Caches", 0, 71),
     ]
