@@ -1,17 +1,15 @@
 """A program in an answer: highlighted, scrollable sideways, copied with one button."""
 
-from collections.abc import Sequence
 from typing import Final
 
-from PySide6.QtCore import QPoint, Qt, QTimer
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QGuiApplication, QResizeEvent, QSyntaxHighlighter, QTextCharFormat, QWheelEvent
-from PySide6.QtWidgets import QFrame, QPlainTextEdit, QTextEdit
+from PySide6.QtWidgets import QFrame, QPlainTextEdit
 
 from kvdesk.translation import tr
-from kvdesk.ui.markdown.marks import source_marks, word_marks
 from kvdesk.ui.markdown.offsets import source_offsets
 from kvdesk.ui.markdown.segments import Segment
-from kvdesk.ui.markdown.token_marks import TokenMarks, TokenText
+from kvdesk.ui.markdown.text_marks import TextMarks
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.access.direction import keep_left_to_right
 from kvdesk.ui.widgets.choose_file import ask_where_to_save
@@ -42,11 +40,9 @@ class CodeBlock(QFrame):
         self._view = _CodeView()
         self._view.setAccessibleName(tr("Code"))
         self._colouring = _Colouring(self._view)
-        self._found: list[QTextEdit.ExtraSelection] = []  # marked by `mark`
-        self._linked: list[QTextEdit.ExtraSelection] = []  # by `highlight`
-        self._pointed: list[QTextEdit.ExtraSelection] = []
-        self._tokens = TokenMarks(self._view, self._offsets, self._show_marks)
-        self._source = ""
+        self.marks = TextMarks(self._view, theme, self._offsets)
+        self.source = ""
+        """What it is written as, from its fence on."""
         head = boxes.row((self._language, 1), self._save, self._copy, margins=(12, 4, 4, 0))
         boxes.column(head, self._view, self._problem, on=self, margins=(0, 0, 0, 4), spacing=0)
         theme.changed.connect(self._on_look_changed)
@@ -70,45 +66,14 @@ class CodeBlock(QFrame):
         self._highlight()
         self._view.fit()
 
-    def mark(self, words: Sequence[str], at: int = -1) -> list[QPoint]:
-        """As `ProseView.mark`."""
-        self._found = word_marks(self._view.document(), words, self._theme.colours, at)
-        self._show_marks()
-        return [self._view.mapTo(self, self._view.cursorRect(mark.cursor).topLeft()) for mark in self._found]
-
-    def show_tokens(self, tokens: TokenText | None, source: str = "") -> None:
-        """As `ProseView.show_tokens`. `source`: what this is written as, from its fence on."""
-        self._source = source
-        self._tokens.show(tokens)
-
-    def highlight(self, first: int, last: int, source: str) -> None:
-        """As `ProseView.highlight`, in the `source` of `show_tokens`."""
-        self._linked = self._marks(first, last, source)
-        self._show_marks()
-
-    def point_at(self, first: int, last: int, source: str) -> None:
-        """As `ProseView.point_at`, in the `source` of `show_tokens`."""
-        self._pointed = self._marks(first, last, source)
-        self._show_marks()
-
-    def _marks(self, first: int, last: int, source: str) -> list[QTextEdit.ExtraSelection]:
-        if first >= last:
-            return []
-        self._source = source
-        return source_marks(self._view.document(), self._offsets(), first, last, self._theme.colours.selection)
-
-    def _show_marks(self) -> None:
-        self._view.setExtraSelections(self._tokens.selections + self._found + self._linked + self._pointed)
-
     def _offsets(self) -> list[int]:
         """Of the characters that are shown, in the source; the line of the fence is not."""
-        start = self._source.find("\n") + 1 if self._source.lstrip()[:3] in ("```", "~~~") else 0
-        return [start + at for at in source_offsets(self._source[start:], self._view.toPlainText())]
+        start = self.source.find("\n") + 1 if self.source.lstrip()[:3] in ("```", "~~~") else 0
+        return [start + at for at in source_offsets(self.source[start:], self._view.toPlainText())]
 
     def _on_copy_clicked(self) -> None:
         QGuiApplication.clipboard().setText(self._segment.whole or self._segment.text)
-        self._copy.set_icon_name("check")
-        QTimer.singleShot(1200, self._copy, lambda: self._copy.set_icon_name("copy"))
+        self._copy.confirm()
 
     def _on_save_clicked(self) -> None:
         from kvdesk.ui.markdown.highlight import file_suffix
@@ -126,12 +91,12 @@ class CodeBlock(QFrame):
             self._problem.setText(tr("{file} cannot be written: {why}.").format(file=file.name, why=why))
             self._problem.show()
             return
-        self._save.set_icon_name("check")
-        QTimer.singleShot(1200, self._save, lambda: self._save.set_icon_name("save"))
+        self._save.confirm()
 
     def _on_look_changed(self) -> None:
         self._view.setFont(self._theme.mono)
         self._highlight()
+        self.marks.refresh()
         self._view.fit()
 
     def _highlight(self) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import Final
 
-from PySide6.QtCore import QByteArray, QObject, QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QByteArray, QObject, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QImage, QPainter
 from PySide6.QtSvg import QSvgRenderer
 
@@ -15,6 +15,7 @@ from kvdesk.children.process import Child, ChildStopped, child_command
 from kvdesk.ui.markdown.formula_child import INK
 from kvdesk.ui.markdown.text_chunks import MOST_LATEX
 from kvdesk.ui.widgets.throttle import Throttle
+from kvdesk.ui.widgets.timers import once
 
 TIME_LIMIT_MS: Final = 5_000  # for one formula on a busy machine; the child refuses what needs a second on a free one
 START_LIMIT_MS: Final = 30_000
@@ -47,10 +48,8 @@ class FormulaDrawer(QObject):
         self._sent: list[tuple[str, bool]] = []
         self._process: Child | None = None
         self._answers = 0  # of the process that runs
-        self._limit = QTimer(self, singleShot=True)
-        self._limit.timeout.connect(self._on_limit)
-        self._idle = QTimer(self, singleShot=True, interval=_IDLE_MS)
-        self._idle.timeout.connect(self.stop)
+        self._limit = once(self, 0, self._on_limit)
+        self._idle = once(self, _IDLE_MS, self.stop)
         self._heard.connect(self._on_heard, Qt.ConnectionType.QueuedConnection)
         self._telling = Throttle(self, _TELL_MS, self.drawn.emit)
 

@@ -62,3 +62,13 @@ def to_shown(offsets: Sequence[int], first: int, last: int) -> tuple[int, int]:
     """Characters `[first, last)` of the source, as characters of what is shown; an empty range where nothing of them
     is."""
     return bisect_left(offsets, first), bisect_left(offsets, last)
+
+
+def characters(text: str, units: int) -> int:
+    """How many characters of a text the first `units` are that Qt counts."""
+    return len(text.encode("utf-16-le", "surrogatepass")[: 2 * units].decode("utf-16-le", "ignore"))
+
+
+def utf16(text: str) -> int:
+    """How long a text is for Qt, which counts characters beyond U+FFFF twice."""
+    return len(text) + sum(character > "\uffff" for character in text)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from math import ceil
 from typing import TYPE_CHECKING, Final
 
-from PySide6.QtCore import QMimeData, QPoint, QRect, QRectF, Qt, QUrl
+from PySide6.QtCore import QMimeData, QRect, QRectF, Qt, QUrl
 from PySide6.QtGui import (
     QColor,
     QDesktopServices,
@@ -30,11 +30,10 @@ from kvdesk.ui.markdown.formula_object import (
     update_formulas,
 )
 from kvdesk.ui.markdown.formulas import formula_drawer
-from kvdesk.ui.markdown.marks import characters, source_marks, word_marks
-from kvdesk.ui.markdown.offsets import source_offsets, to_source
+from kvdesk.ui.markdown.offsets import characters, source_offsets, to_source
 from kvdesk.ui.markdown.parser import markdown_parser
 from kvdesk.ui.markdown.prose import QUOTES, SAFE_SCHEMES, ProseWriter, set_plain, top_level_starts
-from kvdesk.ui.markdown.token_marks import TokenMarks, TokenText
+from kvdesk.ui.markdown.text_marks import TextMarks
 from kvdesk.ui.widgets.style.theme import Theme
 
 if TYPE_CHECKING:
@@ -59,12 +58,7 @@ class ProseView(QTextBrowser):
         self._settled_text, self._settled_end = "", 0
         self._highest = 0  # number of an item of a list
         self._has_quotes = False
-        self._linked: list[QTextEdit.ExtraSelection] = []  # marked by `highlight`
-        self._pointed: list[QTextEdit.ExtraSelection] = []  # marked by `point_at`
-        self._found: list[QTextEdit.ExtraSelection] = []  # marked by `mark`
-        self._linked_range = self._pointed_range = 0, 0
-        self._found_words: tuple[Sequence[str], int] = (), -1
-        self._tokens = TokenMarks(self, self._offsets, self._show_marks)
+        self.marks = TextMarks(self, theme, self._offsets)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setOpenLinks(False)
         self.setTabChangesFocus(True)
@@ -153,37 +147,6 @@ class ProseView(QTextBrowser):
         formulas = [source_of(form) for _, form in formulas_in(self.document())]
         return source_offsets(self._source, self.toPlainText(), formulas)
 
-    def highlight(self, first: int, last: int) -> None:
-        """Mark characters `[first, last)` of the source; none where the range is empty."""
-        self._linked_range = first, last
-        self._linked = self._marks(first, last)
-        self._show_marks()
-
-    def point_at(self, first: int, last: int) -> None:
-        """The same, beside what is highlighted, for as long as a cell of them is hovered."""
-        self._pointed_range = first, last
-        self._pointed = self._marks(first, last)
-        self._show_marks()
-
-    def _marks(self, first: int, last: int) -> list[QTextEdit.ExtraSelection]:
-        if first >= last:
-            return []
-        return source_marks(self.document(), self._offsets(), first, last, self._theme.colours.selection)
-
-    def show_tokens(self, tokens: TokenText | None) -> None:
-        """What is known of the tokens of the source; None: nothing. Again after the text has changed."""
-        self._tokens.show(tokens)
-
-    def _show_marks(self) -> None:
-        self.setExtraSelections(self._tokens.selections + self._found + self._linked + self._pointed)
-
-    def mark(self, words: Sequence[str], at: int = -1) -> list[QPoint]:
-        """Mark every place where one of the words stands, number `at` as where one is. Where all of them are."""
-        self._found_words = words, at
-        self._found = word_marks(self.document(), words, self._theme.colours, at)
-        self._show_marks()
-        return [self.cursorRect(found.cursor).topLeft() for found in self._found]
-
     def _on_anchor_clicked(self, url: QUrl) -> None:
         if url.scheme().lower() in SAFE_SCHEMES:
             QDesktopServices.openUrl(url)
@@ -198,10 +161,7 @@ class ProseView(QTextBrowser):
             self.show_formula(source)
         else:
             self.show_plain(source)
-        self.highlight(*self._linked_range)
-        self.point_at(*self._pointed_range)
-        self.mark(*self._found_words)
-        self._tokens.refresh()
+        self.marks.refresh()
 
     def _wait(self, waits: bool) -> None:
         """For formulas that are not known yet."""
@@ -219,7 +179,7 @@ class ProseView(QTextBrowser):
         self._settled_end = settled.position() if self._settled_end else 0
         self._wait(waits)
         self._fit()
-        self._tokens.refresh()
+        self.marks.refresh()
 
     def _style(self) -> None:
         palette = self.palette()

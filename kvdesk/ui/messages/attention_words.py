@@ -4,7 +4,7 @@ from typing import Final
 
 from kvdesk.chat import Message, attached_text
 from kvdesk.session import Store
-from kvdesk.ui.markdown.token_marks import TokenText
+from kvdesk.ui.markdown.text_marks import TokenText
 from kvdesk.ui.widgets.style.colours import Colours
 from kvdesk.viewmodel.cells.attention import Spot, characters, column_words, position_at, words_of
 from kvdesk.viewmodel.palette import mix

@@ -15,7 +15,7 @@ from kvdesk.ui.markdown.code_block import CodeBlock
 from kvdesk.ui.markdown.prose_view import ProseView
 from kvdesk.ui.markdown.segments import Segment
 from kvdesk.ui.markdown.text_chunks import GrowingAnswer, prose_pieces, typed_pieces, weights
-from kvdesk.ui.markdown.token_marks import TokenText
+from kvdesk.ui.markdown.text_marks import TextMarks, TokenText
 from kvdesk.ui.messages.thinking import CollapsedThinking
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import ElidedButton, push_button
@@ -68,27 +68,21 @@ class MessageBody(QWidget):
 
     def highlight(self, first: int, last: int) -> None:
         """Mark characters `[first, last)` of the source; none where the range is empty, or in reasoning."""
-        for part, start in self._parts():
-            place = max(first - start, 0), max(last - start, 0)
-            if isinstance(part, CodeBlock):
-                part.highlight(*place, self._source[start:])
-            else:
-                part.highlight(*place)
+        for marks, start in self._marks():
+            marks.highlight(max(first - start, 0), max(last - start, 0))
 
     def point_at(self, first: int, last: int) -> None:
         """The same, beside what is highlighted."""
-        for part, start in self._parts():
-            place = max(first - start, 0), max(last - start, 0)
-            if isinstance(part, CodeBlock):
-                part.point_at(*place, self._source[start:])
-            else:
-                part.point_at(*place)
+        for marks, start in self._marks():
+            marks.point_at(max(first - start, 0), max(last - start, 0))
 
-    def _parts(self) -> Iterator[tuple[ProseView | CodeBlock, int]]:
-        """Prose and programs that are shown, and where each begins in the source."""
+    def _marks(self) -> Iterator[tuple[TextMarks, int]]:
+        """Of prose and programs that are shown, and where each begins in the source."""
         for (_, widget), start in zip(self._shown, self._starts, strict=True):
+            if isinstance(widget, CodeBlock):
+                widget.source = self._source[start:]
             if not isinstance(widget, CollapsedThinking):
-                yield widget, start
+                yield widget.marks, start
 
     def show_tokens(self, tokens: TokenText | None) -> None:
         """What is known of the tokens of the source, which does not grow; None: nothing."""
@@ -102,9 +96,8 @@ class MessageBody(QWidget):
             start = max(self._source.find(widget.text, start), start)
         tokens = self._tokens.behind(start) if self._tokens is not None else None
         if isinstance(widget, CodeBlock):
-            widget.show_tokens(tokens, self._source[start:])
-        else:
-            widget.show_tokens(tokens)
+            widget.source = self._source[start:]
+        (widget if isinstance(widget, CollapsedThinking) else widget.marks).show_tokens(tokens)
 
     def mark(self, words: Sequence[str], at: int = -1, *, unfold: bool = True) -> list[QPoint]:
         """Mark every place of one of the words in what is shown. Returns the places.
@@ -123,10 +116,9 @@ class MessageBody(QWidget):
         for _, widget in self._shown:
             left = at - len(marked)
             if isinstance(widget, CollapsedThinking):
-                places = widget.mark(words, left, unfold=unfold)
+                marked += (widget.mapTo(self, place) for place in widget.mark(words, left, unfold=unfold))
             else:
-                places = widget.mark(words, left)
-            marked += (widget.mapTo(self, place) for place in places)
+                marked += (widget.marks.view.mapTo(self, place) for place in widget.marks.mark(words, left))
         return marked
 
     def make_gradually(self) -> None:

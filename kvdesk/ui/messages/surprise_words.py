@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from kvdesk.chat import Message
 from kvdesk.protocol.logprobs import places, unpack
-from kvdesk.ui.markdown.token_marks import TokenText
+from kvdesk.ui.markdown.text_marks import TokenText
 from kvdesk.viewmodel.chat.token_surprise import colours_of, level_of, tip
 
 

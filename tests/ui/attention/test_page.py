@@ -244,7 +244,7 @@ def test_a_row_selects_its_cell_and_its_word_and_the_reverse(looking: MainWindow
     table.selectionModel().setCurrentIndex(index, flags.ClearAndSelect | flags.Rows)
     for cells in (looking.inspector.cell_map, shown.map):
         assert [run.cells.tolist() for run in cells.selection] == [[SEA]]
-    marked = prose(looking)._linked
+    marked = prose(looking).marks._linked
     assert [mark.cursor.selectedText() for mark in marked] == ["sea"]
     looking.inspector.cell_map.cells_selected.emit(0, 0, IS, IS + 1)
     assert [i.row() for i in table.selectionModel().selectedRows()] == [table.positions.index(IS)]

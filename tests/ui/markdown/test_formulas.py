@@ -146,7 +146,7 @@ def test_a_selected_formula_is_a_part_of_the_source(view: ProseView, qtbot: QtBo
     cursor.setPosition(4, QTextCursor.MoveMode.KeepAnchor)
     view.setTextCursor(cursor)
     assert view.selected_range() == (3, 8)
-    view.highlight(3, 8)
+    view.marks.highlight(3, 8)
     (mark,) = view.extraSelections()
     assert (mark.cursor.selectionStart(), mark.cursor.selectionEnd()) == (3, 4)
 

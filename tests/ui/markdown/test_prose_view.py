@@ -290,8 +290,8 @@ def test_what_is_marked_is_marked_in_another_theme_too(theme: Theme, qtbot: QtBo
     view = ProseView(theme)
     qtbot.addWidget(view)
     view.show_markdown("a **lighthouse** by the sea")
-    view.highlight(4, 14)
-    view.mark(["sea"])
+    view.marks.highlight(4, 14)
+    view.marks.mark(["sea"])
     before = [(one.cursor.selectedText(), one.format.background().color().name()) for one in view.extraSelections()]
     theme.set_theme(ThemeChoice.LIGHT)
     after = [(one.cursor.selectedText(), one.format.background().color().name()) for one in view.extraSelections()]
