@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtCore import QObject, Signal
 
 from kvdesk import paths
 from kvdesk.app.chat.attaching import Attaching
@@ -49,6 +49,7 @@ from kvdesk.store.server_keys import ServerKeys
 from kvdesk.store.writer import StoreWriter, Unsaved
 from kvdesk.translation import tr
 from kvdesk.ui.shell.main_window import MainWindow
+from kvdesk.ui.widgets.timers import once
 
 if TYPE_CHECKING:
     from kvdesk.app.first_start import FirstStart
@@ -109,8 +110,7 @@ class Controller(QObject):
         self._has_context = self._watched = False
         self._closed = False
         self._unsaved = self.lost = Unsaved()  # what the disk keeps out now; what it had kept out at the end
-        self._frame = QTimer(self, singleShot=True, interval=FRAME_MS)
-        self._frame.timeout.connect(self._on_frame)
+        self._frame = once(self, FRAME_MS, self._on_frame)
         worker.events_ready.connect(self._on_events_ready)
         window.closing.connect(self.shut_down)
         self.destroyed.connect(settings.listen(self._on_settings_changed))
@@ -154,7 +154,7 @@ class Controller(QObject):
             self.servers.apply,
             self.tools.prices.apply,
         )
-        window.rooms.when_made("models", self.downloads.connect_page)
+        window.rooms.when_made("models", self.downloads.show_in)
 
     def open_server(self, server: KnownServer) -> None:
         """Ask the worker to connect to a server. The model that is open stays until it answers. Nothing once the engine

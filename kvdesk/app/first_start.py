@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Final
 
-from PySide6.QtCore import QObject, QTimer
+from PySide6.QtCore import QObject
 
 from kvdesk.app.chat.chats import Chats
 from kvdesk.app.models.model_downloads import ModelDownloads
@@ -15,6 +15,7 @@ from kvdesk.protocol.messages import Event
 from kvdesk.protocol.model import LocalFile
 from kvdesk.translation import installed
 from kvdesk.ui.shell.main_window import MainWindow
+from kvdesk.ui.widgets.timers import once
 from kvdesk.viewmodel.chat.starters import STARTERS, TWICE, compared
 from kvdesk.viewmodel.downloads import best_offer, offer_facts, recommended_offers
 from kvdesk.viewmodel.models import Machine
@@ -34,8 +35,7 @@ class FirstStart(QObject):
         self._is_toy = False
         self._known: tuple[Machine, dict[str, Path]] | None = None
         self._asked_twice: dict[ConversationId, list[TurnStats]] = {}  # what the answers so far cost
-        self._asking = QTimer(self, singleShot=True, interval=_SETTLED_MS)
-        self._asking.timeout.connect(self._ask_machine)
+        self._asking = once(self, _SETTLED_MS, self._ask_machine)
         downloads.finished.connect(self._ask_machine)
         models.machine_known.connect(self._on_machine_known)
 

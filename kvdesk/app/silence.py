@@ -5,11 +5,12 @@ A step that takes so long is a hang, or a model far too large for this machine: 
 
 from typing import Final
 
-from PySide6.QtCore import QObject, QTimer
+from PySide6.QtCore import QObject
 
 from kvdesk.host.host import Host
 from kvdesk.session import Store
 from kvdesk.translation import tr
+from kvdesk.ui.widgets.timers import every
 
 LOOK_MS: Final = 1_000
 SILENT_S: Final = 15.0
@@ -23,8 +24,7 @@ class Silence(QObject):
         super().__init__(parent)
         self._session, self._host = session, host
         self._said = False
-        self._clock = QTimer(self, interval=LOOK_MS)
-        self._clock.timeout.connect(self.look)
+        self._clock = every(self, LOOK_MS, self.look)
         self._clock.start()
 
     def close(self) -> None:

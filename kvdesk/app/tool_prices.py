@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Callable
 from typing import Final
 
-from PySide6.QtCore import QObject, QTimer
+from PySide6.QtCore import QObject
 
 from kvdesk.chat import Conversation, ConversationId, Message, new_message_id
 from kvdesk.conversations.service import ConversationService
@@ -15,6 +15,7 @@ from kvdesk.protocol.prompt import PriceTools, ToolsPriced
 from kvdesk.session import Store
 from kvdesk.session.changed import Changed, Update
 from kvdesk.ui.tools.words import read_again_text
+from kvdesk.ui.widgets.timers import once
 from kvdesk.values import replace
 
 PRICE_MS: Final = 300
@@ -42,8 +43,7 @@ class ToolPrices(QObject):
         self._session, self._submit, self._schemas = session, submit, schemas
         self._numbers = itertools.count(1)
         self._changes: dict[int, str] = {}  # sentences about changed tools that wait for their price
-        self._pause = QTimer(self, singleShot=True, interval=PRICE_MS)
-        self._pause.timeout.connect(self._ask)
+        self._pause = once(self, PRICE_MS, self._ask)
         self.destroyed.connect(session.listen(self._on_changed))
 
     def renew(self) -> None:

@@ -2,12 +2,13 @@
 
 from typing import Final
 
-from PySide6.QtCore import QObject, QTimer
+from PySide6.QtCore import QObject
 
 from kvdesk.app.chat.chats import Chats
 from kvdesk.chat import ConversationId
 from kvdesk.session import Store
 from kvdesk.translation import tr
+from kvdesk.ui.widgets.timers import once
 
 UNDO_MS: Final = 10_000
 """How long after the last deletion all of them can be undone."""
@@ -19,8 +20,7 @@ class Deletions(QObject):
     def __init__(self, parent: QObject, session: Store, chats: Chats) -> None:
         super().__init__(parent)
         self._session, self._chats, self._deletions = session, chats, chats.service.deletions
-        self._ending = QTimer(self, singleShot=True, interval=UNDO_MS)
-        self._ending.timeout.connect(self.finish)
+        self._ending = once(self, UNDO_MS, self.finish)
 
     def begin(self, conversation: ConversationId) -> None:
         """Delete a conversation, for now."""

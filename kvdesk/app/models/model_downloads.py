@@ -23,6 +23,7 @@ from kvdesk.viewmodel.downloads import Offer, offers_of, recommended_offers
 
 if TYPE_CHECKING:
     from kvdesk.ui.models.get_models import GetModels
+    from kvdesk.ui.models.page import ModelsPage
 
 AT_ONCE: Final = 8
 """Questions to the hub: one that it never answers keeps nothing from the next."""
@@ -46,10 +47,8 @@ class ModelDownloads(QObject, HubCommands):
         window.commands.hub = self
         self._question: Task | None = None  # the last one: an answer to an older one is dropped
 
-    def connect_page(self) -> None:
+    def show_in(self, page: ModelsPage) -> None:
         """The page was made."""
-        page = self._window.rooms.models
-        assert page is not None
         self._part = page.get_models
 
     def close(self) -> None:
@@ -142,17 +141,14 @@ class ModelDownloads(QObject, HubCommands):
     def _ask(self, ask: Callable[[Hub], Callable[[], None]]) -> None:
         """On a thread that nobody waits for; what `ask` returns shows the answer, on this one."""
         self._shown_part().show_waiting()
-        self._forget_question()
+        if self._question is not None:
+            self._question.cancel()
         endpoint = self._settings.current.hub_endpoint
         self._question = self._background.run(
             lambda: ask(Hub(endpoint, read_token())),
             lambda answer: answer(),
             lambda error: self._shown_part().show_problem(str(error), partial(self._ask, ask)),
         )
-
-    def _forget_question(self) -> None:
-        if self._question is not None:
-            self._question.cancel()
 
     def _made_queue(self) -> DownloadQueue:
         if self._queue is None:

@@ -3,8 +3,11 @@
 Nothing here blocks the window's thread: files are read beside it.
 """
 
+from __future__ import annotations
+
 import logging
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -23,7 +26,7 @@ from kvdesk.protocol.messages import Event
 from kvdesk.protocol.model import LocalFile
 from kvdesk.session import SettingsStore
 from kvdesk.session.features import ModelCommands
-from kvdesk.settings import ContextSettings, UsedModel
+from kvdesk.settings import ContextSettings, Settings, UsedModel
 from kvdesk.translation import tr
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.values import replace
@@ -84,26 +87,18 @@ class ModelLibrary(QObject, ModelCommands):
 
     def refresh(self) -> None:
         """Look again, if the page was ever shown."""
-        if self._page is None:
-            return
-        self._page.show_searching()
-        settings, used = self._settings.current, self._used()
-        self._background.run(lambda: self._look(used, settings.model_folders, settings.context), self._show)
+        if self._page is not None:
+            self._page.show_searching()
+            self._background.run(partial(self._rows, self._settings.current), self._show)
 
     def ask_machine(self) -> None:
         """Answered by `machine_known`; the page of models need not exist."""
-        used, folders, context = self._used(), self._settings.current.model_folders, self._settings.current.context
 
-        def ask() -> tuple[Machine, dict[str, Path]]:
-            found = self._all(used, folders)
-            return self._measured([self._read(model) for model in found], used, context), {
-                model.path.name: model.path for model in found
-            }
+        def tell(known: tuple[list[ModelFacts], Machine]) -> None:
+            facts, machine = known
+            self.machine_known.emit(machine, {model.found.path.name: model.found.path for model in facts})
 
-        self._background.run(ask, lambda found: self.machine_known.emit(*found))
-
-    def _used(self) -> dict[str, UsedModel]:
-        return {model.path: model for model in self._settings.current.models}
+        self._background.run(partial(self._look, self._settings.current), tell)
 
     def close(self) -> None:
         """No thread is left."""
@@ -111,15 +106,18 @@ class ModelLibrary(QObject, ModelCommands):
 
     # --- on the other thread ------------------------------------------------------------------------------------------
 
-    def _look(self, used: dict[str, UsedModel], folders: tuple[str, ...], context: ContextSettings) -> Found:
-        facts = [self._read(model) for model in self._all(used, folders)]
-        machine = self._measured(facts, used, context)
-        rows = []
+    def _look(self, settings: Settings) -> tuple[list[ModelFacts], Machine]:
+        used = _used(settings)
+        facts = [self._read(model) for model in self._all(used, settings.model_folders)]
+        return facts, self._measured(facts, used, settings.context)
+
+    def _rows(self, settings: Settings) -> Found:
+        (facts, machine), used, rows = self._look(settings), _used(settings), []
         for model in facts:
             fit = None
             if not model.problem:
                 try:
-                    fit = fit_of(model.found, context, machine.available)
+                    fit = fit_of(model.found, settings.context, machine.available)
                 except KvdeskError as error:
                     logging.getLogger(__name__).warning("no estimate for %s: %s", model.found.path, error)
             rows.append(row_of(model, fit, used.get(str(model.found.path)), machine))
@@ -161,9 +159,8 @@ class ModelLibrary(QObject, ModelCommands):
 
     # --- intents of the page ------------------------------------------------------------------------------------------
 
-    def _on_page_made(self) -> None:
-        self._page = page = self._window.rooms.models
-        assert page is not None
+    def _on_page_made(self, page: ModelsPage) -> None:
+        self._page = page
         self.refresh()
 
     def add_folder(self, folder: Path) -> None:
@@ -227,3 +224,7 @@ class ModelLibrary(QObject, ModelCommands):
 
     def _keep(self, model: UsedModel) -> None:
         self._settings.change(models=remembered(self._settings.current.models, model))
+
+
+def _used(settings: Settings) -> dict[str, UsedModel]:
+    return {model.path: model for model in settings.models}

@@ -3,6 +3,8 @@
 Keys and tests do not hold the window up: a keyring may ask the user for a password, and a server may be slow.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -23,6 +25,7 @@ from kvdesk.ui.shell.main_window import MainWindow
 
 if TYPE_CHECKING:
     from kvdesk.ui.server.connect_section import ConnectSection
+    from kvdesk.ui.settings.page import SettingsPage
 
 MOST_SERVERS: Final = 50
 AT_ONCE: Final = 16
@@ -79,11 +82,9 @@ class Servers(QObject, ServerCommands):
             source = event.model.source
             self._remember(KnownServer(url=source.url, name=source.server, model=source.model))
 
-    def _on_page_made(self) -> None:
-        page = self._window.rooms.settings
-        assert page is not None
-        self._section = section = page.connecting
-        section.show_servers(self._settings.current.servers)
+    def _on_page_made(self, page: SettingsPage) -> None:
+        self._section = page.connecting
+        self._section.show_servers(self._settings.current.servers)
 
     def _on_settings_changed(self, changed: frozenset[str]) -> None:
         if "servers" in changed and self._section is not None:

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtCore import QObject, Signal
 
 from kvdesk import paths
 from kvdesk.app.background import Background
@@ -20,6 +20,7 @@ from kvdesk.protocol.model import ModelInfo
 from kvdesk.session.commands import ReportChoice
 from kvdesk.translation import tr
 from kvdesk.ui.shell.main_window import MainWindow
+from kvdesk.ui.widgets.timers import once
 
 _LEVELS: Final = ("debug", "info", "warning", "error")
 JOURNAL_MS: Final = 3_000
@@ -50,8 +51,7 @@ class HelpDesk(QObject):
         self._opened: ModelInfo | None = None  # last, also after the engine has died
         self._wanted: tuple[Path, ReportChoice] | None = None
         self._background = Background("report", self)
-        self._waiting = QTimer(self, singleShot=True, interval=JOURNAL_MS)
-        self._waiting.timeout.connect(self._write)
+        self._waiting = once(self, JOURNAL_MS, self._write)
         self.logged.connect(self._on_logged)
         self._relay = _Relay(self.logged.emit)
         logging.getLogger("kvdesk").addHandler(self._relay)

@@ -84,8 +84,7 @@ class Laboratory(QObject, LabCommands):
 
     # --- intents of the page ------------------------------------------------------------------------------------------
 
-    def _on_lab_made(self) -> None:
-        page: LabPage = self._window.rooms.get("lab")
+    def _on_lab_made(self, page: LabPage) -> None:
         self._page = page
         self._show_models()
         self._in_background(_questions, page.show_questions)

@@ -6,7 +6,7 @@ import contextlib
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from PySide6.QtCore import QObject, QTimer
+from PySide6.QtCore import QObject
 
 from kvdesk.app.background import Background
 from kvdesk.errors import KvdeskError
@@ -18,11 +18,13 @@ from kvdesk.settings import ServeSettings
 from kvdesk.store.server_key import key_file, read_key
 from kvdesk.translation import tr
 from kvdesk.ui.shell.main_window import MainWindow
+from kvdesk.ui.widgets.timers import once
 from kvdesk.viewmodel.requests import RequestLog
 
 if TYPE_CHECKING:
     from kvdesk.server.server import Server
     from kvdesk.ui.server.serve_section import ServeSection
+    from kvdesk.ui.settings.page import SettingsPage
 
 _SHOW_MS: Final = 250
 """Rows change so often at most while answers are written."""
@@ -44,8 +46,7 @@ class Serving(QObject, ServeCommands):
         self._server: Server | None = None
         self._background = Background("serve", self)
         self._starting = self._closed = False
-        self._show = QTimer(self, singleShot=True, interval=_SHOW_MS)
-        self._show.timeout.connect(self._show_requests)
+        self._show = once(self, _SHOW_MS, self._show_requests)
         window.commands.serving = self
         self._window.rooms.when_made("settings", self._on_page_made)
         self._show_requests()
@@ -73,9 +74,7 @@ class Serving(QObject, ServeCommands):
 
     # --- intents ------------------------------------------------------------------------------------------------------
 
-    def _on_page_made(self) -> None:
-        page = self._window.rooms.settings
-        assert page is not None
+    def _on_page_made(self, page: SettingsPage) -> None:
         self._section = section = page.serving
         section.show_key(self._key())
         if self._server is not None:

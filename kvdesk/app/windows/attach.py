@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
-from PySide6.QtCore import Qt, QTimer
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QCloseEvent
 from PySide6.QtWidgets import QApplication, QPlainTextEdit, QSplitter
 
@@ -26,6 +26,7 @@ from kvdesk.translation import tr
 from kvdesk.ui.timeline.page import TimelinePage
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import ElidedLabel
+from kvdesk.ui.widgets.timers import every
 from kvdesk.values import dataclass
 
 LOOK_MS: Final = 200
@@ -77,8 +78,7 @@ class AttachWindow(SideWindow):
         self.timeline.set_room(700)
         self.reading = LogReading(log.lines(), log.is_live)
         self._spent_s = time.thread_time()
-        self._timer = QTimer(self, interval=LOOK_MS)
-        self._timer.timeout.connect(self._look)
+        self._timer = every(self, LOOK_MS, self._look)
         self._timer.start()
 
     def _look(self) -> None:
