@@ -142,7 +142,7 @@ def test_playing_ends_at_the_end(window: MainWindow, player: Player) -> None:
     page.show_operation(118)
     page.scrubber.toggle_play()
     for _ in range(3):
-        page.scrubber._on_timer()
+        page.scrubber._timer.timeout.emit()
     assert page.at == 120
     assert not page.scrubber.is_playing
     page.scrubber.toggle_play()

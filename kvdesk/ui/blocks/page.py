@@ -3,13 +3,13 @@
 from typing import Final
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QGridLayout, QLabel, QScrollArea, QWidget
+from PySide6.QtWidgets import QLabel, QScrollArea, QWidget
 
 from kvdesk.protocol.blocks import BlockMapView
 from kvdesk.translation import tr
 from kvdesk.ui.blocks.block_map import BlockMapWidget
 from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.controls import Choice, label, set_tone
+from kvdesk.ui.widgets.controls import Choice, label
 from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.viewmodel.block_readout import BlockColour, heard, numbers, tiers
 
@@ -24,9 +24,7 @@ class BlocksPage(QWidget):
         self._theme = theme
         self._view = BlockMapView()
         self._cells: list[tuple[QLabel, QLabel]] = []
-        self._grid = QGridLayout()
-        self._grid.setHorizontalSpacing(16)
-        self._grid.setVerticalSpacing(2)
+        self._grid = boxes.grid(16, 2)
         self.colour = Choice(name=tr("Colour the blocks by"))
         for by in BlockColour:
             self.colour.addItem(tr("By {property}").format(property=tr(by.value)), by)
@@ -38,8 +36,7 @@ class BlocksPage(QWidget):
         scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         scroll.setCornerWidget(QWidget())
         self._heard = label("", tone="secondary", scale="small")
-        self._problem = label("", scale="small")
-        set_tone(self._problem, "danger")
+        self._problem = label("", tone="danger", scale="small")
         logical = label(
             tr("A logical map of hashed blocks, as the server's events tell: not its memory, and never verified."),
             tone="secondary",

@@ -6,6 +6,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QColor, QFocusEvent, QFont
 from PySide6.QtWidgets import QHeaderView, QTableWidgetItem, QToolTip
 
+from kvdesk.ui.widgets.access.key_tips import is_by_tab
 from kvdesk.ui.widgets.controls import plain_tip
 from kvdesk.ui.widgets.grid import Grid
 from kvdesk.ui.widgets.style.theme import Theme
@@ -83,7 +84,7 @@ class MetricTable(Grid):
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)
-        if event.reason() in (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason):
+        if is_by_tab(event):
             self._show_tip()
 
     def _show_tip(self) -> None:

@@ -16,7 +16,7 @@ from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.viewmodel.cells.readout import Totals, totals
 from kvdesk.viewmodel.graphs.cell_metrics import GAPS, HIGH_WATER, READ, SHARED, USED
 from kvdesk.viewmodel.graphs.measurements import Measurements
-from kvdesk.viewmodel.graphs.metric_groups import Group, metric_groups
+from kvdesk.viewmodel.graphs.metric_groups import metric_groups
 
 _METRICS: Final = (
     (USED, marked("Cells that at least one sequence holds (the engine's `used`)")),
@@ -92,19 +92,14 @@ class NumbersPanel(QWidget):
         """Fill the tables that can be seen from what is measured now."""
         if not (self.all_section.is_open and self.isVisible()):
             return
-        for group, section, table in zip(self._groups(), self._sections, self._tables, strict=True):
+        groups = metric_groups(self._measured, self._view, self._titles)
+        for group, section, table in zip(groups, self._sections, self._tables, strict=True):
             section.set_title(group.title)
             if section.is_open:
                 table.show_group(group)
 
-    def _groups(self) -> tuple[Group, ...]:
-        return metric_groups(self._measured, self._view, self._titles)
-
     def _make_headline(self) -> QGridLayout:
-        grid = QGridLayout()
-        grid.setContentsMargins(0, 0, 0, 0)
-        grid.setHorizontalSpacing(12)
-        grid.setVerticalSpacing(0)
+        grid = boxes.grid(12, 0, margins=0)
         grid.setRowMinimumHeight(2, 8)
         for i, figure in enumerate(self._figures.values()):
             figure.add_to(grid, i // _IN_A_ROW * 3, i % _IN_A_ROW)  # caption, number, space

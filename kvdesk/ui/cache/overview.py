@@ -3,7 +3,7 @@
 from typing import Final
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QGridLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from kvdesk.chat import TurnStats
 from kvdesk.translation import marked, tr
@@ -41,9 +41,7 @@ class Overview(QWidget):
     def __init__(self, kit: Kit) -> None:
         super().__init__()
         self._figures = tuple(Figure(kit.theme, tr(caption), tr(tip)) for caption, tip in _NUMBERS)
-        grid = QGridLayout()
-        grid.setHorizontalSpacing(16)
-        grid.setVerticalSpacing(0)
+        grid = boxes.grid(16, 0)
         grid.setRowMinimumHeight(2, 12)
         for i, figure in enumerate(self._figures):
             figure.add_to(grid, i // 2 * 3, i % 2)  # caption, number, space

@@ -1,13 +1,13 @@
 """The model of the window as a chip with a chevron: it opens the menu of models."""
 
-from PySide6.QtCore import QPoint, QSize, Qt
+from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QMenu
 
 from kvdesk.protocol.model import Endpoint, LocalFile, ModelInfo
 from kvdesk.translation import tr
 from kvdesk.ui.widgets.access.key_tips import show_tips_of
-from kvdesk.ui.widgets.controls import ElidedButton, plain_tip
+from kvdesk.ui.widgets.controls import ElidedButton, below, plain_tip
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.viewmodel.cells.readout import megabytes
 
@@ -73,7 +73,7 @@ class ModelChip(ElidedButton):
 
     def _on_clicked(self) -> None:
         self._stop.setVisible(isinstance(self._store.loading, LocalFile))
-        self.menu_of_models.popup(self.mapToGlobal(QPoint(0, self.height())))
+        self.menu_of_models.popup(below(self))
 
 
 def _facts(model: ModelInfo) -> str:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Final
 
 from PySide6.QtCore import QPoint, QSize, Qt, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QAbstractButton, QGridLayout, QWidget
+from PySide6.QtWidgets import QAbstractButton, QWidget
 
 from kvdesk.translation import tr
 from kvdesk.ui.chat.model_chip import ModelChip
 from kvdesk.ui.chat.overflow_choice import OverflowChoice
 from kvdesk.ui.chat.parameters_button import ParametersButton
 from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, set_tone
+from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, below, set_tone
 from kvdesk.ui.widgets.kit import Kit
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class PaneHeader(QWidget):
             theme, "inspector", tr("Show or hide the cache inspector"), clicked=act("view.inspector")
         )
         inspector.setObjectName("inspectorButton")
-        self._more = IconButton(theme, "more", tr("Menu"), clicked=self._on_more_clicked)
+        self._more = IconButton(theme, "more", tr("Menu"), clicked=lambda: self.menu_clicked.emit(below(self._more)))
         self._more.setObjectName("menuButton")
         tip = tr("Branches (Ctrl+Shift+B)")
         self._branches = IconButton(theme, "branches", tr("Branches of this chat"), tip, clicked=act("chat.branches"))
@@ -53,11 +53,7 @@ class PaneHeader(QWidget):
         self.tools = IconButton(theme, "tools", tr("Tools of this chat"), clicked=act("chat.tools"))
         self.overflow = OverflowChoice(self._more)
         icons = boxes.row(self._branches, self.tools, self.parameters, inspector, self._more, margins=0, spacing=8)
-        grid = self._grid = QGridLayout(self)
-        grid.setContentsMargins(12, 8, 12, 8)
-        grid.setHorizontalSpacing(8)
-        grid.setVerticalSpacing(0)
-        grid.setColumnStretch(1, 1)
+        grid = self._grid = boxes.grid(8, 0, 0, 1, on=self, margins=(12, 8, 12, 8))
         grid.addWidget(sidebar, 0, 0)
         grid.addWidget(self._title, 0, 1)
         grid.addLayout(icons, 0, 3)
@@ -111,6 +107,3 @@ class PaneHeader(QWidget):
     def choose_tools(self) -> None:
         """Show the choice of the chat's tools."""
         self.tools_choice.choose()
-
-    def _on_more_clicked(self) -> None:
-        self.menu_clicked.emit(self._more.mapToGlobal(QPoint(0, self._more.height())))

@@ -13,7 +13,7 @@ from kvdesk.graphemes import boundary
 from kvdesk.session import Commands
 from kvdesk.translation import tr
 from kvdesk.ui.chat_list.conversation_model import Index
-from kvdesk.ui.markdown.marks import utf16
+from kvdesk.ui.markdown.offsets import utf16
 from kvdesk.ui.widgets.access.typing import passes_typing_on
 from kvdesk.ui.widgets.controls import plain_tip
 from kvdesk.ui.widgets.style.theme import Theme

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QWidget
 
 from kvdesk.chat import Attachment, attachment_as_read
@@ -16,6 +16,7 @@ from kvdesk.ui.messages.room_help import RoomHelp, room_words, select_excess
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, restyle, set_tone
 from kvdesk.ui.widgets.kit import Kit
+from kvdesk.ui.widgets.timers import once
 from kvdesk.viewmodel.cells.context_parts import DraftEstimate, parts_of_preview
 
 PAUSE_MS: Final = 300
@@ -54,8 +55,7 @@ class Composer(QFrame):
         theme.give_font(self.edit, "text")
         self.edit.textChanged.connect(self._on_text_changed)
         self._preview: TurnPreview | None = None
-        self._pause = QTimer(self, singleShot=True, interval=PAUSE_MS)
-        self._pause.timeout.connect(self._on_pause)
+        self._pause = once(self, PAUSE_MS, self._on_pause)
         self._hint = ElidedLabel(n_lines=2, tone="secondary", scale="small")  # no higher than the button beside it
         self._send = IconButton(
             theme, "send", tr("Send"), tr("Send (Enter)"), "accent_text", clicked=self._on_send_clicked

@@ -2,11 +2,12 @@
 
 from typing import Final
 
-from PySide6.QtCore import QObject, QTimer
+from PySide6.QtCore import QObject
 
 from kvdesk.chat import ConversationId
 from kvdesk.ui.composer.composer import Composer
 from kvdesk.ui.widgets.kit import Kit
+from kvdesk.ui.widgets.timers import once
 
 KEEP_MS: Final = 50
 """What is typed is kept at most so much later, and written `store.writer.INTERVAL_S` after that: 250 ms with all."""
@@ -21,8 +22,7 @@ class Drafts(QObject):
         self._texts: dict[ConversationId | None, str] = {}
         self._of: ConversationId | None = None  # whose draft is in the composer
         self._untold = False  # something was typed that is not kept
-        self._keeping = QTimer(self, singleShot=True, interval=KEEP_MS)
-        self._keeping.timeout.connect(self.keep)
+        self._keeping = once(self, KEEP_MS, self.keep)
         composer.text_changed.connect(self._on_typed)
 
     def show(self) -> bool:

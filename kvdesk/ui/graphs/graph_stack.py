@@ -14,8 +14,10 @@ from kvdesk.translation import tr
 from kvdesk.ui.graphs.graph import WORD_PX, Captions, Drawing, readings
 from kvdesk.ui.graphs.time_axis import TimeAxis, clock_text
 from kvdesk.ui.widgets import boxes
+from kvdesk.ui.widgets.access.key_tips import is_by_tab
 from kvdesk.ui.widgets.pace import Pace
 from kvdesk.ui.widgets.style.theme import Theme
+from kvdesk.ui.widgets.timers import every
 from kvdesk.viewmodel import palette
 from kvdesk.viewmodel.graphs.measurements import Mark, Measurements
 
@@ -106,21 +108,19 @@ class GraphStack(QWidget):
         self._pace = Pace(_SHARE, INTERVAL_MS, round(_SELDOM_S * 1e3))
         self._draw_ms = 0.0  # of the last drawing, its painting included
         self._left: list[Graph] = []  # that are still to be drawn
-        self._next = QTimer(self, interval=_NEXT_MS)
-        self._next.timeout.connect(self._draw_next)
+        self._next = every(self, _NEXT_MS, self._draw_next)
         self.note = ""
         column = boxes.column(on=self, margins=0, spacing=0)
         self.graphs = [Graph(theme, plot, self.axis) for plot in plots]
         for graph in self.graphs:
-            graph.plot.hovered.connect(self._on_hovered)
+            graph.plot.hovered.connect(self.read_at)
             graph.plot.painted.connect(self._on_painted)
             column.addWidget(graph, 1)
         self._movable = movable
         if movable:
             self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName(tr("Graphs over time"))
-        self._timer = QTimer(self)
-        self._timer.timeout.connect(self.draw_due)
+        self._timer = every(self, INTERVAL_MS, self.draw_due)
         theme.follow(self._on_look_changed)
 
     def draw(self) -> None:
@@ -211,9 +211,6 @@ class GraphStack(QWidget):
     def _on_painted(self, ms: float) -> None:
         self._draw_ms += ms
 
-    def _on_hovered(self, second: float | None) -> None:
-        self.read_at(second)
-
     def _read_out(self) -> None:
         start = self._measured.start_s or 0.0
         for graph in self.graphs:
@@ -275,7 +272,7 @@ class GraphStack(QWidget):
     def focusInEvent(self, event: QFocusEvent) -> None:
         """Reached by key, the line that is read shows where one is."""
         super().focusInEvent(event)
-        if event.reason() in (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason):
+        if is_by_tab(event):
             self.read_at(self.axis.range[1])
 
     def resizeEvent(self, event: QResizeEvent) -> None:

@@ -4,7 +4,6 @@ from typing import Final
 
 import numpy as np
 import pyqtgraph as pg
-from PySide6.QtCore import QTimer
 from PySide6.QtGui import QColor, QShowEvent
 from PySide6.QtWidgets import QWidget
 
@@ -14,6 +13,7 @@ from kvdesk.ui.graphs.graph_stack import INTERVAL_MS
 from kvdesk.ui.graphs.plot import AS_PATHS, Plot
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.style.theme import Theme
+from kvdesk.ui.widgets.timers import every
 from kvdesk.viewmodel import palette
 from kvdesk.viewmodel.graphs.graph_spec import Curve, GraphSpec
 from kvdesk.viewmodel.graphs.measurements import Measurements
@@ -43,10 +43,7 @@ class SpanGraph(QWidget):
         self.plot.addItem(self.line)
         self.plot.hovered.connect(self._on_hovered)
         boxes.column(self.captions, (self.plot, 1), on=self, margins=0, spacing=0)
-        self._timer = QTimer(self)
-        self._timer.setInterval(2 * INTERVAL_MS)
-        self._timer.timeout.connect(self._on_timer)
-        self._timer.start()
+        every(self, 2 * INTERVAL_MS, self._on_timer).start()
         theme.follow(self._on_look_changed)
 
     def draw(self) -> None:

@@ -101,6 +101,5 @@ class PastList(QWidget):
         with QSignalBlocker(self.view):
             self.view.clearSelection()
             for row in rows:
-                item = self.view.item(row)
-                item.setSelected(True)
+                self.view.item(row).setSelected(True)
         self._on_selected()

@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from PySide6.QtCore import QSignalBlocker, QTimer
+from PySide6.QtCore import QSignalBlocker
 from PySide6.QtWidgets import QWidget
 
 from kvdesk.protocol.experiment import ExperimentEvent, Plot, Progress, Sample, Started
@@ -17,6 +17,7 @@ from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import Choice, ElidedLabel, NumberLabel, ThinProgress, label
 from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.ui.widgets.throttle import Throttle
+from kvdesk.ui.widgets.timers import every
 from kvdesk.viewmodel.cells.history import spans_of
 from kvdesk.viewmodel.cells.readout import duration
 from kvdesk.viewmodel.lab import LiveCurves
@@ -56,8 +57,7 @@ class RunView(QWidget):
         self._cells_title = label("", tone="secondary", scale="small")
         self._map = SmallMap(theme, tr("Map of the experiment's own cache"), _MAP_PX)
         self._drawing = Throttle(self, _DRAW_MS, self._draw, share=_SHARE)
-        self._clock = QTimer(self, interval=500)
-        self._clock.timeout.connect(self._tell_time)
+        self._clock = every(self, 500, self._tell_time)
         head = boxes.row((self._what, 1), self._step, self._time, spacing=12)
         choice = boxes.row((self._takes, 1), self._series)
         boxes.column(

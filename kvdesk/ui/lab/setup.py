@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Final
 
-from PySide6.QtCore import Qt, QTimer
-from PySide6.QtWidgets import QButtonGroup, QGridLayout, QSizePolicy, QWidget
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QButtonGroup, QSizePolicy, QWidget
 
 from kvdesk.paths import model_name
 from kvdesk.protocol.experiment import Parameter, Request
@@ -15,6 +15,7 @@ from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.choose_file import ask_for_file
 from kvdesk.ui.widgets.controls import Choice, label, plain_tip, push_button, set_tone, tab_button
 from kvdesk.ui.widgets.number_fields import RealField, WholeField
+from kvdesk.ui.widgets.timers import once
 from kvdesk.viewmodel.lab import ModelChoice, Needs, Question
 
 _HINT_GAP_PX: Final = 6
@@ -39,7 +40,7 @@ class Setup(QWidget):
         self.cancel_button = push_button(
             tr("Cancel"),
             tip=tr("End the experiment's process at once; its samples are lost"),
-            clicked=self._on_cancel_clicked,
+            clicked=lambda _: commands.lab.cancel(),
         )
         self.cancel_button.hide()
         self._forms = QButtonGroup(self)
@@ -49,10 +50,7 @@ class Setup(QWidget):
         self._forms.addButton(long, 1)
         forms = boxes.row(short, long, boxes.Stretch(1), self.cancel_button, self.run_button, spacing=4)
         self._forms.idClicked.connect(self._on_form)
-        self._grid = QGridLayout()
-        self._grid.setHorizontalSpacing(8)
-        self._grid.setVerticalSpacing(2)
-        self._grid.setColumnStretch(0, 1)
+        self._grid = boxes.grid(8, 2, 1)
         self._model = Choice(name=tr("Model"))
         self._model.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self._model.activated.connect(self._on_model)
@@ -69,8 +67,7 @@ class Setup(QWidget):
         self._journal.changed.connect(self._ask)
         self._needs = label("", tone="secondary", scale="small", wrap=True)
         self._needs.setAlignment(Qt.AlignmentFlag.AlignTop)
-        self._asking = QTimer(self, singleShot=True, interval=_ASK_MS)
-        self._asking.timeout.connect(self._ask)
+        self._asking = once(self, _ASK_MS, self._ask)
         boxes.column(
             label(tr("Parameters"), weight="strong"),
             forms,
@@ -179,9 +176,6 @@ class Setup(QWidget):
                 self._chosen = ModelChoice(file, tr("chosen"))
             self._fill_models()
         self._ask()
-
-    def _on_cancel_clicked(self) -> None:
-        self._commands.lab.cancel()
 
     def _on_form(self) -> None:
         short = self._forms.checkedId() == 0

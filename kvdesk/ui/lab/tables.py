@@ -1,5 +1,6 @@
 """A table of a result, under its title."""
 
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -94,11 +95,12 @@ def _widths(texts: Sequence[int], titles: Sequence[int]) -> list[int]:
 
 def fitted(widths: Sequence[int], least: Sequence[int], room: int) -> list[int]:
     """The widths with the widest made narrower until they fit into `room`, none below its `least`."""
-    for most in range(max(widths, default=0), 0, -1):
-        found = [max(low, min(width, most)) for width, low in zip(widths, least, strict=True)]
-        if sum(found) <= room:
-            return found
-    return list(least)
+
+    def none_above(most: int) -> list[int]:
+        return [max(low, min(width, most)) for width, low in zip(widths, least, strict=True)]
+
+    limits = range(max(widths, default=0) + 1)
+    return none_above(max(bisect_right(limits, room, key=lambda most: sum(none_above(most))) - 1, 0))
 
 
 def wrapped(text: str, wide: Callable[[str], int], room: int) -> str:

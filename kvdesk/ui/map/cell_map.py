@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
-from PySide6.QtCore import QMarginsF, QPointF, Qt, QTimer, Signal
+from PySide6.QtCore import QMarginsF, QPointF, Qt, Signal
 from PySide6.QtGui import (
     QColor,
     QFocusEvent,
@@ -43,7 +43,9 @@ from kvdesk.ui.map.painter import Edges, MapPainter, Masks
 from kvdesk.ui.map.scrolled_map import ScrolledMap
 from kvdesk.ui.map.selection import MapSelection, outlines
 from kvdesk.ui.map.sight import Sight, look_at
+from kvdesk.ui.widgets.access.key_tips import is_by_tab
 from kvdesk.ui.widgets.style.theme import Theme
+from kvdesk.ui.widgets.timers import once
 from kvdesk.values import replace
 from kvdesk.viewmodel.cells.attention import Shown
 from kvdesk.viewmodel.cells.links import CellRun
@@ -107,8 +109,7 @@ class CellMapView(ScrolledMap):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setMinimumWidth(160)
         self.setFixedHeight(self._room)
-        self._timer = QTimer(self, singleShot=True)
-        self._timer.timeout.connect(self.refresh)
+        self._timer = once(self, 0, self.refresh)
         self._due.connect(self._on_due, Qt.ConnectionType.QueuedConnection)  # it comes before what is to be painted
         theme.changed.connect(self._invalidate)
         theme.changed.connect(self.update)
@@ -476,7 +477,7 @@ class CellMapView(ScrolledMap):
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)
-        if event.reason() in (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason) and self.strips:
+        if is_by_tab(event) and self.strips:
             self._go(self._selection.at or (0, 0), select=False)
 
     def focusOutEvent(self, event: QFocusEvent) -> None:

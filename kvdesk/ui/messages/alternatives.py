@@ -6,7 +6,7 @@ from typing import Final
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent, QKeySequence, QShortcut
-from PySide6.QtWidgets import QFrame, QGridLayout, QPushButton, QScrollArea, QWidget
+from PySide6.QtWidgets import QFrame, QPushButton, QScrollArea, QWidget
 
 from kvdesk.chat import Message, MessageId
 from kvdesk.translation import tr
@@ -147,11 +147,7 @@ class _Column(QFrame):
         scroll.setWidget(text)
         scroll.setAccessibleName(name)
         self._note = label("", tone="secondary", scale="small", wrap=True)
-        self._stats = QGridLayout()
-        self._stats.setContentsMargins(0, 0, 0, 0)
-        self._stats.setHorizontalSpacing(12)
-        self._stats.setVerticalSpacing(2)
-        self._stats.setColumnStretch(1, 1)
+        self._stats = boxes.grid(12, 2, 0, 1, margins=0)
         self.keep = push_button(
             tr("Keep this one"), name=tr("Keep this one: {name}").format(name=name), primary=is_shown
         )

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from PySide6.QtCore import QRectF, Qt, QTimer, Signal
+from PySide6.QtCore import QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QIcon, QPainter, QPen, QPixmap
 from PySide6.QtWidgets import QFrame, QHeaderView, QTreeWidget, QTreeWidgetItem
 
@@ -15,6 +15,7 @@ from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.access.typing import passes_typing_on
 from kvdesk.ui.widgets.controls import IconButton, label, plain_tip
 from kvdesk.ui.widgets.kit import Kit
+from kvdesk.ui.widgets.timers import once
 from kvdesk.viewmodel.palette import branch_index
 
 _WALK_MS: Final = 120  # the chat follows after this pause
@@ -56,8 +57,7 @@ class BranchTree(QFrame):
         self.tree.setExpandsOnDoubleClick(False)
         self.tree.currentItemChanged.connect(self._on_current_changed)
         self.tree.itemActivated.connect(self._on_walked)
-        self._walking = QTimer(self, singleShot=True, interval=_WALK_MS)
-        self._walking.timeout.connect(self._on_walked)
+        self._walking = once(self, _WALK_MS, self._on_walked)
         head = boxes.row(label(tr("Branches"), weight="strong"), (self._note, 1), close, spacing=8)
         boxes.column(head, self.tree, on=self, margins=(12, 6, 6, 6), spacing=4)
         theme.changed.connect(self._draw)

@@ -3,7 +3,7 @@
 from math import ceil
 from typing import Final
 
-from PySide6.QtCore import QEvent, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QResizeEvent, QTextCursor
 from PySide6.QtWidgets import QAbstractScrollArea, QHBoxLayout, QPushButton, QTextEdit, QWidget
 
@@ -16,6 +16,7 @@ from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.access.input_method import composes
 from kvdesk.ui.widgets.controls import label, push_button, show_text
 from kvdesk.ui.widgets.kit import Kit
+from kvdesk.ui.widgets.timers import once
 
 PAUSE_MS: Final = 300
 _LEAST_LINES: Final = {"user": 2, "assistant": 4}
@@ -57,8 +58,7 @@ class MessageEditor(QWidget):
         self.help = RoomHelp(kit, self._shorten)
         """The links under a text that is too long; hidden otherwise."""
         self.help.hide()
-        self._pause = QTimer(self, singleShot=True, interval=PAUSE_MS)
-        self._pause.timeout.connect(self.ask)
+        self._pause = once(self, PAUSE_MS, self.ask)
         buttons = self._make_buttons(can_continue)
         boxes.column(self.edit, hint, self._cost, self.help, buttons, on=self, margins=0, spacing=8)
         self._show_state()

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Final
 
-from PySide6.QtCore import QEvent, QTimer
+from PySide6.QtCore import QEvent
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QWidget
 
@@ -93,6 +93,7 @@ class MessageFoot(QWidget):
         self._stats = ElidedLabel(tone="secondary", scale="small")
         self._stats.setObjectName("answerStats")
         self._copy = IconButton(theme, "copy", tr("Copy this answer"), clicked=copy)
+        self._copy.clicked.connect(self._copy.confirm)
         again = tr("Answer again (Ctrl+R)")
         self._again = IconButton(theme, "again", tr("Answer again"), again, clicked=self._answer_again)
         self._continue = IconButton(theme, "play", tr("Continue the answer"), clicked=kit.act("chat.continue"))
@@ -184,7 +185,3 @@ class MessageFoot(QWidget):
             self._kit.store.notify(why)
         elif self._answer is not None:
             self._kit.commands.conversations.turns.regenerate(self._answer.conversation, message=self._answer.id)
-
-    def show_copied(self) -> None:
-        self._copy.set_icon_name("check")
-        QTimer.singleShot(1200, self._copy, lambda: self._copy.set_icon_name("copy"))

@@ -6,11 +6,12 @@ from math import ceil
 from typing import Final
 
 import shiboken6
-from PySide6.QtCore import QEvent, QPoint, Qt, QTimer
+from PySide6.QtCore import QEvent, QPoint, Qt
 from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QScrollArea, QWidget
 
 from kvdesk.chat import MessageId
+from kvdesk.ui.widgets.timers import every
 from kvdesk.values import dataclass
 
 SIDE_PX: Final = 24
@@ -73,8 +74,7 @@ class MessageList(QScrollArea):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setWidget(self._column)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # a click on a button in it leaves the keyboard where it was
-        self._filler = QTimer(self, interval=0)
-        self._filler.timeout.connect(self._on_filler)
+        self._filler = every(self, 0, self._on_filler)
         self.verticalScrollBar().valueChanged.connect(self._on_value_changed)
 
     def widget_at(self, message: MessageId) -> QWidget | None:

@@ -17,7 +17,7 @@ from kvdesk.protocol.chat import TurnEnded, TurnPreview
 from kvdesk.protocol.logprobs import places, unpack
 from kvdesk.reasoning import ReasoningMarks, ThoughtClock
 from kvdesk.translation import marked, tr
-from kvdesk.ui.markdown.token_marks import TokenText
+from kvdesk.ui.markdown.text_marks import TokenText
 from kvdesk.ui.messages.attachment_cards import AttachmentCards
 from kvdesk.ui.messages.branch_switch import BranchSwitch
 from kvdesk.ui.messages.listed import Listed, Owner
@@ -30,7 +30,7 @@ from kvdesk.ui.messages.room_help import RoomHelp
 from kvdesk.ui.messages.surprise_words import surprise_words
 from kvdesk.ui.messages.token_card import TokenCard
 from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.controls import IconButton, has_focus, label, set_tone
+from kvdesk.ui.widgets.controls import IconButton, below, has_focus, label, set_tone
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.values import replace
@@ -88,7 +88,8 @@ class MessageWidget(Listed):
         self._body.selected.connect(self._on_selected)
         self._cards: AttachmentCards | None = None
         self._switch: BranchSwitch | None = None  # made where there are several to choose from
-        self._more = IconButton(theme, "more", tr("More about this message"), clicked=self._on_more_clicked)
+        self._more = more = IconButton(theme, "more", tr("More about this message"))
+        more.clicked.connect(lambda: owner.open_menu(self.message.id, below(more)))
         if message.role == "assistant":
             column.addLayout(self._make_head(theme))
             column.addWidget(self._body)
@@ -106,7 +107,10 @@ class MessageWidget(Listed):
         self._waiting: Waiting | None = None
         self._foot: MessageFoot | None = None
         if message.role == "assistant":
-            self._waiting, self._foot = Waiting(), MessageFoot(kit, self._copy)
+            self._waiting, self._foot = (
+                Waiting(),
+                MessageFoot(kit, lambda: QGuiApplication.clipboard().setText(self.message.text)),
+            )
         for widget in (self._waiting, self._note, self._foot):
             if widget is not None:
                 column.addWidget(widget)
@@ -410,12 +414,13 @@ class MessageWidget(Listed):
         takes no keyboard.
         """
         if self.editor is None:
+            message, commands = self.message, self._kit.commands
             can_continue = self._foot is not None and self._is_last and not self._why_not_continued
-            editor = MessageEditor(self._kit, self.message, can_continue=can_continue)
+            editor = MessageEditor(self._kit, message, can_continue=can_continue)
             editor.refuse(self._why_not_saved)
             editor.saved.connect(self._on_edited)
             editor.left.connect(self.end_edit)
-            editor.paused.connect(self._on_paused)
+            editor.paused.connect(lambda text: commands.preview(message.conversation, text, message.id))
             self._inner.insertWidget(self._inner.indexOf(self._body), editor)
             self.editor = editor
             self._show_parts()
@@ -453,10 +458,6 @@ class MessageWidget(Listed):
         else:
             commands.conversations.turns.edit(message.conversation, message.id, text)
 
-    def _on_paused(self, text: str) -> None:
-        """What it would cost is answered by `TurnPreview`."""
-        self._kit.commands.preview(self.message.conversation, text, self.message.id)
-
     def set_can_edit(self, can: bool) -> None:
         """Whether an edited message could be sent."""
         self._can_edit = can
@@ -470,20 +471,11 @@ class MessageWidget(Listed):
         """Somebody was led here: the keyboard goes on from here."""
         self._more.setFocus(Qt.FocusReason.OtherFocusReason)
 
-    def _copy(self) -> None:
-        QGuiApplication.clipboard().setText(self.message.text)
-        if self._foot is not None:
-            self._foot.show_copied()
-
-    def _unpin(self) -> None:
-        self._kit.commands.conversations.turns.pin(self.message.conversation, self.message.id, pinned=False)
-
-    def _on_more_clicked(self) -> None:
-        self._owner.open_menu(self.message.id, self._more.mapToGlobal(QPoint(0, self._more.height())))
-
     def _make_head(self, theme: Theme) -> QHBoxLayout:
         """The line over the text: the author, and the buttons."""
-        self._pin = IconButton(theme, "pin", tr("Unpin this message"), clicked=self._unpin)
+        message, turns = self.message, self._kit.commands.conversations.turns
+        self._pin = IconButton(theme, "pin", tr("Unpin this message"))
+        self._pin.clicked.connect(lambda: turns.pin(message.conversation, message.id, pinned=False))
         row = boxes.row((self._who, 1), self._retention, self._pin, margins=0, spacing=0)
         if self.message.role == "user":
             tip = tr("Edit it here, and have that answered in a new branch; this one stays")

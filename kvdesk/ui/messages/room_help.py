@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QPlainTextEdit, QTextEdit, QWidget
 from kvdesk.policies.forecast import in_seconds, put_words
 from kvdesk.protocol.chat import TurnPreview
 from kvdesk.translation import tr
-from kvdesk.ui.markdown.marks import utf16
+from kvdesk.ui.markdown.offsets import utf16
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import link_button
 from kvdesk.ui.widgets.kit import Kit

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QWidget
 
 from kvdesk.folding import places
 from kvdesk.translation import tr
-from kvdesk.ui.markdown.token_marks import TokenText
+from kvdesk.ui.markdown.text_marks import TokenText
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.collapsible import Collapsible
 from kvdesk.ui.widgets.style.theme import Theme

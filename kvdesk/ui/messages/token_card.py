@@ -7,7 +7,7 @@ from typing import Final
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QFrame, QGridLayout, QPushButton, QWidget
+from PySide6.QtWidgets import QFrame, QPushButton, QWidget
 
 from kvdesk.chat import Message
 from kvdesk.policies.forecast import in_seconds
@@ -91,11 +91,7 @@ class TokenCard(QFrame):
 
     def _fill(self, probs: Sequence[TokenProb], chosen: int) -> None:
         table = QWidget()
-        grid = QGridLayout(table)
-        grid.setContentsMargins(4, 0, 0, 0)
-        grid.setHorizontalSpacing(12)
-        grid.setVerticalSpacing(2)
-        grid.setColumnStretch(3, 1)
+        grid = boxes.grid(12, 2, 0, 0, 0, 1, on=table, margins=(4, 0, 0, 0))
         self.buttons = []
         for row, prob in enumerate(probs):
             number, bar = label(percent(prob), scale="small"), ThinProgress(tr("Probability"))

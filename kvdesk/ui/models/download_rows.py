@@ -3,7 +3,7 @@
 from typing import Final
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFrame, QGridLayout, QScrollArea, QWidget
+from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
 from kvdesk.library.download_queue import Download, State
 from kvdesk.session import Commands
@@ -34,17 +34,12 @@ class DownloadRow(QWidget):
         )
         self.main.setMinimumWidth(theme.px(_BUTTON_PX))
         self.cancel.setMinimumWidth(theme.px(_BUTTON_PX))
-        grid = QGridLayout(self)
-        grid.setContentsMargins(0, 4, 8, 4)
-        grid.setHorizontalSpacing(8)
-        grid.setVerticalSpacing(2)
+        grid = boxes.grid(8, 2, 2, 3, on=self, margins=(0, 4, 8, 4))
         grid.addWidget(self.name, 0, 0)
         grid.addWidget(self.text, 0, 1)
         grid.addWidget(self.progress, 1, 0, 1, 2)
         grid.addWidget(self.main, 0, 2, 2, 1)
         grid.addWidget(self.cancel, 0, 3, 2, 1)
-        grid.setColumnStretch(0, 2)
-        grid.setColumnStretch(1, 3)
         self.show_download(download)
 
     def show_download(self, download: Download) -> None:

@@ -160,7 +160,7 @@ class GetModels(QWidget):
                 header.setTextAlignment(n, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         tree.setUniformRowHeights(True)
         tree.setWordWrap(False)
-        tree.currentItemChanged.connect(self._on_current)
+        tree.currentItemChanged.connect(self._show_choice)
         tree.itemExpanded.connect(self._on_expanded)
         tree.itemActivated.connect(self._on_activated)
         return tree
@@ -224,9 +224,6 @@ class GetModels(QWidget):
         if not text and self._recommended:
             self.banner.hide()
             self.show_recommended(self._recommended)
-
-    def _on_current(self) -> None:
-        self._show_choice()
 
     def _on_expanded(self, item: QTreeWidgetItem) -> None:
         repo = item.data(0, _ROLE)

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from PySide6.QtCore import QPoint, Qt, Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QFontMetrics, QKeyEvent, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import QAbstractItemView, QButtonGroup, QHBoxLayout, QMenu, QStackedWidget, QTableView, QWidget
 
@@ -18,7 +18,7 @@ from kvdesk.ui.models.table import ModelTable, SortedModels
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.banner import Banner
 from kvdesk.ui.widgets.choose_file import ask_for_folder
-from kvdesk.ui.widgets.controls import IconButton, label, on_ground, pop_up, push_button, tab_button
+from kvdesk.ui.widgets.controls import IconButton, below, label, on_ground, pop_up, push_button, tab_button
 from kvdesk.ui.widgets.grid import make_plain
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.ui.widgets.search_field import SearchField
@@ -177,7 +177,7 @@ class ModelsPage(QWidget):
         view.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         view.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
         view.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
-        view.customContextMenuRequested.connect(self._on_menu)
+        view.customContextMenuRequested.connect(lambda at: pop_up(self.menu(), view.viewport().mapToGlobal(at)))
         view.doubleClicked.connect(self._on_open)
         view.entered_row.connect(self._on_open)
         view.selectionModel().currentRowChanged.connect(self._on_current)
@@ -186,7 +186,8 @@ class ModelsPage(QWidget):
     def _make_head(self, theme: Theme) -> QHBoxLayout:
         name, tip, leave = tr("Back to the chats"), tr("Back to the chats (Esc)"), self._kit.act("chat.write")
         back = IconButton(theme, "chevron-left", name, tip, clicked=leave)
-        self._folders = push_button(tr("Folders"), tip=tr("Where models are looked for"), clicked=self._on_folders)
+        self._folders = folders = push_button(tr("Folders"), tip=tr("Where models are looked for"))
+        folders.clicked.connect(lambda: pop_up(self.folders_menu(), below(folders)))
         file = push_button(tr("Open a file…"), clicked=self._kit.act("model.open"))
         self._here_button = tab_button(tr("On this computer"), checked=True)
         self._get_button = tab_button(tr("Get models"))
@@ -223,9 +224,6 @@ class ModelsPage(QWidget):
     def _on_current(self) -> None:
         self._end_question()
         self._show_choice()
-
-    def _on_folders(self) -> None:
-        pop_up(self.folders_menu(), self._folders.mapToGlobal(QPoint(0, self._folders.height())))
 
     def folders_menu(self) -> QMenu:
         """Where models are looked for besides the folders of other applications."""
@@ -268,9 +266,6 @@ class ModelsPage(QWidget):
     def _end_question(self) -> None:
         self._asked = None
         self._show_question(asking=False)
-
-    def _on_menu(self, at: QPoint) -> None:
-        pop_up(self.menu(), self.view.viewport().mapToGlobal(at))
 
     def menu(self) -> QMenu | None:
         """Of the chosen model."""

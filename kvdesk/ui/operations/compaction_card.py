@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from PySide6.QtCore import Qt, QTimer
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QButtonGroup, QFrame, QGridLayout, QRadioButton
 
 from kvdesk.cache.compaction import CompactionPlan, Layout
@@ -14,6 +14,7 @@ from kvdesk.ui.map.small_map import SmallMap
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import label, push_button, set_tone
 from kvdesk.ui.widgets.kit import Kit
+from kvdesk.ui.widgets.timers import once
 from kvdesk.viewmodel.graphs.cell_metrics import HIGH_WATER, READ
 
 _LAYOUTS = {
@@ -62,8 +63,7 @@ class CompactionCard(QFrame):
             margins=(12, 8, 12, 12),
             spacing=6,
         )
-        self._again = QTimer(self, singleShot=True, interval=_ASK_MS)
-        self._again.timeout.connect(self._ask)
+        self._again = once(self, _ASK_MS, self._ask)
         self.hide()
 
     @property
@@ -153,10 +153,7 @@ class CompactionCard(QFrame):
         return tuple(owned[name] for name in self._state.conversations if name in owned)
 
     def _make_choices(self) -> QGridLayout:
-        grid = QGridLayout()
-        grid.setHorizontalSpacing(12)
-        grid.setVerticalSpacing(6)
-        grid.setColumnStretch(1, 1)
+        grid = boxes.grid(12, 6, 0, 1)
         for i, (name, about) in enumerate(_LAYOUTS.values()):
             button = QRadioButton(tr(name))
             button.setProperty("scale", "small")

@@ -2,8 +2,7 @@
 
 from typing import Final
 
-from PySide6.QtCore import QTimer
-from PySide6.QtWidgets import QFrame, QGridLayout, QLabel
+from PySide6.QtWidgets import QFrame, QLabel
 
 from kvdesk.protocol.cache import ContextInfo, ContextPreview, PreviewContext
 from kvdesk.session.commands import Commands
@@ -11,6 +10,7 @@ from kvdesk.settings import ContextSettings
 from kvdesk.translation import marked, tr
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import Choice, label, set_tone
+from kvdesk.ui.widgets.timers import once
 from kvdesk.viewmodel.cells.readout import megabytes, seconds
 
 _ASK_MS: Final = 200  # after the last keystroke
@@ -39,21 +39,16 @@ class ContextLedger(QFrame):
             self._keep.addItem(tr(words), keep)
         self._keep.currentIndexChanged.connect(self._show_cost)
         self._cost = label("", tone="secondary", scale="small", wrap=True)
-        grid = QGridLayout()
-        grid.setHorizontalSpacing(16)
-        grid.setVerticalSpacing(4)
+        grid = boxes.grid(16, 4, 0, 1, 0, 1)
         for i, name in enumerate(_ROWS):
             row, column = i % 3, 2 * (i // 3)
             caption, value = label(tr(name), tone="secondary", scale="small"), label("…", family="mono")
             self._values[name] = caption, value
             grid.addWidget(caption, row, column)
             grid.addWidget(value, row, column + 1)
-        grid.setColumnStretch(1, 1)
-        grid.setColumnStretch(3, 1)
         choice = boxes.row(label(tr("Conversations in the cache"), scale="small"), (self._keep, 1), spacing=8)
         boxes.column(grid, choice, self._cost, on=self, margins=(12, 8, 12, 8), spacing=8)
-        self._asking = QTimer(self, singleShot=True, interval=_ASK_MS)
-        self._asking.timeout.connect(self._on_asking)
+        self._asking = once(self, _ASK_MS, self._on_asking)
 
     @property
     def keep(self) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QWidget
+from PySide6.QtWidgets import QFrame, QLabel, QWidget
 
 from kvdesk.protocol import calls
 from kvdesk.protocol.cache import OperationDone, SpeedSample
@@ -55,28 +55,18 @@ class EffectView(QFrame):
         head = boxes.row((self._title, 1), self.undo_button, close, spacing=8)
         self._call = label("", family="mono", wrap=True, selectable=True)
         self._values: dict[str, tuple[QLabel, QLabel]] = {}
-        grid = QGridLayout()
-        grid.setContentsMargins(0, 0, 0, 0)
-        grid.setHorizontalSpacing(8)
-        grid.setVerticalSpacing(0)
+        self._figures = QWidget()
+        grid = boxes.grid(8, 0, *[1] * len(_NAMES), on=self._figures, margins=0)
         for column, name in enumerate(_NAMES):
             before, after = label("", tone="secondary", family="mono"), label("", family="mono")
             self._values[name] = before, after
             caption = label(tr(name), tone="secondary", scale="small", wrap=True)
             for row, widget in enumerate((caption, before, after)):
                 grid.addWidget(widget, row, column)
-            grid.setColumnStretch(column, 1)
         self._speed_caption = caption
         self._rows: tuple[EffectRow, ...] = ()
         self._table = QWidget()
-        self._table_grid = QGridLayout(self._table)
-        self._table_grid.setContentsMargins(0, 4, 0, 4)
-        self._table_grid.setHorizontalSpacing(12)
-        self._table_grid.setVerticalSpacing(2)
-        for column, stretch in enumerate((2, 3, 3, 0)):
-            self._table_grid.setColumnStretch(column, stretch)
-        self._figures = QWidget()
-        self._figures.setLayout(grid)
+        self._table_grid = boxes.grid(12, 2, 2, 3, 3, on=self._table, margins=(0, 4, 0, 4))
         self._words = label("", scale="small", wrap=True, selectable=True)
         boxes.column(
             head,

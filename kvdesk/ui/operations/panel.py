@@ -7,7 +7,7 @@ place. Cells selected in the map and the menu of a message fill the target in.
 from typing import Final
 
 from PySide6.QtCore import QEvent, QObject, QSignalBlocker, Qt, Signal
-from PySide6.QtWidgets import QGridLayout, QPushButton, QWidget
+from PySide6.QtWidgets import QPushButton, QWidget
 
 from kvdesk.chat import ConversationId
 from kvdesk.protocol.operations import BatchRefused
@@ -243,11 +243,7 @@ class OperationsPanel(QWidget):
         set_tone(self._remark, "secondary")
 
     def _make_body(self) -> QWidget:
-        grid = QGridLayout()
-        grid.setHorizontalSpacing(4)
-        grid.setVerticalSpacing(4)
-        for column in range(_COLUMNS):
-            grid.setColumnStretch(column, 1)
+        grid = boxes.grid(4, 4, *[1] * _COLUMNS)
         grid.addWidget(label(tr("Sequence"), tone="secondary", scale="small"), 0, 0)
         grid.addWidget(self._target, 0, 1, 1, 3)
         grid.addWidget(label(tr("Positions"), tone="secondary", scale="small"), 1, 0)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
-from PySide6.QtWidgets import QFrame, QGridLayout, QPushButton
+from PySide6.QtWidgets import QFrame, QPushButton
 
 from kvdesk.protocol import calls
 from kvdesk.protocol.cache import ContextPreview, PreviewContext
@@ -48,8 +48,7 @@ class RebuildQuestion(QFrame):
         self._call = label(calls.new_context(), family="mono", tone="secondary", wrap=True)
         self._cost = label("", scale="small", wrap=True)
         self._buttons: dict[str, QPushButton] = {}
-        buttons = QGridLayout()
-        buttons.setSpacing(8)
+        buttons = boxes.grid(8, 8)
         for place, (keep, text, tip) in enumerate(
             (*_CHOICES, ("", marked("Cancel"), marked("Everything stays as it is")))
         ):

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Final
 
-from PySide6.QtCore import QSignalBlocker, QTimer
+from PySide6.QtCore import QSignalBlocker
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QButtonGroup, QFrame, QHBoxLayout, QStackedWidget, QToolButton, QWidget
 
@@ -28,6 +28,7 @@ from kvdesk.ui.widgets.controls import (
     text_box,
 )
 from kvdesk.ui.widgets.kit import Kit
+from kvdesk.ui.widgets.timers import once
 from kvdesk.values import replace
 
 LEAST_PX: Final = 350
@@ -68,8 +69,7 @@ class ParametersPanel(QWidget):
         self._tabs = QButtonGroup(self)
         self._pages = QStackedWidget()
         self._cost = label("", wrap=True)
-        self._asking = QTimer(self, singleShot=True, interval=_ASK_MS)
-        self._asking.timeout.connect(self._ask)
+        self._asking = once(self, _ASK_MS, self._ask)
         boxes.column(
             self._make_head(),
             self._title,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QCheckBox, QGridLayout, QLineEdit, QPushButton, QWidget
+from PySide6.QtWidgets import QCheckBox, QLineEdit, QPushButton, QWidget
 
 from kvdesk.agents import AGENTS, Place
 from kvdesk.session import Commands
@@ -50,7 +50,7 @@ class ServeSection(SectionWidget):
         self._new_key = push_button(
             tr("New key"),
             tip=tr("Programs that have the old one are refused from then on"),
-            clicked=self._on_new_key,
+            clicked=lambda _: commands.serving.renew_key(),
         )
         self.curl, self.copy_curl = self._field(tr("Try it"), tr("Copy the command for a terminal"))
         self.curl.setToolTip(tr("Paste it into a terminal: it asks this model, with settings that keep the cache warm"))
@@ -105,9 +105,7 @@ class ServeSection(SectionWidget):
         self.curl.setCursorPosition(0)
 
     def _lay_out(self) -> None:
-        grid = QGridLayout()
-        grid.setHorizontalSpacing(6)
-        grid.setVerticalSpacing(8)
+        grid = boxes.grid(6, 8)
         rows: tuple[tuple[str, QWidget, tuple[QWidget, ...]], ...] = (
             (tr("Address"), self._address, (self._copy_address,)),
             (tr("API key"), self.key_field, (self.copy_key, self._new_key)),
@@ -196,6 +194,3 @@ class ServeSection(SectionWidget):
                 self._commands.serving.begin()
         else:
             self._commands.serving.end()
-
-    def _on_new_key(self) -> None:
-        self._commands.serving.renew_key()

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from pydantic import BaseModel
-from PySide6.QtCore import QSignalBlocker, Qt, QTimer
+from PySide6.QtCore import QSignalBlocker, Qt
 from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QLabel, QListWidget, QWidget
 
@@ -34,6 +34,7 @@ from kvdesk.ui.widgets.controls import Choice, IconButton, label, on_ground, pus
 from kvdesk.ui.widgets.kit import Kit, Section, SectionWidget
 from kvdesk.ui.widgets.scroll_column import ScrollColumn
 from kvdesk.ui.widgets.search_field import SearchField
+from kvdesk.ui.widgets.timers import once
 
 if TYPE_CHECKING:
     from kvdesk.ui.server.serve_section import ServeSection
@@ -88,8 +89,7 @@ class SettingsPage(QWidget):
         self._nothing.hide()
         self._defaults = push_button(tr("Restore defaults"), clicked=self._on_defaults_clicked)
         self.bar = ContextBar(kit.commands, self._on_apply_clicked, self._on_revert_clicked)
-        self._applying_soon = QTimer(self, singleShot=True, interval=APPLY_MS)
-        self._applying_soon.timeout.connect(self.apply_now)
+        self._applying_soon = once(self, APPLY_MS, self.apply_now)
         self._lay_out()
         self.show_settings(Settings.model_fields)
         self._show_features()

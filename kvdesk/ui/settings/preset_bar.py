@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from PySide6.QtCore import QPoint, QSignalBlocker, Signal
+from PySide6.QtCore import QSignalBlocker, Signal
 from PySide6.QtWidgets import QInputDialog, QMenu, QWidget
 
 from kvdesk.errors import UserError
@@ -13,7 +13,7 @@ from kvdesk.settings import preset as presets
 from kvdesk.translation import tr
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.choose_file import ask_for_file, ask_where_to_save
-from kvdesk.ui.widgets.controls import Choice, IconButton, label, push_button, show_text
+from kvdesk.ui.widgets.controls import Choice, IconButton, below, label, push_button, show_text
 from kvdesk.ui.widgets.style.theme import Theme
 
 
@@ -35,8 +35,9 @@ class PresetBar(QWidget):
         self.choice.setToolTip(tr("A preset sets all samplers at once, and the system prompt where it has one"))
         self.choice.activated.connect(self._on_activated)
         self.save_button = push_button(tr("Save as preset…"), clicked=self._on_save_clicked)
-        self.more_button = IconButton(theme, "more", tr("More about presets"), clicked=self._on_more_clicked)
-        self.menu = QMenu(self)
+        self.menu = menu = QMenu(self)
+        self.more_button = button = IconButton(theme, "more", tr("More about presets"))
+        button.clicked.connect(lambda: menu.popup(below(button)))
         self._rename = self.menu.addAction(tr("Rename…"), self._on_rename)
         self._delete = self.menu.addAction(tr("Delete"), self._on_delete)
         self.menu.addSeparator()
@@ -83,9 +84,6 @@ class PresetBar(QWidget):
         name, given = QInputDialog.getText(self, tr("Save as preset"), tr("Name of the preset"), text=suggested)
         if given:
             self.save(name)
-
-    def _on_more_clicked(self) -> None:
-        self.menu.popup(self.more_button.mapToGlobal(QPoint(0, self.more_button.height())))
 
     def _on_rename(self) -> None:
         if (current := self.current) is not None:

@@ -3,13 +3,14 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-from PySide6.QtCore import QTimer, Signal
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
 from kvdesk.errors import UserError
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import label, show_text, text_box
 from kvdesk.ui.widgets.style.theme import Theme
+from kvdesk.ui.widgets.timers import once
 
 _LOOK_MS: Final = 300
 """After the last keystroke: reading a long grammar takes longer than a keystroke may."""
@@ -42,8 +43,7 @@ class TextField(QWidget):
         self._sentence.hide()
         boxes.column(self.edit, self._sentence, on=self, margins=0, spacing=4)
         self.setFocusProxy(self.edit)
-        self._look = QTimer(self, singleShot=True, interval=_LOOK_MS)
-        self._look.timeout.connect(self._on_look)
+        self._look = once(self, _LOOK_MS, self._on_look)
         self.edit.textChanged.connect(self._on_text_changed)
         theme.follow(self._fit)
 

@@ -42,7 +42,7 @@ class AboutDialog(Dialog):
             self.column.addWidget(Collapsible(theme, tr("Licence texts"), text))
         self.column.addStretch(1)
         self.copy_button = self.buttons.addButton(tr("Copy the versions"), QDialogButtonBox.ButtonRole.ActionRole)
-        self.copy_button.clicked.connect(self._on_copy_clicked)
+        self.copy_button.clicked.connect(lambda: QGuiApplication.clipboard().setText(self.versions_text))
         self.buttons.addButton(QDialogButtonBox.StandardButton.Close).setDefault(True)
 
     def _make_head(self) -> QHBoxLayout:
@@ -59,9 +59,6 @@ class AboutDialog(Dialog):
     def versions_text(self) -> str:
         """One line a version, to be pasted into a report."""
         return "\n".join(f"{name:18}  {version}" for name, version in self._facts.versions)
-
-    def _on_copy_clicked(self) -> None:
-        QGuiApplication.clipboard().setText(self.versions_text)
 
 
 def _page(theme: Theme, name: str, text: str) -> QPlainTextEdit:

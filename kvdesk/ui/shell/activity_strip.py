@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from PySide6.QtCore import Qt, QTimer, QUrl, Signal
+from PySide6.QtCore import Qt, QUrl, Signal
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QFrame, QPushButton, QWidget
 
@@ -17,6 +17,7 @@ from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.access.announce import announce
 from kvdesk.ui.widgets.controls import IconButton, ThinProgress, has_focus, label, push_button, set_tone
 from kvdesk.ui.widgets.style.theme import Theme
+from kvdesk.ui.widgets.timers import once
 
 READ_MS: Final = 4_000
 READ_MS_PER_CHARACTER: Final = 60  # about 200 words a minute
@@ -193,8 +194,7 @@ class _Result(QFrame):
             margins=(12, 8, 8, 8),
             spacing=8,
         )
-        self._leaving = QTimer(self, singleShot=True)
-        self._leaving.timeout.connect(self.left)
+        self._leaving = once(self, 0, self.left)
         if tone in ("", "good"):
             self.leave_in(READ_MS + READ_MS_PER_CHARACTER * len(sentence))
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from PySide6.QtCore import QEvent, QModelIndex, QObject, Qt
+from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtGui import QFocusEvent, QKeyEvent
 from PySide6.QtWidgets import QFrame, QLineEdit, QListView, QWidget
 
@@ -65,7 +65,7 @@ class CommandPalette(QFrame):
         self._list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._list.setUniformItemSizes(False)
         self._list.setAccessibleName(tr("Actions"))
-        self._list.clicked.connect(self._on_clicked)
+        self._list.clicked.connect(self._run)
         self._none = label("", tone="secondary")
         self._none.setContentsMargins(12, 8, 12, 8)
         self._none.hide()
@@ -159,9 +159,6 @@ class CommandPalette(QFrame):
     def _on_text_changed(self, _text: str) -> None:
         if self.isVisible():
             self._fill()
-
-    def _on_clicked(self, _index: QModelIndex) -> None:
-        self._run()
 
     def _run(self) -> None:
         """Run what is chosen. Where that cannot be done the list stays, and it is said why."""

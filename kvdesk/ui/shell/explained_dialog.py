@@ -3,7 +3,7 @@
 from typing import Final
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QDialogButtonBox, QGridLayout, QLabel, QWidget
+from PySide6.QtWidgets import QDialogButtonBox, QLabel, QWidget
 
 from kvdesk.session import Changed, Store
 from kvdesk.session.changed import Update
@@ -60,10 +60,7 @@ class PartView(QWidget):
         self._part = part
         self._rows: list[tuple[QLabel, ThinProgress, QLabel]] = []
         self._missing = label(part.missing, tone="secondary", scale="small", wrap=True)
-        self._grid = QGridLayout()
-        self._grid.setColumnStretch(1, 1)
-        self._grid.setHorizontalSpacing(12)
-        self._grid.setVerticalSpacing(4)
+        self._grid = boxes.grid(12, 4, 0, 1)
         title = label(part.title, weight="strong")
         shown = title, sentence(part.text), self._missing, self._grid, boxes.Gap(12)
         boxes.column(*shown, on=self, margins=0, spacing=6)

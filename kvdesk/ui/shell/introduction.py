@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
-from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QRectF, QSize, Qt, QTimer, SignalInstance
+from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QRectF, QSize, Qt, SignalInstance
 from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QFrame, QPlainTextEdit, QPushButton, QWidget
 
@@ -16,6 +16,7 @@ from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.access.announce import announce
 from kvdesk.ui.widgets.controls import label, push_button
 from kvdesk.ui.widgets.style.theme import Theme
+from kvdesk.ui.widgets.timers import every
 from kvdesk.values import dataclass
 
 _FOLLOW_MS: Final = 150  # panes are moved and answers grow under the card
@@ -114,8 +115,7 @@ class Introduction(QFrame):
             button.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # a click leaves the focus in the message box
             row.addWidget(button)
         boxes.column(self._title, self._text, row, on=self, margins=(16, 12, 16, 12), spacing=8)
-        self._following = QTimer(self, interval=_FOLLOW_MS)
-        self._following.timeout.connect(self._place)
+        self._following = every(self, _FOLLOW_MS, self._place)
         for n, step in enumerate(self._steps):
             if step.done is not None:
                 step.done.connect(partial(self._on_done, n))

@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Final
 
-from PySide6.QtCore import QTimer
 from PySide6.QtGui import QColor, QGuiApplication, QTextCharFormat, QTextCursor
 from PySide6.QtWidgets import QPlainTextEdit, QWidget
 
@@ -15,6 +14,7 @@ from kvdesk.ui.widgets.choose_file import ask_where_to_save
 from kvdesk.ui.widgets.controls import Choice, label, push_button, set_tone
 from kvdesk.ui.widgets.search_field import SearchField
 from kvdesk.ui.widgets.style.theme import Theme
+from kvdesk.ui.widgets.timers import every, once
 
 _MAX_LINES: Final = 5000
 _INTERVAL_MS: Final = 250
@@ -44,8 +44,7 @@ class LogPanel(QWidget):
         self.level_choice.setCurrentIndex(_LEVELS.index("info"))
         self.level_choice.currentIndexChanged.connect(self._on_filter_changed)
         self.filter_field = SearchField(tr("Filter the log"), tr("Filter"))
-        self._filtering = QTimer(self, singleShot=True, interval=_FILTER_MS)
-        self._filtering.timeout.connect(self._on_filter_changed)
+        self._filtering = once(self, _FILTER_MS, self._on_filter_changed)
         self.filter_field.textChanged.connect(lambda _text: self._filtering.start())
         self._said = label("", tone="secondary", scale="small")
         copy = push_button(
@@ -57,8 +56,7 @@ class LogPanel(QWidget):
         above = boxes.row(self.level_choice, (self.filter_field, 1), spacing=8)
         below = boxes.row((self._said, 1), copy, save, spacing=8)
         boxes.column(above, (self._text, 1), below, on=self, margins=(0, 0, 12, 0), spacing=8)
-        self._timer = QTimer(self, interval=_INTERVAL_MS)
-        self._timer.timeout.connect(self._on_timer)
+        self._timer = every(self, _INTERVAL_MS, self._on_timer)
         self._timer.start()
         theme.changed.connect(self._on_look_changed)
 

@@ -118,11 +118,11 @@ class Rooms(QStackedWidget):
         """The section of the settings with this table."""
         self.show_settings().show_part(table)
 
-    def when_made(self, name: str, hear: Callable[[], object]) -> None:
-        """Call it when a room is made, or at once where it is already."""
+    def when_made(self, name: str, hear: Callable[[Any], object]) -> None:
+        """Call it with the widget of a room when that is made, or at once if it is already."""
         if name in self._made:
-            hear()
-        self.made.connect(lambda made: hear() if made == name else None)
+            hear(self._made[name])
+        self.made.connect(lambda made: hear(self._made[made]) if made == name else None)
 
     def focus_first(self) -> None:
         """Where one begins in a room other than the conversations."""

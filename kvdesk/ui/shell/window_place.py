@@ -2,12 +2,13 @@
 
 from typing import Final
 
-from PySide6.QtCore import QByteArray, QEvent, QObject, QPoint, QRect, QSize, Qt, QTimer
+from PySide6.QtCore import QByteArray, QEvent, QObject, QPoint, QRect, QSize, Qt
 from PySide6.QtWidgets import QMainWindow, QSplitter
 
 from kvdesk.session import SettingsStore
 from kvdesk.settings import WindowPlace
 from kvdesk.ui.widgets.style.sizes import fit_to_screen
+from kvdesk.ui.widgets.timers import once
 
 FIRST_SIZE: Final = QSize(1280, 800)
 KEEP_MS: Final = 500  # after the last move or change of size
@@ -19,8 +20,7 @@ class WindowPlacement(QObject):
     def __init__(self, window: QMainWindow, panes: QSplitter, settings: SettingsStore) -> None:
         super().__init__(window)
         self._window, self._panes, self._settings = window, panes, settings
-        self._soon = QTimer(self, singleShot=True, interval=KEEP_MS)
-        self._soon.timeout.connect(self.keep)
+        self._soon = once(self, KEEP_MS, self.keep)
         window.installEventFilter(self)
         panes.splitterMoved.connect(lambda *_: self._soon.start())
 

@@ -16,7 +16,6 @@ from PySide6.QtCore import (
     QRect,
     QSize,
     Qt,
-    QTimer,
     Signal,
 )
 from PySide6.QtGui import QColor, QFontMetrics, QMouseEvent, QPainter, QPaintEvent, QTextLayout
@@ -29,6 +28,7 @@ from kvdesk.ui.timeline.rows import DECODE, Row, Shown, TimelineRows
 from kvdesk.ui.widgets.controls import plain_tip
 from kvdesk.ui.widgets.style.icons import line_icon
 from kvdesk.ui.widgets.style.theme import Theme
+from kvdesk.ui.widgets.timers import every
 from kvdesk.viewmodel.cells.effect_text import took
 
 Index = QModelIndex | QPersistentModelIndex
@@ -55,8 +55,7 @@ class TimelineModel(QAbstractListModel):
         self._n = 0  # rows that the view knows of
         self._counted = 0  # the last operation that has been counted in
         self._pages: dict[int, dict[int, Entry]] = {}
-        self._timer = QTimer(self, interval=0)
-        self._timer.timeout.connect(self._on_timer)
+        self._timer = every(self, 0, self._on_timer)
 
     @property
     def is_counting(self) -> bool:

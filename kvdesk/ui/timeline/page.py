@@ -103,6 +103,7 @@ class TimelinePage(QWidget):
         )
         self._at_end = True  # of the list
         self.view = self._make_list(theme)
+        theme.follow(self._fit_rows)
         self._what = label("", weight="strong", scale="small", wrap=True)
         self._call = label("", family="mono", wrap=True, selectable=True)
         self._about = label("", tone="secondary", scale="small", wrap=True)
@@ -346,26 +347,23 @@ class TimelinePage(QWidget):
         known = next((c for c in self._state.conversations.values() if c.id == conversation), None)
         return known.colour if known else None
 
-    def _on_look_changed(self) -> None:
-        self._fit_rows(self.view)
-
-    def _fit_rows(self, view: QTableView) -> None:
+    def _fit_rows(self) -> None:
         """Rows as high as the size of the text needs."""
-        row = self._theme.px(ROW_PX)
+        view, row = self.view, self._theme.px(ROW_PX)
         view.verticalHeader().setMinimumSectionSize(row)
         view.verticalHeader().setDefaultSectionSize(row)
         view.setMinimumHeight(3 * row)
         view.verticalScrollBar().setSingleStep(row)
-        self._fit_lines(view, 0, self.model.rowCount() - 1)
+        self._fit_lines(0, self.model.rowCount() - 1)
 
-    def _fit_lines(self, view: QTableView, first: int, last: int) -> None:
+    def _fit_lines(self, first: int, last: int) -> None:
         """Rows whose text takes several lines are higher. Of a very long journal none are."""
         if self.model.rowCount() > _MOST_FITTED:
             return
         row, line = self._theme.px(ROW_PX), QFontMetrics(self._theme.small).lineSpacing()
         for i in range(first, last + 1):
             if (lines := self.model.rows.row(self.model.shown, i).lines) > 1:
-                view.setRowHeight(i, row + (lines - 1) * line)
+                self.view.setRowHeight(i, row + (lines - 1) * line)
 
     def _make_list(self, theme: Theme) -> QTableView:
         """A table of one column: unlike a list view it does not ask the model about every row to lay them out."""
@@ -376,8 +374,8 @@ class TimelinePage(QWidget):
         delegate.folded.connect(self.model.toggle)
         view.setItemDelegate(delegate)
         view.activated.connect(lambda index: self.model.toggle(index.row()))
-        self.model.rowsInserted.connect(lambda _parent, first, last: self._fit_lines(view, first, last))
-        self.model.modelReset.connect(lambda: self._fit_lines(view, 0, self.model.rowCount() - 1))
+        self.model.rowsInserted.connect(lambda _parent, first, last: self._fit_lines(first, last))
+        self.model.modelReset.connect(lambda: self._fit_lines(0, self.model.rowCount() - 1))
         view.setAccessibleName(tr("Operations"))
         make_plain(view)
         view.setFrameShape(QFrame.Shape.NoFrame)
@@ -389,8 +387,6 @@ class TimelinePage(QWidget):
         rows.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         for corner in view.findChildren(QAbstractButton):  # Qt's own, hidden with the headers
             corner.setAccessibleName(tr("All operations"))
-        self._fit_rows(view)
-        self._theme.changed.connect(self._on_look_changed)
         # By rows Qt lays the last one to the lower edge, and all jump by a part of one as soon as another follows.
         view.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         view.verticalScrollBar().valueChanged.connect(self._on_scrolled)

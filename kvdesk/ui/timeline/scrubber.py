@@ -2,13 +2,14 @@
 
 from typing import Final
 
-from PySide6.QtCore import QSignalBlocker, Qt, QTimer, Signal
+from PySide6.QtCore import QSignalBlocker, Qt, Signal
 from PySide6.QtWidgets import QSlider, QWidget
 
 from kvdesk.translation import tr
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import Choice, IconButton
 from kvdesk.ui.widgets.style.theme import Theme
+from kvdesk.ui.widgets.timers import every
 
 _TICK_MS: Final = 100
 _SPEEDS: Final = (1, 10, 100)  # operations a tick
@@ -47,8 +48,7 @@ class Scrubber(QWidget):
         self._speed.setToolTip(tr("Operations a second while playing"))
         for speed in _SPEEDS:
             self._speed.addItem(f"{speed * 1000 // _TICK_MS:,} /s", speed)
-        self._timer = QTimer(self, interval=_TICK_MS)
-        self._timer.timeout.connect(self._on_timer)
+        self._timer = every(self, _TICK_MS, lambda: self.stepped.emit(int(self._speed.currentData())))
         boxes.row(*buttons, (self.slider, 1), self._speed, on=self, margins=0, spacing=4)
 
     @property
@@ -92,9 +92,6 @@ class Scrubber(QWidget):
     def _step(self, by: int) -> None:
         self.stop()
         self.stepped.emit(by)
-
-    def _on_timer(self) -> None:
-        self.stepped.emit(int(self._speed.currentData()))
 
     def _show_play(self) -> None:
         playing = self._timer.isActive()

@@ -1,10 +1,10 @@
-"""Rows and columns of widgets, each in one call."""
+"""Rows, columns and grids of widgets, each in one call."""
 
 from collections.abc import Callable, Hashable, Sequence
 from typing import NamedTuple, TypeVar
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QBoxLayout, QGridLayout, QHBoxLayout, QLayout, QVBoxLayout, QWidget
 
 Margins = tuple[int, int, int, int]
 
@@ -43,9 +43,26 @@ def column(
     return _filled(QVBoxLayout() if on is None else QVBoxLayout(on), items, margins, spacing)
 
 
-def _filled(box: BoxT, items: tuple[Item, ...], margins: Margins | int | None, spacing: int | None) -> BoxT:
+def grid(
+    across: int, down: int, *stretch: int, on: QWidget | None = None, margins: Margins | int | None = None
+) -> QGridLayout:
+    """Empty. across, down: pixels between two columns, and between two rows; `stretch`: of the first columns."""
+    box = QGridLayout() if on is None else QGridLayout(on)
+    _set_margins(box, margins)
+    box.setHorizontalSpacing(across)
+    box.setVerticalSpacing(down)
+    for column, share in enumerate(stretch):
+        box.setColumnStretch(column, share)
+    return box
+
+
+def _set_margins(layout: QLayout, margins: Margins | int | None) -> None:
     if margins is not None:
-        box.setContentsMargins(*((margins,) * 4 if isinstance(margins, int) else margins))
+        layout.setContentsMargins(*((margins,) * 4 if isinstance(margins, int) else margins))
+
+
+def _filled(box: BoxT, items: tuple[Item, ...], margins: Margins | int | None, spacing: int | None) -> BoxT:
+    _set_margins(box, margins)
     if spacing is not None:
         box.setSpacing(spacing)
     for item in items:

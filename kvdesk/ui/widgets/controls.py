@@ -4,7 +4,7 @@ from collections.abc import Callable
 from html import escape
 from typing import Final
 
-from PySide6.QtCore import QEvent, QObject, QPoint, QSize, Qt, QTextBoundaryFinder, SignalInstance
+from PySide6.QtCore import QEvent, QObject, QPoint, QSize, Qt, QTextBoundaryFinder, QTimer, SignalInstance
 from PySide6.QtGui import QFontMetrics, QHelpEvent, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QComboBox,
@@ -58,6 +58,12 @@ class IconButton(QToolButton):
         if icon != self._icon:
             self._icon = icon
             self._on_look_changed()
+
+    def confirm(self) -> None:
+        """Show for a moment that it was done."""
+        if (icon := self._icon) != "check":
+            self.set_icon_name("check")
+            QTimer.singleShot(1200, self, lambda: self.set_icon_name(icon))
 
     def set_ink(self, ink: str) -> None:
         """Draw it in another colour of the theme."""
@@ -394,6 +400,11 @@ def pop_up(menu: QMenu | None, at: QPoint) -> None:
     if menu is not None:
         menu.aboutToHide.connect(menu.deleteLater)
         menu.popup(at)
+
+
+def below(widget: QWidget) -> QPoint:
+    """The lower left corner of a widget on the screen, where its menu opens."""
+    return widget.mapToGlobal(QPoint(0, widget.height()))
 
 
 def label(

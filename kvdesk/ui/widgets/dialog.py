@@ -67,10 +67,7 @@ def sentence(text: str, *, scale: str = "") -> QLabel:
 
 def facts(rows: Iterable[tuple[str, str]], *, proper: bool = False) -> QGridLayout:
     """Names in the quiet tone, values beside them. `proper`: names and values are in no language."""
-    grid = QGridLayout()
-    grid.setHorizontalSpacing(16)
-    grid.setVerticalSpacing(4)
-    grid.setColumnStretch(1, 1)
+    grid = boxes.grid(16, 4, 0, 1)
     for row, (name, text) in enumerate(rows):
         key, value = label(name, tone="secondary"), label(text)
         value.setAccessibleName(f"{name}: {text}")

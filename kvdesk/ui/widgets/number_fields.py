@@ -6,14 +6,14 @@ groups thousands, or swallows it, and swallows a digit that makes a number too l
 
 from typing import TYPE_CHECKING, Final
 
-from PySide6.QtCore import QPoint, Signal
+from PySide6.QtCore import Signal
 from PySide6.QtGui import QValidator
 from PySide6.QtWidgets import QAbstractSpinBox, QDoubleSpinBox, QSpinBox, QToolTip
 
 from kvdesk.numerals import read_real, read_whole
 from kvdesk.translation import tr
 from kvdesk.ui.widgets.access.announce import announce
-from kvdesk.ui.widgets.controls import restyle, wheel_scrolls
+from kvdesk.ui.widgets.controls import below, restyle, wheel_scrolls
 
 DECIMALS: Final = 4
 _LEAST_DECIMALS: Final = 2  # that are shown
@@ -89,7 +89,7 @@ class NumberField(_Box):
     def _on_editing_finished(self) -> None:
         if self.problem:
             announce(self, self.problem)
-            QToolTip.showText(self.mapToGlobal(QPoint(0, self.height())), self.problem, self)
+            QToolTip.showText(below(self), self.problem, self)
         else:
             self._kept = self.value()
 

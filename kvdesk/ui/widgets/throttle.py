@@ -4,9 +4,10 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from PySide6.QtCore import QObject, QTimer
+from PySide6.QtCore import QObject
 
 from kvdesk.ui.widgets.pace import Pace
+from kvdesk.ui.widgets.timers import once
 
 _SLOWEST: Final = 4  # intervals: text that changes so seldom is still read as live
 _SLACK_MS: Final = 70  # a little longer than from one batch of events to the next
@@ -38,8 +39,7 @@ class Throttle(QObject):
         self._slack_s = min(interval_ms // 2, _SLACK_MS) / 1e3
         self._pace = Pace(share, interval_ms, _SLOWEST * interval_ms)
         self._waits_until_s = float("inf")  # when the timer ends
-        self._timer = QTimer(self, singleShot=True)
-        self._timer.timeout.connect(self.now)
+        self._timer = once(self, 0, self.now)
 
     def request(self) -> None:
         now = time.monotonic()

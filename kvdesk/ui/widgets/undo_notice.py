@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QFrame
 
 from kvdesk.translation import tr
@@ -10,6 +9,7 @@ from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.access.announce import announce
 from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, push_button
 from kvdesk.ui.widgets.style.theme import Theme
+from kvdesk.ui.widgets.timers import once
 
 
 class UndoNotice(QFrame):
@@ -28,8 +28,7 @@ class UndoNotice(QFrame):
             tr("Undo"), scale="small", tip=tr("Bring it back where it stood (Ctrl+Z)"), clicked=self._on_undo_clicked
         )
         row = boxes.row((self._text, 1), self.button, on=self, margins=(8, 6, 6, 6), spacing=8)
-        self._leaving = QTimer(self, singleShot=True, interval=shown_ms)
-        self._leaving.timeout.connect(self._on_leaving)
+        self._leaving = once(self, shown_ms, self._on_leaving)
         if shown_ms:
             row.addWidget(IconButton(theme, "close", tr("Dismiss this message"), clicked=self.hide))
         self.hide()

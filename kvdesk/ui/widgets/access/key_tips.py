@@ -3,13 +3,18 @@
 from typing import Final
 
 from PySide6.QtCore import QEvent, QPoint, Qt, QTimer
-from PySide6.QtGui import QAction, QCursor, QHelpEvent, QTextDocumentFragment
+from PySide6.QtGui import QAction, QCursor, QFocusEvent, QHelpEvent, QTextDocumentFragment
 from PySide6.QtWidgets import QAbstractItemView, QApplication, QMenu, QToolTip, QWidget
 
 from kvdesk.ui.widgets.access.announce import announce
 
 TIP_MS: Final = 700
 """As long as Qt waits over what is hovered."""
+
+
+def is_by_tab(event: QFocusEvent) -> bool:
+    """Whether Tab has brought the focus."""
+    return event.reason() in (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason)
 
 
 def show_tip(widget: QWidget) -> None:
