@@ -31,11 +31,11 @@ def test_what_the_last_token_and_the_answer_looked_at(
     window.kit.actions.run("view.attention")
     page = window.inspector._page(AttentionPage)
     app.wait(page.compute.isEnabled)
-    assert "1 token" in page.status
+    assert "1 token" in page._price.text()
 
     page.compute.click()
     app.wait(lambda: store.attention.shown is not None)
-    assert page.title.startswith("What ")
+    assert page._title.text().startswith("What ")
     shown = store.attention.shown
     assert shown is not None
     assert shown.weights.size == stats.cells_used
@@ -65,7 +65,7 @@ def test_what_the_last_token_and_the_answer_looked_at(
 
     app.ask("And a lake?")
     app.wait(lambda: not store.running)
-    assert "have changed" not in page.title, "more tokens change nothing"
+    assert "have changed" not in page._title.text(), "more tokens change nothing"
     window.kit.actions.run("cache.forget")
-    app.wait(lambda: "have changed" in page.title)
+    app.wait(lambda: "have changed" in page._title.text())
     app.parts.controller.shut_down()

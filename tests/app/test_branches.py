@@ -74,7 +74,7 @@ def test_a_second_answer_is_switched_from_and_back(rig: Rig, qtbot: QtBot) -> No
     answer(rig, qtbot, rig.worker.asked[-1], "Second joke")
     last = rig.window.chat.view.widgets[-1]
     assert last.switch.text == "2/2"
-    last.switch.buttons[0].click()
+    (last.switch._before, last.switch._after)[0].click()
     assert shown(rig) == ["Joke?", "First joke"]
     assert [m.text for m in stored(rig, asked.conversation)] == ["Joke?", "First joke"], "it stays so after a restart"
     assert rig.window.chat.view.widgets[-1].switch.text == "1/2"
@@ -97,7 +97,7 @@ def test_an_edited_question_is_a_branch(rig: Rig, qtbot: QtBot) -> None:
     assert shown(rig) == ["Joke about dogs?", "Wuff"]
     first = rig.window.chat.view.widgets[0]
     assert first.switch.text == "2/2"
-    first.switch.buttons[0].click()
+    (first.switch._before, first.switch._after)[0].click()
     assert shown(rig) == ["Joke about cats?", "Miaow"]
 
 
@@ -219,11 +219,11 @@ def test_of_two_answers_side_by_side_one_is_kept(rig: Rig, qtbot: QtBot) -> None
     second = rig.worker.asked[-1]
     rig.window.action_set.run("chat.compare")
     compared = rig.window.chat.alternatives
-    assert [one.text for one in compared.answers] == ["First joke", ""]
+    assert [column.message.text for column in compared._columns] == ["First joke", ""]
     assert rig.window.chat.is_comparing
     answer(rig, qtbot, second, "Second joke")
-    qtbot.waitUntil(lambda: [one.text for one in compared.answers] == ["First joke", "Second joke"])
-    compared.keep_buttons[0].click()
+    qtbot.waitUntil(lambda: [column.message.text for column in compared._columns] == ["First joke", "Second joke"])
+    compared._columns[0].keep.click()
     assert not rig.window.chat.is_comparing
     assert shown(rig) == ["Joke?", "First joke"]
     assert [m.text for m in stored(rig, asked.conversation)] == ["Joke?", "First joke"]

@@ -73,7 +73,7 @@ def test_what_is_said_before_is_what_the_next_answer_costs(
 
     said = editor.set_prompt("You are a pirate.")
     assert said.n_again > 20
-    assert editor.dialog.cost.startswith("The prompt of this chat has"), "applied"
+    assert editor.dialog._cost.text().startswith("The prompt of this chat has"), "applied"
     assert window.chat.parameters.accessibleName() == "Parameters: system prompt"
     second = app.ask("And a lake?").stats
     assert second.reused_tokens == said.n_cached

@@ -116,7 +116,7 @@ def test_a_model_is_offered_and_downloaded_by_the_page_of_models(
     assert wanted == ["Llama-3.2-3B-Instruct-Q4_K_M.gguf"]
     assert rig.window.rooms.shown == "models"
     assert rig.window.rooms.models is not None
-    assert rig.window.rooms.models.shows_get
+    assert rig.window.rooms.models._parts.currentWidget() is rig.window.rooms.models.get_models
 
 
 def test_in_chinese_the_model_that_is_offered_speaks_it(

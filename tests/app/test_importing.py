@@ -78,7 +78,7 @@ def test_a_file_that_is_refused_says_why(rig: Rig, qtbot: QtBot, tmp_path: Path)
     path = tmp_path / "x.json"
     path.write_text('[{"mapping": {}}, 7]', "utf-8")
     dialog = opened(rig, qtbot, path)
-    assert dialog.sentence.startswith("This file is no export that kvdesk knows")
+    assert dialog._sentence.text().startswith("This file is no export that kvdesk knows")
     assert dialog.import_button.isHidden()
     dialog.close_button.click()
     assert stored_titles(rig) == []
@@ -126,7 +126,7 @@ def test_a_full_disk_imports_nothing(rig: Rig, qtbot: QtBot, tmp_path: Path) -> 
     rig.store.ask(lambda store: store._connection.pragma("max_page_count", 1)).result()
     dialog.import_button.click()
     qtbot.waitUntil(lambda: dialog.close_button.text() == "Close")
-    assert dialog.sentence == "The disk is full: the conversation cannot be saved."
+    assert dialog._sentence.text() == "The disk is full: the conversation cannot be saved."
     assert stored_titles(rig) == []
     assert titles(rig) == []
 

@@ -62,7 +62,7 @@ def test_continue_appends_to_the_answer_and_is_stored_as_it_streams(rig: Rig, qt
     assert stored.stats == last(rig).message.stats
     assert stored.stats is not None
     assert stored.stats.all_generated == 2 * STATS.generated_tokens
-    assert last(rig).foot_text.startswith("reused 128  ·  prefilled 12")
+    assert (last(rig)._foot.text if last(rig)._foot is not None else "").startswith("reused 128  ·  prefilled 12")
 
 
 def test_the_key_continues_too(rig: Rig, qtbot: QtBot) -> None:
@@ -111,8 +111,8 @@ def test_a_question_and_its_answer_are_deleted_and_come_back(rig: Rig, qtbot: Qt
 def test_a_pin_outlives_the_window(rig: Rig, qtbot: QtBot) -> None:
     asked = exchange(rig, qtbot)
     rig.window.commands.conversations.turns.pin(asked.conversation, asked.answer, pinned=True)
-    assert rig.window.chat.pinned.texts == ("Once upon",)
+    assert [text for _, text in rig.window.chat.pinned._shown] == ["Once upon"]
     assert in_database(rig, asked)[asked.answer].pinned
     press(qtbot, last(rig), "Unpin this message")
-    assert not rig.window.chat.pinned.texts
+    assert not rig.window.chat.pinned._shown
     assert not in_database(rig, asked)[asked.answer].pinned

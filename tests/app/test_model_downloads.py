@@ -44,7 +44,7 @@ def rig(server: HubServer, make_rig: Callable[..., Rig]) -> Rig:
 def part(rig: Rig) -> GetModels:
     page = rig.window.rooms.models
     assert page is not None
-    assert page.shows_get
+    assert page._parts.currentWidget() is page.get_models
     return page.get_models
 
 
@@ -135,7 +135,7 @@ def test_the_embedded_model_leads_to_better_ones(rig: Rig, tmp_path: Path, monke
     page = rig.window.rooms.models
     assert page is not None
     assert rig.window.rooms.shown == "models"
-    assert page.shows_get
+    assert page._parts.currentWidget() is page.get_models
     library.apply(ModelLoaded(ModelInfo(LocalFile(tmp_path / "large.gguf"), "Large")))
     assert better.text() == "Get models…"
 

@@ -56,7 +56,7 @@ def test_what_is_sent_while_an_answer_is_written_waits_and_goes_by_itself(ready:
     enter(ready, qtbot, "Two")
     enter(ready, qtbot, "Three")
     assert (queue(ready).texts, queue(ready).isVisible()) == (("Two", "Three"), True)
-    assert queue(ready).state_text == "Sent when the answer has ended"
+    assert queue(ready)._state.full_text == "Sent when the answer has ended"
     assert ready.window.chat.composer.text == ""
     assert asked(ready) == ["One"]
     ends(ready, one, "First answer")
@@ -73,7 +73,7 @@ def test_after_stop_it_waits_and_says_so(ready: Rig, qtbot: QtBot) -> None:
     one = first(ready)
     enter(ready, qtbot, "Two")
     ready.window.verbs.stop()
-    assert queue(ready).state_text == "Waiting: the answer was stopped"
+    assert queue(ready)._state.full_text == "Waiting: the answer was stopped"
     answer(ready, qtbot, one, "First answer")  # it had just ended: nothing is sent behind the person's back
     assert asked(ready) == ["One"]
     assert queue(ready).send_button.isVisible()
@@ -95,7 +95,7 @@ def test_while_a_model_is_opened_it_waits_for_it(make_rig: Callable[..., Rig], q
     assert rig.window.chat.composer.hint_text == "Loading tiny. What you send waits for it."
     enter(rig, qtbot, "Hello")
     assert (asked(rig), queue(rig).texts) == ([], ("Hello",))
-    assert queue(rig).state_text == "Sent when the model is ready"
+    assert queue(rig)._state.full_text == "Sent when the model is ready"
     rig.worker.give(ModelLoaded(MODEL))
     qtbot.waitUntil(lambda: asked(rig) == ["Hello"])
     assert conversations(rig)[0].title == "Hello"
@@ -134,7 +134,7 @@ def test_it_outlives_the_process_and_then_waits(make_rig: Callable[..., Rig], qt
     again = make_rig()
     again.window.show()
     assert queue(again).texts == ("Two",)
-    assert queue(again).state_text == "Waiting since kvdesk was closed"
+    assert queue(again)._state.full_text == "Waiting since kvdesk was closed"
     again.worker.give(ModelLoaded(MODEL), ContextReady(CONTEXT, rebuilt=False))
     qtbot.waitUntil(lambda: len(again.controller.conversations.branch(one.conversation)) == 2)
     assert asked(again) == []
@@ -175,7 +175,7 @@ def test_whatever_a_queue_waits_for_has_words(rig: Rig) -> None:
     said = set()
     for state in get_args(QueueState):
         rig.window.store.show_queues({one.conversation: state})
-        said.add(queue(rig).state_text)
+        said.add(queue(rig)._state.full_text)
         assert queue(rig).send_button.isHidden() == (state in SENT_BY_THEMSELVES)
     assert len(said) == len(get_args(QueueState))
 

@@ -36,7 +36,7 @@ def test_a_journal_is_shown_without_a_model(qtbot: QtBot, journal: Path) -> None
     window.show()
     assert "talk.jsonl" in window.about.full_text
     assert "tiny.gguf" in window.about.full_text
-    assert window.timeline.band_text == "State after operation 60 of 60"
+    assert (window.timeline._band_text.text()) == "State after operation 60 of 60"
     window.timeline.show_operation(0)
     window.timeline.scrubber.stepped.emit(1)
     assert window.timeline.at == 1

@@ -70,13 +70,13 @@ def test_a_server_is_connected_answers_and_is_remembered(home: Path, server: Scr
     section = section_of(app, qtbot)
     qtbot.keyClicks(section.url, "ftp://nowhere")
     qtbot.mouseClick(section.test_button, Qt.MouseButton.LeftButton)
-    assert section.sentence == "The address of a server begins with http:// or https://."
+    assert section._sentence.text() == "The address of a server begins with http:// or https://."
     section.url.clear()
     qtbot.keyClicks(section.url, server.url.removeprefix("http://") + "/v1")
     qtbot.keyClicks(section.key, "sk-secret")
     qtbot.keyClicks(section.name, "bigbox")
     qtbot.mouseClick(section.test_button, Qt.MouseButton.LeftButton)
-    app.wait(lambda: "It answers chats" in section.sentence)
+    app.wait(lambda: "It answers chats" in section._sentence.text())
     assert section.model.currentText() == "tiny"
     qtbot.keyClick(section.name, Qt.Key.Key_Return)
     assert app.window.rooms.shows_chats

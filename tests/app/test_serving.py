@@ -62,12 +62,12 @@ def test_the_switch_serves_and_ends(rig: Rig, qtbot: QtBot, monkeypatch: pytest.
     serving(rig).apply(asked)
     qtbot.waitUntil(lambda: chip.accessibleName().endswith("1 running"))
     assert section.kept.text() == "Answers that the server remembers: 2.5 of 16 MB."
-    server = serving(rig).server
+    server = serving(rig)._server
     assert server is not None
     assert server.config.client_share == 0.25
     section.serve.click()
     assert chip.isHidden()
-    assert serving(rig).server is None
+    assert serving(rig)._server is None
     with socket.socket() as again:
         assert again.connect_ex(("127.0.0.1", port)) != 0
 
@@ -77,7 +77,7 @@ def test_a_port_that_is_taken_is_said(rig: Rig, qtbot: QtBot) -> None:
         port = taken.getsockname()[1]
         section = opened(rig, port).serving
         section.serve.click()
-        qtbot.waitUntil(lambda: str(port) in section.status)
+        qtbot.waitUntil(lambda: str(port) in section._status.text())
     assert not section.serve.isChecked()
 
 

@@ -107,8 +107,8 @@ def test_from_the_switch_to_the_answer(tools: Rig, qtbot: QtBot) -> None:
     question = asks(tools, qtbot, text="Hello")
     offered = [tool["function"]["name"] for tool in json.loads(tools.worker.asked[0].tools)]
     assert offered == sorted(offered)
-    assert question.question == "The model wants to call echo of the server test."
-    assert question.facts == "Waiting for you"
+    assert (question._question.text()) == "The model wants to call echo of the server test."
+    assert question._facts.text() == "Waiting for you"
     assert len(tools.worker.asked) == 1, "nothing runs before it is allowed"
     question.buttons["once"].click()
     second = n_asked(tools, qtbot, 2)
@@ -119,7 +119,7 @@ def test_from_the_switch_to_the_answer(tools: Rig, qtbot: QtBot) -> None:
     )
     qtbot.waitUntil(lambda: not tools.window.store.is_answering)
     assert [message.role for message in shown(tools)] == ["user", "assistant", "tool", "assistant"]
-    assert tool_message(tools).spent.startswith("1 of 20 calls")
+    assert tool_message(tools)._spent.text().startswith("1 of 20 calls")
     stored = tools.store.ask(lambda store: store.all_messages(chat(tools))).result()
     assert [(m.role, m.fields, m.use) for m in stored] == [(m.role, m.fields, m.use) for m in shown(tools)]
 
@@ -227,12 +227,12 @@ def test_stop_ends_the_question_and_the_call(tools: Rig, qtbot: QtBot) -> None:
     tools.window.commands.conversations.stop(chat(tools))
     assert not tools.window.store.tool_questions
     assert not tools.window.store.is_answering
-    assert (question.question, question.facts) == ("", "Stopped")
+    assert (question._ask.isHidden(), question._facts.text()) == (True, "Stopped")
     question = asks(tools, qtbot, "hang")
     question.buttons["once"].click()
-    assert tool_message(tools).facts == "Runs…"
+    assert tool_message(tools)._facts.text() == "Runs…"
     tools.window.commands.conversations.stop(chat(tools))
-    assert tool_message(tools).facts == "Stopped"
+    assert tool_message(tools)._facts.text() == "Stopped"
     assert len(tools.worker.asked) == 2
 
 
@@ -360,7 +360,7 @@ def test_signing_out_ends_the_server_and_deletes_its_token(tools: Rig, qtbot: Qt
     consent(tools, qtbot)
     asks = tools.window.findChildren
     qtbot.waitUntil(lambda: any(one.isVisible() for one in asks(SignInDialog)), timeout=PATIENCE_MS)
-    commands.stop("test")
+    commands.conversations.stop("test")
     qtbot.waitUntil(lambda: store.tool_states["test"].state == "off", timeout=PATIENCE_MS)
 
 
@@ -394,7 +394,7 @@ def test_a_server_that_is_stopped_before_its_keys_are_there_is_not_started(tools
     commands.start("test")
     consent(tools, qtbot)
     states: list[str] = [store.tool_states["test"].state]
-    commands.stop("test")
+    commands.conversations.stop("test")
     states.append(store.tool_states["test"].state)
     qtbot.wait(300)
     states.append(store.tool_states["test"].state)

@@ -200,7 +200,7 @@ class Tour(QObject):
         yield lambda: len(self._ended) > n
         self._window.action_set.run("chat.compare")
         yield from self._picture("compared")
-        first = self._window.chat.alternatives.answers[0]
+        first = self._window.chat.alternatives._columns[0].message
         self._window.chat.alternatives.closed.emit()
         self._window.commands.conversations.turns.show_branch(conversation, first.id)
         self._expect(self._window.chat.view.widget_of(first.id) is not None, "the answer that was kept is not shown")

@@ -117,7 +117,7 @@ def test_code_that_grows_is_kept(window: MainWindow, qtbot: QtBot) -> None:
         qtbot.wait(1)
     window.store.apply(TurnEnded(ONE, ANSWER, "complete", STATS))
     (block,) = widget.findChildren(CodeBlock)
-    assert block.text == "int x;\nint y;"
+    assert block._segment.text == "int x;\nint y;"
     assert words(widget) == "done"
 
 
@@ -135,10 +135,10 @@ def test_reasoning_is_open_while_it_is_written_and_then_says_how_long_it_took(
     widget = begin(window)
     window.store.apply(TextDelta(ONE, ANSWER, "<think>\nlet me ", (1,)))
     assert thinking(window).is_open
-    assert thinking(window).title == "Thinking…"
+    assert thinking(window)._fold.button.full_text == "Thinking…"
     now = 112.2
     window.store.apply(TextDelta(ONE, ANSWER, "see\n</think>\n\nYes.", (1,)))
-    qtbot.waitUntil(lambda: thinking(window).title == "Thought for 12 s", timeout=2000)
+    qtbot.waitUntil(lambda: thinking(window)._fold.button.full_text == "Thought for 12 s", timeout=2000)
     assert not thinking(window).is_open
     assert words(widget).endswith("Yes.")
     qtbot.mouseClick(thinking(window).findChildren(QPushButton)[0], Qt.MouseButton.LeftButton)
@@ -152,7 +152,7 @@ def test_reasoning_that_is_stopped_is_no_longer_being_written(window: MainWindow
     begin(window)
     window.store.apply(TextDelta(ONE, ANSWER, "<think>one two three", (1,)))
     window.store.apply(TurnEnded(ONE, ANSWER, "stopped", STATS))
-    assert thinking(window).title == "Thought, 3 words"
+    assert thinking(window)._fold.button.full_text == "Thought, 3 words"
 
 
 @pytest.mark.usefixtures("fresh")
@@ -160,7 +160,7 @@ def test_reasoning_is_folded_until_asked_for(window: MainWindow) -> None:
     answer = replace(message("a", "assistant", "let me see\n</think>\nYes."), thought_ms=83_400)
     show_messages(window, ONE, (answer,))
     assert not thinking(window).is_open
-    assert thinking(window).title == "Thought for 1 min 23 s"
+    assert thinking(window)._fold.button.full_text == "Thought for 1 min 23 s"
     qtbot_button = thinking(window).findChildren(QPushButton)[0]
     assert qtbot_button.accessibleDescription() == "collapsed"
     qtbot_button.click()

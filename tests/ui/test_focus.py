@@ -101,7 +101,7 @@ def test_after_a_branch_arrow_one_types_in_the_composer(window: MainWindow, qtbo
         window.store.show_forks(BOTH)
 
     hear(window.commands.conversations.turns.show_branch, show_other)
-    arrow = window.chat.view.widgets[1].switch.buttons[1]
+    arrow = (window.chat.view.widgets[1].switch._before, window.chat.view.widgets[1].switch._after)[1]
     arrow.setFocus()
     qtbot.mouseClick(arrow, Qt.MouseButton.LeftButton)
     assert window.chat.composer.edit.hasFocus()
@@ -130,8 +130,8 @@ def test_after_a_rebuild_one_types_in_the_composer(window: MainWindow, qtbot: Qt
     hear(window.commands.rebuild, lambda *_: window.store.begin_rebuild())
     for answer in ("", "nothing"):
         question.ask(ContextSettings(), 12, [("A chat", 12)])
-        assert question.button("tokens").hasFocus()
-        qtbot.mouseClick(question.button(answer), Qt.MouseButton.LeftButton)
+        assert question._buttons["tokens"].hasFocus()
+        qtbot.mouseClick(question._buttons[answer], Qt.MouseButton.LeftButton)
         assert window.chat.composer.edit.hasFocus()
     assert not rebuild.isEnabled()
 
@@ -141,7 +141,7 @@ def test_escape_refuses_a_rebuild(window: MainWindow, qtbot: QtBot) -> None:
     asked = record(window.commands.rebuild)
     question = window.inspector.cache.instruments.question
     question.ask(ContextSettings(), 12, [("A chat", 12)])
-    qtbot.keyClick(question.button("tokens"), Qt.Key.Key_Escape)
+    qtbot.keyClick(question._buttons["tokens"], Qt.Key.Key_Escape)
     assert question.text == ""
     assert asked == []
     assert window.chat.composer.edit.hasFocus()

@@ -143,7 +143,7 @@ def test_numbers_are_written_more_often_than_long_curves_are_drawn(theme: Theme,
     measured.add_speed(SpeedSample(199.95, "decode", 50, 1000.0, 256))
     now[0] = 0.1
     stack.draw_due()
-    assert stack.graphs[0].captions.texts == ("50.0",)
+    assert tuple(value.text() for value in stack.graphs[0].captions._values) == ("50.0",)
     assert curves_of(stack, 0)[0][0].size == shown
     now[0] = 2.1
     stack.draw_due()
@@ -153,26 +153,28 @@ def test_numbers_are_written_more_often_than_long_curves_are_drawn(theme: Theme,
 def test_the_page_shows_everything_that_is_asked_of_it(page: GraphsPage) -> None:
     shown = [(graph.plot.spec.unit, [curve.name for curve in graph.plot.spec.curves]) for graph in page.stack.graphs]
     assert [unit for unit, _ in shown] == ["tok/s", "tok/s", "ms", "cells", "MB", "%", "cores"]
-    assert all(graph.captions.texts[0] != "–" for graph in page.stack.graphs), "every last value is written out"
-    assert page.stack.graphs[3].captions.texts == ("220", "240")
-    assert page.stack.graphs[6].captions.texts == ("1.80", "0.40", "2.00")
+    assert all(graph.captions._values[0].text() != "–" for graph in page.stack.graphs), (
+        "every last value is written out"
+    )
+    assert tuple(value.text() for value in page.stack.graphs[3].captions._values) == ("220", "240")
+    assert tuple(value.text() for value in page.stack.graphs[6].captions._values) == ("1.80", "0.40", "2.00")
     for plot in plots_of(page):
         assert plot._marks.xvals.tolist() == pytest.approx([40.0]), "every operation is a mark on every axis"
 
 
 def test_all_graphs_are_read_out_at_one_time(page: GraphsPage, qtbot: QtBot) -> None:
     page.stack.read_at(39.9)
-    assert page.stack.graphs[2].captions.texts[0] == "100.0"
-    assert "remove: llama_memory_seq_rm(mem, 0, 4, -1)" in page.note
-    assert page.note.startswith("at 39.9 s")
+    assert page.stack.graphs[2].captions._values[0].text() == "100.0"
+    assert "remove: llama_memory_seq_rm(mem, 0, 4, -1)" in page._note.full_text
+    assert page._note.full_text.startswith("at 39.9 s")
     qtbot.keyClick(page.stack, Qt.Key.Key_Right)
-    assert page.note.startswith("at 40.9 s")
+    assert page._note.full_text.startswith("at 40.9 s")
     said = page.stack.accessibleDescription()
     assert said.startswith("at 40.9 s")
-    assert f"Cells in use {page.stack.graphs[3].captions.texts[0]} cells, High water" in said
+    assert f"Cells in use {page.stack.graphs[3].captions._values[0].text()} cells, High water" in said
     qtbot.keyClick(page.stack, Qt.Key.Key_Escape)
-    assert page.note.startswith("40.0 s  remove"), "the last operation again"
-    assert page.stack.accessibleDescription() == page.note
+    assert page._note.full_text.startswith("40.0 s  remove"), "the last operation again"
+    assert page.stack.accessibleDescription() == page._note.full_text
 
 
 def test_the_axis_is_moved_with_keys_and_buttons(page: GraphsPage, qtbot: QtBot) -> None:
@@ -202,7 +204,7 @@ def test_dragging_moves_the_axis_and_the_plain_wheel_is_left_to_the_page(page: G
     plot.zoomed.emit(0.5, 40.0)
     assert page.stack.axis.range == pytest.approx((15.0, 65.0))
     plot.hovered.emit(20.0)
-    assert page.note.startswith("at 20.0 s")
+    assert page._note.full_text.startswith("at 20.0 s")
     before = page.stack.axis.range
     none, ctrl, shift = (getattr(Qt.KeyboardModifier, f"{name}Modifier") for name in ("No", "Control", "Shift"))
     assert not turn_wheel(plot, none)
@@ -253,9 +255,9 @@ def test_a_failed_export_is_said(page: GraphsPage, tmp_path: Path, monkeypatch: 
     chosen = iter([str(tmp_path / "no" / "such.csv"), str(tmp_path / "fine"), ""])
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (next(chosen), ""))
     page._ask("csv")
-    assert page.note == "such.csv could not be written: No such file or directory"
+    assert page._note.full_text == "such.csv could not be written: No such file or directory"
     page._ask("csv")
-    assert page.note.startswith("Written: ")
+    assert page._note.full_text.startswith("Written: ")
     assert (tmp_path / "fine.csv").exists()
     page._ask("png")
     with pytest.raises(OSError, match="must end in"):

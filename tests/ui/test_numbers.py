@@ -101,16 +101,16 @@ def test_groups_fold_and_cost_nothing_folded(theme: Theme, qtbot: QtBot) -> None
     qtbot.addWidget(panel)
     panel.show()
     panel.show_view(cache_view(), {0: "Village"})
-    assert panel.text_of(USED) == "220"
-    assert not panel.tables[0].isVisible()
-    assert panel.tables[0].group.rows == ()
+    assert panel._figures[USED].value == "220"
+    assert not panel._tables[0].isVisible()
+    assert panel._tables[0].group.rows == ()
     qtbot.keyClick(panel.all_section.button, Qt.Key.Key_Space)
-    assert panel.tables[0].isVisible()
-    assert found((panel.tables[0].group,))["Cells/Cells in use"] == ["220 cells"]
-    assert panel.tables[2].group.rows == (), "still folded"
-    panel.sections[2].button.click()
-    assert panel.tables[2].group.rows
-    assert [section.button.accessibleName() for section in panel.sections[:2]] == ["Cells", "Sequences"]
+    assert panel._tables[0].isVisible()
+    assert found((panel._tables[0].group,))["Cells/Cells in use"] == ["220 cells"]
+    assert panel._tables[2].group.rows == (), "still folded"
+    panel._sections[2].button.click()
+    assert panel._tables[2].group.rows
+    assert [section.button.accessibleName() for section in panel._sections[:2]] == ["Cells", "Sequences"]
 
 
 def test_definitions_are_reached_with_the_keyboard(theme: Theme, qtbot: QtBot) -> None:

@@ -100,12 +100,12 @@ def test_every_button_makes_its_operation(window: MainWindow, record: Record) ->
 def test_the_call_is_shown_before_it_is_made(window: MainWindow) -> None:
     panel = show(window)
     panel.set_range(1, 40, -1)
-    assert panel.call == "llama_memory_seq_rm(mem, 1, 40, -1)"
+    assert panel._call.text() == "llama_memory_seq_rm(mem, 1, 40, -1)"
     assert "llama_memory_seq_cp(mem, 1, new, 40, -1)" in panel.button(specs.FORK).toolTip()
     QApplication.sendEvent(panel.button(specs.SHIFT), QEvent(QEvent.Type.Enter))
-    assert panel.call == "llama_memory_seq_add(mem, 1, 40, -1, -1)"
+    assert panel._call.text() == "llama_memory_seq_add(mem, 1, 40, -1, -1)"
     panel._shift.setValue(7)
-    assert panel.call.endswith("40, -1, 7)")
+    assert panel._call.text().endswith("40, -1, 7)")
 
 
 def test_what_the_model_cannot_do_is_disabled_with_its_reason(window: MainWindow) -> None:
@@ -121,11 +121,11 @@ def test_what_the_model_cannot_do_is_disabled_with_its_reason(window: MainWindow
     assert panel.button(specs.REMOVE).isEnabled(), "all of it can be removed"
     panel.set_range(0, 32, 64)
     assert not panel.button(specs.REMOVE).isEnabled()
-    assert why in panel.remark
+    assert why in panel._remark.text()
     assert why in panel.button(specs.REMOVE).toolTip()
     QApplication.sendEvent(panel.button(specs.SWAP_OUT), QEvent(QEvent.Type.Enter))
     assert panel.button(specs.SWAP_OUT).isEnabled()
-    assert panel.remark == "Leaves out."
+    assert panel._remark.text() == "Leaves out."
 
 
 def test_a_shift_that_makes_no_sense_is_refused(window: MainWindow) -> None:
@@ -207,7 +207,7 @@ def test_the_target_is_the_shown_conversation_until_another_is_chosen(window: Ma
 def test_a_refused_token_says_x_and_y(window: MainWindow) -> None:
     panel = show(window)
     window.store.apply(BatchRefused(0, 179, 300, "llama.cpp takes a token only at position 180."))
-    assert "X = 179, Y = 300" in panel.remark
+    assert "X = 179, Y = 300" in panel._remark.text()
     assert "only at position 180" in window.activity.text
 
 
@@ -385,9 +385,9 @@ def test_a_conversion_is_offered_with_its_price(window: MainWindow, qtbot: QtBot
     question.ask(ContextSettings(type_k=CacheType.Q8_0), 12, [("A chat", 12)])
     possible = {"carries_state": True, "why_not_carried": "", "n_cells": 1066, "convert_seconds": 0.42}
     window.store.apply(preview(ContextSettings(type_k=CacheType.Q8_0), **possible))
-    assert question.button("state").text() == "Convert K and V"
+    assert question._buttons["state"].text() == "Convert K and V"
     assert "Converting K and V takes about 0.42 s, and nothing leaves the cache." in question.text
-    question.button("state").click()
+    question._buttons["state"].click()
     assert rebuilds == [(ContextSettings(type_k=CacheType.Q8_0), "state")]
     window.rooms.show_settings()
     panel, n = window.rooms.settings, len(sent)
@@ -417,7 +417,7 @@ def test_long_work_has_progress_and_cancel(window: MainWindow, record: Record) -
     cancelled = record(window.commands.cancel_work)
     window.store.apply(Working("Verifying", 32, 320))
     assert window.activity.text == "Verifying: 32 of 320 tokens"
-    window.activity.cancel_button.click()
+    window.activity._work.cancel.click()
     assert cancelled == [()]
     window.store.apply(Working("Verifying", 0, 0))
     assert window.activity.text == ""
@@ -470,7 +470,7 @@ def test_the_menu_of_a_message_knows_its_cells(window: MainWindow, record: Recor
     found["Choose its cells for an operation"].trigger()
     panel = window.inspector.cache.instruments.operations
     assert panel.is_open
-    assert panel.call == "llama_memory_seq_rm(mem, 0, 0, 12)"
+    assert panel._call.text() == "llama_memory_seq_rm(mem, 0, 0, 12)"
 
 
 def test_what_is_done_to_a_chat_is_done_where_it_goes_on_and_not_to_its_inactive_branch(
@@ -534,11 +534,11 @@ def test_a_rebuild_says_its_call_and_cost_first(window: MainWindow, record: Reco
     used = sum(stream.used for stream in cache_view().snapshot.maps[0].streams)
     assert f"removes all {used} cells in use from the cache: 180 of “{names[0]}”, 72 of “{names[1]}”." in question.text
     assert "llama_free(ctx); llama_init_from_model(model, params)" in question.text
-    assert not question.button("state").isEnabled(), "nobody knows yet whether that is possible"
+    assert not question._buttons["state"].isEnabled(), "nobody knows yet whether that is possible"
     window.store.apply(preview(ContextSettings()))
     assert "Reading 220 tokens again takes about 1.5 s at the measured speed." in question.text
-    question.button("").click()
+    question._buttons[""].click()
     assert (question.text, rebuilds) == ("", [])
     window.inspector.cache.rebuild.click()
-    question.button("tokens").click()
+    question._buttons["tokens"].click()
     assert (question.text, rebuilds) == ("", [(ContextSettings(), "tokens")])

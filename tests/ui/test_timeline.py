@@ -105,10 +105,10 @@ def test_any_moment_can_be_looked_at(window: MainWindow, qtbot: QtBot, player: P
     window.inspector.show_tab("Timeline")
     page = window.inspector.timeline
     window.store.apply(RecordingTaken(player.journal.recording()))
-    assert page.band_text == "", "it follows what happens"
+    assert page._band.isHidden(), "it follows what happens"
     assert page.at is None
     page.show_operation(40)
-    assert page.band_text == "State after operation 40, not now"
+    assert page._band_text.text() == "State after operation 40, not now"
     qtbot.waitUntil(lambda: shown_map(page)[0] == 40)
     assert (shown_map(page)[1] == player.states[40][0].streams[0].pos).all()
     assert page.details.startswith("40  ")
@@ -117,7 +117,7 @@ def test_any_moment_can_be_looked_at(window: MainWindow, qtbot: QtBot, player: P
     page.scrubber.stepped.emit(-1)
     assert page.at == 40
     page.follow()
-    assert page.band_text == ""
+    assert page._band.isHidden()
     qtbot.waitUntil(lambda: shown_map(page)[0] == 120)
 
 
@@ -215,7 +215,7 @@ def test_the_journal_before_a_rebuild_can_be_looked_at(window: MainWindow, qtbot
     window.store.apply(RecordingTaken(new.journal.recording()))
     assert page.model.rows.last == 10
     page.which.setCurrentIndex(1)
-    assert page.band_text == "State after operation 120, before the rebuild"
+    assert page._band_text.text() == "State after operation 120, before the rebuild"
     assert page.model.rows.last == 120
     page.show_operation(8)
     assert "Cells in use 220 → 64" in page._effect.text, "what operations by hand did is kept too"
@@ -267,8 +267,8 @@ def test_a_long_recording_is_counted_in_slices(qtbot: QtBot, window: MainWindow)
     qtbot.addWidget(page)
     long = Long(200_000)
     page.show_recording(long)  # type: ignore[arg-type]
-    assert page.model.is_counting, "it does not wait for the last one"
-    qtbot.waitUntil(lambda: not page.model.is_counting, timeout=30_000)
+    assert page.model._timer.isActive(), "it does not wait for the last one"
+    qtbot.waitUntil(lambda: not page.model._timer.isActive(), timeout=30_000)
     assert page.model.rows.count(Shown.ALL) == 200_000
     assert max(long.asked) <= 4096, "only pages are unpacked"
 
@@ -382,7 +382,7 @@ def test_rows_are_as_high_as_their_reasons_and_groups_open_by_key(
     window.inspector.show_tab("Timeline")
     page = window.inspector.timeline
     window.store.apply(RecordingTaken(player.journal.recording()))
-    qtbot.waitUntil(lambda: not page.model.is_counting)
+    qtbot.waitUntil(lambda: not page.model._timer.isActive())
     n = page.model.rowCount()
     heights = {page.model.rows.row(Shown.FOLDED, i).lines: page.view.rowHeight(i) for i in range(n)}
     assert [heights[lines] for lines in sorted(heights)] == sorted(set(heights.values()))

@@ -57,11 +57,6 @@ class Laboratory(QObject, LabCommands):
         window.commands.lab = self
         self._window.rooms.when_made("lab", self._on_lab_made)
 
-    @property
-    def run(self) -> ExperimentRun | None:
-        """The one that runs."""
-        return self._run
-
     def apply(self, event: Event) -> None:
         """Another model is open: the one an experiment runs on by default."""
         if isinstance(event, ModelLoaded):

@@ -52,11 +52,6 @@ class Serving(QObject, ServeCommands):
         self._show_requests()
 
     @property
-    def server(self) -> Server | None:
-        """None while nobody is served."""
-        return self._server
-
-    @property
     def _n_ctx(self) -> int:
         return self._settings.current.context.n_ctx
 

@@ -101,26 +101,6 @@ class AttentionPage(QWidget):
         below = boxes.column(self._legend, self._about, margins=margins, spacing=2)
         boxes.column(*rows, price, self.map, below, (scroll, 1), on=self, margins=0, spacing=8)
 
-    @property
-    def status(self) -> str:
-        """The price, or why it cannot be computed, or what it took."""
-        return self._price.text()
-
-    @property
-    def readout(self) -> str:
-        """The cell or the head under the pointer or the cursor, in words."""
-        return self._about.full_text
-
-    @property
-    def title(self) -> str:
-        """What the results are of."""
-        return self._title.text()
-
-    @property
-    def spot(self) -> str:
-        """The token that is looked from, in words."""
-        return self.spot_row.words
-
     def set_room(self, height: int) -> None:
         """The height of the whole pane."""
         self.map.set_room(round(_MAP_SHARE * height))

@@ -51,11 +51,6 @@ class BlocksPage(QWidget):
         self.take(self._view)
 
     @property
-    def said(self) -> str:
-        """What is said below the map."""
-        return self._heard.text()
-
-    @property
     def numbers(self) -> dict[str, str]:
         """The numbers by their captions."""
         return {caption.text(): value.text() for caption, value in self._cells if not caption.isHidden()}

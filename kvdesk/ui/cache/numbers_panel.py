@@ -60,14 +60,6 @@ class NumbersPanel(QWidget):
         self.all_section.toggled.connect(self.refresh)
         boxes.column(self._make_headline(), self.all_section, on=self, margins=0, spacing=4)
 
-    @property
-    def sections(self) -> tuple[Collapsible, ...]:
-        return tuple(self._sections)
-
-    @property
-    def tables(self) -> tuple[MetricTable, ...]:
-        return tuple(self._tables)
-
     def show_view(self, view: CacheView, titles: Mapping[int, str]) -> None:
         """The cache as it is; `titles` names sequences by seq_id."""
         self._view, self._titles = view, titles
@@ -84,9 +76,6 @@ class NumbersPanel(QWidget):
         }
         for name, (text, unit) in texts.items():
             self._figures[name].show(text, unit)
-
-    def text_of(self, name: str) -> str:
-        return self._figures[name].value
 
     def refresh(self) -> None:
         """Fill the tables that can be seen from what is measured now."""

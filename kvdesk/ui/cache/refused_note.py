@@ -117,10 +117,6 @@ class RefusedNote(QFrame):
         boxes.column(top, self.scale, on=self, margins=(12, 8, 4, 4), spacing=0)
         self.seen: tuple[int, int, int] | None = None  # the sequence as it was refused
 
-    @property
-    def sentence(self) -> str:
-        return self.event_shown.sentence
-
     def still_holds(self, pos_min: int, pos_max: int, n_cells: int) -> bool:
         """Whether the sequence is as it was. A view from before the refusal, still under way, does not end it."""
         now = (pos_min, pos_max, n_cells)

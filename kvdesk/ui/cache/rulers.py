@@ -37,11 +37,6 @@ class Rulers(QWidget):
         self._column = boxes.column(self._heading, on=self, margins=0, spacing=0)
         self.setAccessibleName(tr("Positions of each conversation"))
 
-    @property
-    def notes(self) -> tuple[RefusedNote, ...]:
-        """The refused batches that are explained now."""
-        return tuple(self._notes.values())
-
     def show_rows(self, rows: Sequence[RulerRow], limit: int) -> None:
         """`limit`: positions a sequence can have; the scale ends at an even number, there at the latest."""
         self.rows = tuple(rows)

@@ -47,10 +47,6 @@ class OverflowChoice(Popup):
     def button(self, overflow: Overflow) -> QRadioButton:
         return self._buttons[overflow]
 
-    def reason(self, overflow: Overflow) -> str:
-        """The text under a policy."""
-        return self._reasons[overflow].text()
-
     def show_chosen(self, overflow: Overflow) -> None:
         self._buttons[overflow].setChecked(True)
         policy = tr(policy_of(overflow).label)

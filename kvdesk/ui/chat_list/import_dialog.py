@@ -38,10 +38,6 @@ class ImportDialog(Dialog):
             self.column.addWidget(widget)
         self.column.addStretch(1)
 
-    @property
-    def sentence(self) -> str:
-        return self._sentence.text()
-
     def show_reading(self, done: int, total: int) -> None:
         """Bytes that were read, and of all."""
         mb = 1 << 20

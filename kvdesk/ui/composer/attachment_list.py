@@ -45,11 +45,6 @@ class AttachmentList(QScrollArea):
         self.setWidget(holder)
         self.hide()
 
-    @property
-    def cost_texts(self) -> list[str]:
-        """What is said beside the name of each."""
-        return [cost.full_text for cost in self._costs]
-
     def encoding(self, index: int) -> Choice | None:
         """The choice of an encoding in one row, if it has one."""
         return self._rows[index].findChild(Choice)

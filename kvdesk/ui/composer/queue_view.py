@@ -60,11 +60,6 @@ class QueueView(QFrame):
     def texts(self) -> tuple[str, ...]:
         return tuple(message.text for message in self._messages)
 
-    @property
-    def state_text(self) -> str:
-        """The reason for which the messages wait."""
-        return self._state.full_text
-
     def buttons(self, index: int) -> tuple[QToolButton, QToolButton]:
         """Edit and cancel of one message."""
         _, _, edit, cancel = self._widgets[index].findChildren(QToolButton)

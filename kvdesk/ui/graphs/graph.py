@@ -102,10 +102,6 @@ class Captions(QHBoxLayout):
         self.addWidget(label(tr(spec.unit), tone="secondary", scale="small"))
 
     @property
-    def texts(self) -> tuple[str, ...]:
-        return tuple(value.text() for value in self._values)
-
-    @property
     def words(self) -> str:
         """The values that are known, as a phrase."""
         return tr(", ").join(value.accessibleName() for value in self._values if value.accessibleName())

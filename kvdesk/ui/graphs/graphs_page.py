@@ -65,10 +65,6 @@ class GraphsPage(QWidget):
         """The widget that is exported as a picture: every graph, also those scrolled out of view."""
         return self._content
 
-    @property
-    def note(self) -> str:
-        return self._note.full_text
-
     def export(self, file: Path) -> None:
         """Write a .png or .svg of every graph, or a .csv of every series. Raises OSError, also for another ending."""
         writers: dict[str, Callable[[], None]] = {

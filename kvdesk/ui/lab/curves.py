@@ -51,11 +51,6 @@ class CurvePlot(QWidget):
         boxes.column(head, (self.plot, 1), self._below, self._names, on=self, margins=0, spacing=4)
         theme.changed.connect(self._draw)
 
-    @property
-    def names(self) -> str:
-        """The names of the curves, in rich text."""
-        return self._names.text()
-
     def show_plot(self, plot: values.Plot, names: Sequence[str] = ()) -> None:
         """`names`: of the series of all plots that belong together, so that one has the same colour in each."""
         self.shown, self._order = plot, list(dict.fromkeys((*names, *(series.name for series in plot.series))))

@@ -68,10 +68,6 @@ class LabPage(QWidget):
         row = self.list.currentRow()
         return self._questions[row] if 0 <= row < len(self._questions) else None
 
-    @property
-    def shows_run(self) -> bool:
-        return self._stack.currentWidget() is self.run
-
     def show_questions(self, questions: Sequence[Question]) -> None:
         """All there are, the first one chosen."""
         self._questions = tuple(questions)

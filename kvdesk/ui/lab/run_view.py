@@ -64,23 +64,6 @@ class RunView(QWidget):
             head, self._bar, choice, (self._plot, 1), self._cells_title, self._map, on=self, margins=0, spacing=8
         )
 
-    @property
-    def curves(self) -> LiveCurves:
-        return self._curves
-
-    @property
-    def drawn(self) -> Plot:
-        return self._plot.shown
-
-    @property
-    def share(self) -> float | None:
-        """Of the steps that are done."""
-        return self._bar.share
-
-    @property
-    def doing(self) -> str:
-        return self._what.full_text
-
     def begin(self, stages: Sequence[str] = ()) -> None:
         """Nothing is known yet. `stages`: names of x 0, 1, … of its samples."""
         self._stages = tuple(stages)

@@ -84,14 +84,6 @@ class Setup(QWidget):
             spacing=8,
         )
 
-    @property
-    def needs(self) -> str:
-        return self._needs.text()
-
-    def field(self, key: str) -> WholeField | RealField:
-        """Of a parameter."""
-        return self._fields[key]
-
     def show_question(self, question: Question) -> None:
         """Its parameters, with the values of the chosen form."""
         self._question = question

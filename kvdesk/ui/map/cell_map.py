@@ -116,10 +116,6 @@ class CellMapView(ScrolledMap):
 
     # --- what is shown ------------------------------------------------------------------------------------------------
 
-    @property
-    def selection(self) -> tuple[CellRun, ...]:
-        return self._selection.runs
-
     def show_view(self, view: CacheView, colours: Mapping[int, int], titles: Mapping[int, str]) -> None:
         """Draw `view`; `colours` and `titles` are those of the conversations, by seq_id."""
         if self._view is None or view.snapshot.operation != self._view.snapshot.operation:
@@ -179,11 +175,6 @@ class CellMapView(ScrolledMap):
             number = self._frame.find(runs[0].cache, runs[0].stream)
             if number is not None and len(runs[0].cells):
                 self._bring_into_view(number, int(runs[0].cells[0]))
-
-    @property
-    def lit(self) -> tuple[CellRun, ...]:
-        """The cells of what is looked at elsewhere, such as a message."""
-        return self._lit_runs
 
     def light(self, runs: Sequence[CellRun]) -> None:
         """Light these cells up, and no others; nothing scrolls."""

@@ -37,11 +37,6 @@ class FrameClock:
         return self._pace.rest_ms
 
     @property
-    def refreshed_at(self) -> tuple[float, ...]:
-        """Times of the last refreshes, in seconds of the clock."""
-        return tuple(self._refreshes)
-
-    @property
     def last_ms(self) -> float:
         return self._frames[-1] if self._frames else 0.0
 

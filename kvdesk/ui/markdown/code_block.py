@@ -48,10 +48,6 @@ class CodeBlock(QFrame):
         theme.changed.connect(self._on_look_changed)
         self._view.setFont(theme.mono)
 
-    @property
-    def text(self) -> str:
-        return self._segment.text
-
     def show_segment(self, segment: Segment) -> None:
         if segment == self._segment:
             self._segment = segment  # `whole` may have grown

@@ -6,7 +6,7 @@ from typing import Final
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent, QKeySequence, QShortcut
-from PySide6.QtWidgets import QFrame, QPushButton, QScrollArea, QWidget
+from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
 from kvdesk.chat import Message, MessageId
 from kvdesk.translation import tr
@@ -51,15 +51,6 @@ class AlternativesView(QWidget):
             keys.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
             keys.activated.connect(partial(self._step, by))
         self._rendering = Throttle(self, _RENDER_MS, self._render)
-
-    @property
-    def answers(self) -> tuple[Message, ...]:
-        """Those that are shown, from left to right."""
-        return tuple(column.message for column in self._columns)
-
-    @property
-    def keep_buttons(self) -> tuple[QPushButton, ...]:
-        return tuple(column.keep for column in self._columns)
 
     def show_answers(self, question: str, answers: Sequence[Message], shown: MessageId | None) -> None:
         """The answers to a question, and the one that the chat shows."""

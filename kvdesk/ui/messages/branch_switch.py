@@ -31,10 +31,6 @@ class BranchSwitch(QWidget):
     def text(self) -> str:
         return "" if self.isHidden() else self._text.text()
 
-    @property
-    def buttons(self) -> tuple[IconButton, IconButton]:
-        return self._before, self._after
-
     def show_branches(self, everyone: tuple[MessageId, ...], own: MessageId, *, can_compare: bool = False) -> None:
         """All messages at this place, in the order they were made, and the one that is shown. `can_compare`: they are
         answers, which can be put side by side.

@@ -132,11 +132,6 @@ class MessageWidget(Listed):
         return self._note.text()
 
     @property
-    def foot_text(self) -> str:
-        """Why the answer ended and what it cost."""
-        return self._foot.text if self._foot is not None else ""
-
-    @property
     def why(self) -> str:
         """Why it took so long and what was reused; "" while that is not shown."""
         return self._foot.why if self._foot is not None else ""
@@ -144,11 +139,6 @@ class MessageWidget(Listed):
     def close_why(self) -> bool:
         """Whether the reasons were shown until now."""
         return self._foot is not None and self._foot.close_why()
-
-    @property
-    def retention(self) -> str:
-        """The word for a message that is evicted from the context, or will be next; empty for others."""
-        return "" if self._retention.isHidden() else self._retention.text()
 
     def show_retention(self, retention: str) -> None:
         """ "in the cache", "next" (evicted next) or "evicted": a word beside the message, and fainter text."""

@@ -32,11 +32,6 @@ class PinnedBar(QWidget):
         self.hide()
 
     @property
-    def texts(self) -> tuple[str, ...]:
-        """What is listed."""
-        return tuple(text for _, text in self._shown)
-
-    @property
     def buttons(self) -> tuple[ElidedButton, ...]:
         return tuple(button for row in self._rows for button in row.findChildren(ElidedButton))
 

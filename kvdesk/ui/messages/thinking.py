@@ -45,10 +45,6 @@ class CollapsedThinking(QWidget):
     def is_open(self) -> bool:
         return self._fold.is_open
 
-    @property
-    def title(self) -> str:
-        return self._fold.button.full_text
-
     def show_thought(self, text: str, ms: int, *, is_open: bool, may_collapse: bool = True) -> None:
         """The reasoning so far. `is_open`: it is being written. `ms`: how long it took, 0 where that is not known."""
         begun, ended = is_open and not self._is_being_written, self._is_being_written and not is_open

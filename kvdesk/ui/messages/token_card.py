@@ -48,11 +48,6 @@ class TokenCard(QFrame):
         self.buttons: list[QPushButton] = []
 
     @property
-    def sentence(self) -> str:
-        """What is said of the token."""
-        return self._words.text()
-
-    @property
     def price(self) -> str:
         """What going on with another token costs; "" until that is known."""
         return self._price.text()

@@ -77,21 +77,6 @@ class ToolMessage(Listed):
         self.show_message(message)
 
     @property
-    def question(self) -> str:
-        """What a person is asked; "" while nothing is."""
-        return "" if self._ask.isHidden() else self._question.text()
-
-    @property
-    def facts(self) -> str:
-        """Tokens and seconds of the result, or why there is none."""
-        return self._facts.text()
-
-    @property
-    def spent(self) -> str:
-        """What tools have cost for this question so far."""
-        return self._spent.text()
-
-    @property
     def selected_text(self) -> str:
         return self._result.selected_text or self._arguments.selected_text
 

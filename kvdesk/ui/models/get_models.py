@@ -68,11 +68,6 @@ class GetModels(QWidget):
         value = item.data(0, _ROLE) if item is not None else None
         return value if isinstance(value, Offer) else None
 
-    @property
-    def said(self) -> str:
-        """The line under the list."""
-        return self._said.text()
-
     def show_recommended(self, offers: tuple[Offer, ...]) -> None:
         """What is there without a search."""
         self._recommended = offers

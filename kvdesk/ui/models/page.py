@@ -117,11 +117,6 @@ class ModelsPage(QWidget):
         return self._sorted.row_at(self.view.currentIndex())
 
     @property
-    def said(self) -> str:
-        """The line under the title."""
-        return self._said.text()
-
-    @property
     def question(self) -> str:
         return self._question.text() if self._asked is not None else ""
 
@@ -141,10 +136,6 @@ class ModelsPage(QWidget):
             if row.path == path or (path is None and n == 0):
                 self.view.setCurrentIndex(self._sorted.index(n, 0))
         self._show_choice()
-
-    @property
-    def shows_get(self) -> bool:
-        return self._parts.currentWidget() is self.get_models
 
     def show_part(self, *, get: bool) -> None:
         """What is on this computer, or what can be downloaded."""

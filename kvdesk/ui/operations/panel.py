@@ -100,16 +100,6 @@ class OperationsPanel(QWidget):
         """Unfold the form, or fold it away."""
         self._collapsible.button.setChecked(is_open)
 
-    @property
-    def call(self) -> str:
-        """The call that is shown."""
-        return self._call.text()
-
-    @property
-    def remark(self) -> str:
-        """Why it cannot be made, or what is lost."""
-        return self._remark.text()
-
     def button(self, spec: OperationSpec) -> QPushButton:
         self._catch_up()
         return self._buttons[spec]

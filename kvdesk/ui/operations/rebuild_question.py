@@ -63,10 +63,6 @@ class RebuildQuestion(QFrame):
         """All that is said; empty while nothing is asked."""
         return "" if self.isHidden() else "\n".join(w.text() for w in (self._what, self._call, self._cost))
 
-    def button(self, keep: str) -> QPushButton:
-        """The button for one choice of `RebuildContext.keep`; "" for Cancel."""
-        return self._buttons[keep]
-
     def ask(self, settings: ContextSettings, n_cells: int, held: Sequence[tuple[str, int]]) -> None:
         """Ask. `n_cells`: in use; `held`: title and cells of every conversation in the cache."""
         self._settings = settings

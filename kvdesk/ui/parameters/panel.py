@@ -92,11 +92,6 @@ class ParametersPanel(QWidget):
     # --- public -------------------------------------------------------------------------------------------------------
 
     @property
-    def cost(self) -> str:
-        """What is said of the cost."""
-        return self._cost.text()
-
-    @property
     def parameters(self) -> Parameters:
         """What is edited."""
         return Parameters(

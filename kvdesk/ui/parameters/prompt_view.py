@@ -36,11 +36,6 @@ class PromptView(QWidget):
         boxes.column(self._counts, keys, (self.text_edit, 1), self._under_caret, on=self, margins=0, spacing=4)
         theme.follow(self._on_look_changed)
 
-    @property
-    def counts(self) -> str:
-        """What is said of all tokens."""
-        return self._counts.text()
-
     def show_preview(self, preview: PromptPreview | None, *, problem_is_told: bool = False) -> None:
         """Show the tokens of a prompt; None, or one with a problem: none. `problem_is_told`: where it is seen too."""
         before, self._preview = self._preview, preview

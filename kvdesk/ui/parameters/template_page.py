@@ -52,11 +52,6 @@ class TemplatePage(QWidget):
         self.show_missing("")
 
     @property
-    def problem(self) -> str:
-        """What is said of a template that cannot be used."""
-        return self._problem.text()
-
-    @property
     def template(self) -> str:
         """The chat's own; "": the model's."""
         text = self.edit.toPlainText()

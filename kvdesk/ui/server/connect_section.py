@@ -98,11 +98,6 @@ class ConnectSection(QWidget):
         super().showEvent(event)
         self._ask_key()
 
-    @property
-    def sentence(self) -> str:
-        """What is said of the server."""
-        return self._sentence.text()
-
     def show_servers(self, servers: Sequence[KnownServer]) -> None:
         """The servers that are known, the last one first, of which that is chosen; what was typed stays."""
         self._servers = tuple(servers)

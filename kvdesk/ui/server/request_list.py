@@ -142,10 +142,6 @@ class RequestList(QWidget):
         )
         self.show_rows(())
 
-    @property
-    def why(self) -> str:
-        return self._why.text()
-
     def show_rows(self, rows: Sequence[RequestRow], score: str = "") -> None:
         """The newest first. `score`: of all, a sentence."""
         self._model.show_rows(rows)

@@ -179,11 +179,6 @@ class ServeSection(SectionWidget):
         """Where programs find it; "" while nobody is served."""
         return self._address.text()
 
-    @property
-    def status(self) -> str:
-        """The sentence under the switch."""
-        return self._status.text()
-
     def _on_serve(self, on: bool) -> None:
         if self._starting:
             self.serve.setChecked(True)

@@ -30,7 +30,7 @@ from kvdesk.ui.settings.preset_bar import PresetBar
 from kvdesk.ui.settings.rows import SettingRows
 from kvdesk.ui.tools.servers_section import ServersSection
 from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.controls import Choice, IconButton, label, on_ground, push_button, show_text, text_box
+from kvdesk.ui.widgets.controls import IconButton, label, on_ground, push_button, show_text, text_box
 from kvdesk.ui.widgets.kit import Kit, Section, SectionWidget
 from kvdesk.ui.widgets.scroll_column import ScrollColumn
 from kvdesk.ui.widgets.search_field import SearchField
@@ -164,11 +164,6 @@ class SettingsPage(QWidget):
     def serving(self) -> ServeSection:
         """The section of serving. Raises KeyError where that is left out."""
         return cast("ServeSection", self._parts["serve"])
-
-    @property
-    def language(self) -> Choice:
-        """The choice of the language of the interface. Raises KeyError where there is one alone."""
-        return self._appearance.choices["language"]
 
     def field(self, table: str, name: str) -> QWidget:
         """The control of one setting, such as ("sampling", "top_k")."""

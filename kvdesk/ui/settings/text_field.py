@@ -47,11 +47,6 @@ class TextField(QWidget):
         self.edit.textChanged.connect(self._on_text_changed)
         theme.follow(self._fit)
 
-    @property
-    def sentence(self) -> str:
-        """What is said under the text."""
-        return self._sentence.text()
-
     def setAccessibleName(self, name: str) -> None:
         super().setAccessibleName(name)
         self.edit.setAccessibleName(name)

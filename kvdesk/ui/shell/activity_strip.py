@@ -7,7 +7,7 @@ from typing import Final
 
 from PySide6.QtCore import Qt, QUrl, Signal
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QFrame, QPushButton, QWidget
+from PySide6.QtWidgets import QFrame, QWidget
 
 from kvdesk.protocol.chat import Working
 from kvdesk.session import Changed, Commands, Store
@@ -61,10 +61,6 @@ class ActivityStrip(QWidget):
     def has_keyboard(self) -> bool:
         """Whether the focus is on a notice."""
         return has_focus(self)
-
-    @property
-    def cancel_button(self) -> QPushButton:
-        return self._work.cancel
 
     def _on_changed(self, _changed: Changed, update: Update | None) -> None:
         match update:

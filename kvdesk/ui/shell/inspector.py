@@ -184,10 +184,6 @@ class Inspector(QWidget):
         return self._page(LogPanel)
 
     @property
-    def tab(self) -> str:
-        return self.labels[self._tabs.checkedId()]
-
-    @property
     def shows_cache(self) -> bool:
         """Whether what is shown follows the cache."""
         needs = self._pages[self._tabs.checkedId()].needs

@@ -130,10 +130,6 @@ class Introduction(QFrame):
         return self._at
 
     @property
-    def title(self) -> str:
-        return self._title.text()
-
-    @property
     def target(self) -> QWidget | None:
         """The part of the window that the step is about: the first that is seen."""
         return next((one for one in self._steps[self._at].targets() if one is not None and one.isVisible()), None)

@@ -63,10 +63,6 @@ class ReportDialog(Dialog):
         """What is ticked now."""
         return ReportChoice(**{name: box.isChecked() for name, box in self._boxes.items()})
 
-    def box(self, name: str) -> QCheckBox:
-        """The box of a field of `ReportChoice`."""
-        return self._boxes[name]
-
     def _add(self, name: str, text: str, tip: str, *, ticked: bool) -> None:
         box = self._boxes[name] = QCheckBox(text)
         box.setChecked(ticked)

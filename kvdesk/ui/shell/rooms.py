@@ -68,11 +68,6 @@ class Rooms(QStackedWidget):
         return self._made.get("settings")
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """Of all rooms but the conversations."""
-        return tuple(self._rooms)
-
-    @property
     def shown(self) -> str:
         """The name of the room that is shown; "" for the conversations."""
         return next((name for name, room in self._made.items() if self.currentWidget() is room), "")

@@ -57,10 +57,6 @@ class TimelineModel(QAbstractListModel):
         self._pages: dict[int, dict[int, Entry]] = {}
         self._timer = every(self, 0, self._on_timer)
 
-    @property
-    def is_counting(self) -> bool:
-        return self._timer.isActive()
-
     def show_recording(self, recording: Recording | None) -> None:
         """A newer state of the same recording, or None before another one."""
         old = self._recording

@@ -136,10 +136,6 @@ class TimelinePage(QWidget):
         return self._state.past is not None and self.which.currentIndex() == 1
 
     @property
-    def band_text(self) -> str:
-        return "" if self._band.isHidden() else self._band_text.text()
-
-    @property
     def details(self) -> str:
         """The text about the chosen operation."""
         return "\n".join((self._what.text(), self._call.text(), self._about.text()))

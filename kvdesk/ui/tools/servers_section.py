@@ -213,21 +213,6 @@ class ServerRow(QFrame):
             spacing=4,
         )
 
-    @property
-    def state(self) -> str:
-        """Whether it runs, and what a person should know."""
-        return self._state.text()
-
-    @property
-    def price(self) -> str:
-        """What its schemas cost."""
-        return self._price.text()
-
-    @property
-    def detail(self) -> str:
-        """Its last words."""
-        return self._detail.text()
-
     def show_server(self, server: ToolServer) -> None:
         """As it is configured now."""
         self._server = server

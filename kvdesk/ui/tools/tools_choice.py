@@ -54,16 +54,6 @@ class ToolsChoice(Popup):
         """By the names of the servers."""
         return {name: line.box for name, line in self._lines.items()}
 
-    @property
-    def problem(self) -> str:
-        """Why nothing can be switched now."""
-        return self._missing.text()
-
-    @property
-    def warning(self) -> str:
-        """What is proposed, if the schemas are large."""
-        return self._large.text()
-
     def choose(self) -> None:
         """Show it."""
         self.show_servers()

@@ -43,10 +43,6 @@ class Banner(QFrame):
         return self._sentence.text() if not self.isHidden() else ""
 
     @property
-    def detail(self) -> str:
-        return self._detail.text()
-
-    @property
     def buttons(self) -> list[QPushButton]:
         """What helps, as long as the error is shown."""
         return [button for button in self._buttons if not button.isHidden()]

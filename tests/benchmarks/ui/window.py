@@ -274,7 +274,7 @@ def _so_far(ours: Sequence[float], theirs: Sequence[float]) -> str:
 
 def _refreshes_per_s(driven: _DrivenWindow) -> float:
     """Of the map, from the first text of the last answer to its end."""
-    times = driven.window.inspector.cell_map.clock.refreshed_at
+    times = tuple(driven.window.inspector.cell_map.clock._refreshes)
     return sum(driven.began_s < at <= driven.ended_s for at in times) / (driven.ended_s - driven.began_s)
 
 

@@ -95,18 +95,18 @@ def colours(window: MainWindow) -> dict[str, str]:
 def test_the_last_token_is_looked_from_and_its_price_is_said_first(looking: MainWindow, record: Record) -> None:
     sent = record(looking.commands.submit)
     shown = page(looking)
-    assert shown.spot == "“.”  ·  position 179"
+    assert shown.spot_row.words == "“.”  ·  position 179"
     assert not shown.compute.isEnabled()
     shown._pricing.now()
     assert sent == [(PreviewAttention(Queries(0, 179, 180)),)]
     looking.store.apply(price(Queries(0, 179, 180)))
-    assert shown.status == "A second context of 24.0 MB, 1 token, about 0.1 s."
+    assert shown._price.text() == "A second context of 24.0 MB, 1 token, about 0.1 s."
     assert shown.compute.isEnabled()
-    assert shown.compute.accessibleDescription() == shown.status
+    assert shown.compute.accessibleDescription() == shown._price.text()
     assert len(sent) == 1, "nothing is computed before somebody asks for it"
     shown.compute.click()
     assert sent[1:] == [(Attend(Queries(0, 179, 180), looking.store.attention.number),)]
-    assert shown.status == "Computing…"
+    assert shown._price.text() == "Computing…"
 
 
 def test_a_result_is_a_table_a_map_and_coloured_words(
@@ -117,9 +117,9 @@ def test_a_result_is_a_table_a_map_and_coloured_words(
     table = shown.table
     assert [table.text(0, i) for i in range(5)] == ["“The”", "0", "0", "0.5688", "sink"]
     assert [table.text(1, i) for i in range(5)] == ["“sea”", "13", "13", "0.2000", "46 %"]
-    assert shown.status == "It took 0.12 s and 24.0 MB for a moment."
-    assert shown.title.startswith("What token 19 looked at: all layers, all heads.")
-    assert said[-1][0] == f"{shown.title} “sea”: 20 % of the attention"
+    assert shown._price.text() == "It took 0.12 s and 24.0 MB for a moment."
+    assert shown._title.text().startswith("What token 19 looked at: all layers, all heads.")
+    assert said[-1][0] == f"{shown._title.text()} “sea”: 20 % of the attention"
     qtbot.waitUntil(lambda: bool(shown.map.strips))
     assert shown.map._scene.attention is looking.store.attention.shown
     words = colours(looking)
@@ -163,7 +163,7 @@ def test_layers_and_heads_are_chosen_without_another_computation(looking: MainWi
     assert [shown.table.text(0, i) for i in (0, 3)] == ["“␣is”", "0.6000"]
     assert (shown.choices.layer.currentText(), shown.choices.head.currentText()) == ("Layer 3", "Head 2")
     assert not shown.choices.how.isEnabled(), "one head is not combined with others"
-    assert shown.title.endswith("layer 3, head 2.")
+    assert shown._title.text().endswith("layer 3, head 2.")
     shown.heads.chosen.emit(*SPECIAL)
     assert looking.store.attention.choice == Choice(), "once more shows all again"
     shown.choices.how.setCurrentIndex(1)
@@ -178,15 +178,15 @@ def test_a_click_on_a_word_looks_from_it_and_keys_go_on(looking: MainWindow, qtb
     cursor.setPosition(view.toPlainText().index("sea") + 1)
     at = view.cursorRect(cursor).center() + QPoint(3, 0)
     qtbot.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=at)
-    assert page(looking).spot == "“sea”  ·  position 13"
+    assert page(looking).spot_row.words == "“sea”  ·  position 13"
     before, after = page(looking).spot_row.steps
     qtbot.keyClick(after, Qt.Key.Key_Space)
-    assert page(looking).spot.endswith("position 14")
+    assert page(looking).spot_row.words.endswith("position 14")
     qtbot.keyClick(before, Qt.Key.Key_Space)
     qtbot.keyClick(before, Qt.Key.Key_Space)
-    assert page(looking).spot.endswith("position 12")
+    assert page(looking).spot_row.words.endswith("position 12")
     qtbot.keyClick(page(looking).spot_row.last, Qt.Key.Key_Space)
-    assert page(looking).spot.endswith("position 179")
+    assert page(looking).spot_row.words.endswith("position 179")
 
 
 def test_the_menu_of_a_message_leads_there(looking: MainWindow) -> None:
@@ -195,7 +195,7 @@ def test_the_menu_of_a_message_leads_there(looking: MainWindow) -> None:
     assert menu is not None
     (line,) = [line for line in menu.actions() if line.text() == "What it looked at"]
     line.trigger()
-    assert looking.inspector.tab == "Attention"
+    assert looking.inspector.labels[looking.inspector._tabs.checkedId()] == "Attention"
     assert ask_price(looking) == Queries(0, 8, 20)
 
 
@@ -203,10 +203,10 @@ def test_the_cell_that_is_selected_can_be_looked_from(looking: MainWindow, qtbot
     assert not page(looking).spot_row.selected.isEnabled()
     looking.inspector.cell_map.cells_selected.emit(0, 0, SEA, SEA + 1)
     qtbot.keyClick(page(looking).spot_row.selected, Qt.Key.Key_Space)
-    assert page(looking).spot == "“sea”  ·  position 13"
+    assert page(looking).spot_row.words == "“sea”  ·  position 13"
     looking.inspector.cell_map.cells_selected.emit(0, 0, 210, 211)
     page(looking).spot_row.selected.click()
-    assert page(looking).spot == "token 210  ·  position 42  ·  Caches", "of another chat"
+    assert page(looking).spot_row.words == "token 210  ·  position 42  ·  Caches", "of another chat"
 
 
 def test_enter_in_the_map_looks_from_its_cursor(looking: MainWindow, qtbot: QtBot) -> None:
@@ -216,14 +216,14 @@ def test_enter_in_the_map_looks_from_its_cursor(looking: MainWindow, qtbot: QtBo
     for _ in range(SEA):
         qtbot.keyClick(cells, Qt.Key.Key_Right)
     qtbot.keyClick(cells, Qt.Key.Key_Return)
-    assert page(looking).spot == "“sea”  ·  position 13"
+    assert page(looking).spot_row.words == "“sea”  ·  position 13"
 
 
 def test_while_an_answer_grows_its_last_token_waits(looking: MainWindow, record: Record) -> None:
     looking.store.apply(TurnStarted(ONE, ANSWER, 0, 100, 0))
     sent = record(looking.commands.submit)
     looking.store.apply(cache_view(operation=8))
-    assert page(looking).status.startswith("An answer is being written.")
+    assert page(looking)._price.text().startswith("An answer is being written.")
     page(looking)._pricing.now()
     assert sent == []
     looking.store.look(looking.store.attention.looked_from(Spot(0, 13)))
@@ -243,14 +243,14 @@ def test_a_row_selects_its_cell_and_its_word_and_the_reverse(looking: MainWindow
     flags = QItemSelectionModel.SelectionFlag
     table.selectionModel().setCurrentIndex(index, flags.ClearAndSelect | flags.Rows)
     for cells in (looking.inspector.cell_map, shown.map):
-        assert [run.cells.tolist() for run in cells.selection] == [[SEA]]
+        assert [run.cells.tolist() for run in cells._selection.runs] == [[SEA]]
     marked = prose(looking).marks._linked
     assert [mark.cursor.selectedText() for mark in marked] == ["sea"]
     looking.inspector.cell_map.cells_selected.emit(0, 0, IS, IS + 1)
     assert [i.row() for i in table.selectionModel().selectedRows()] == [table.positions.index(IS)]
     shown.map.cells_selected.emit(0, 0, SINK, SINK + 1)
     assert [i.row() for i in table.selectionModel().selectedRows()] == [0]
-    assert [run.cells.tolist() for run in looking.inspector.cell_map.selection] == [[SINK]]
+    assert [run.cells.tolist() for run in looking.inspector.cell_map._selection.runs] == [[SINK]]
 
 
 def test_the_table_is_copied(looking: MainWindow, qtbot: QtBot) -> None:
@@ -272,13 +272,13 @@ def test_other_tokens_have_another_price(looking: MainWindow, record: Record) ->
     scope = page(looking).choices.scope
     scope.setCurrentIndex(scope.findData(Scope.ANSWER))
     scope.activated.emit(scope.currentIndex())
-    assert page(looking).status == "What it costs is being asked for…"
+    assert page(looking)._price.text() == "What it costs is being asked for…"
     assert not page(looking).compute.isEnabled()
     assert ask_price(looking) == Queries(0, 8, 20)
     assert (PreviewAttention(Queries(0, 8, 20)),) in sent
     page(looking).compute.click()
     looking.store.apply(attended(Queries(0, 8, 20), looking.store.attention.number))
-    assert page(looking).title.startswith("What 12 tokens up to token 19 looked at")
+    assert page(looking)._title.text().startswith("What 12 tokens up to token 19 looked at")
     assert page(looking).table.text(1, 3) == "2.4000", "12 times as much"
 
 
@@ -301,7 +301,7 @@ def test_it_can_be_stopped(looking: MainWindow, record: Record) -> None:
     assert shown.compute.text() == "Stop"
     shown.compute.click()
     assert stopped == [()]
-    assert (shown.compute.text(), shown.status) == ("Compute", price(wanted).sentence)
+    assert (shown.compute.text(), shown._price.text()) == ("Compute", price(wanted).sentence)
     looking.store.apply(attended(wanted, number))
     assert looking.store.attention.shown is None, "it was on its way"
     shown.compute.click()
@@ -313,10 +313,10 @@ def test_a_stale_result_says_so(looking: MainWindow) -> None:
     compute(looking)
     looking.store.apply(cache_view(operation=8, runs=((0, 190, (0,), 0, 1),)))
     looking.store.count()
-    assert "have changed" not in page(looking).title, "more tokens change nothing"
+    assert "have changed" not in page(looking)._title.text(), "more tokens change nothing"
     looking.store.apply(cache_view(operation=9, runs=((0, 10, (0,), 0, 1), (12, 190, (0,), 12, 1))))
     looking.store.count()
-    assert page(looking).title.endswith("The cells have changed since: compute it again.")
+    assert page(looking)._title.text().endswith("The cells have changed since: compute it again.")
 
 
 def test_why_it_cannot_be_computed(looking: MainWindow) -> None:
@@ -324,12 +324,12 @@ def test_why_it_cannot_be_computed(looking: MainWindow) -> None:
     wanted = ask_price(looking)
     shown.compute.click()
     looking.store.apply(CommandFailed(Attend(wanted, looking.store.attention.number), "There is no memory for it."))
-    assert shown.status == "There is no memory for it."
+    assert shown._price.text() == "There is no memory for it."
     assert not looking.chat.banner.isVisible(), "it is said where it was asked for"
     why = "This model has no attention."
     looking.store.apply(ContextReady(CONTEXT, False, (Capability("attention", "no", why),)))
     looking.store.apply(cache_view())
-    assert shown.status == why
+    assert shown._price.text() == why
     assert not shown.compute.isEnabled()
     looking.store.apply(BackendReady(frozenset({Feature.CHAT, Feature.CACHE_VIEW})))
     assert looking.inspector.missing == "This engine does not show what tokens look at."
@@ -358,7 +358,7 @@ def test_another_chat_has_its_own(looking: MainWindow) -> None:
     looking.store.show_conversations(tuple(looking.store.conversations.values()), TWO)
     assert looking.store.attention.shown is None
     assert page(looking).table.rowCount() == 0
-    assert page(looking).spot == "token 239  ·  position 71"
+    assert page(looking).spot_row.words == "token 239  ·  position 71"
 
 
 def test_the_heads_by_keys(looking: MainWindow, qtbot: QtBot, said: list[tuple[str, bool]]) -> None:
@@ -371,7 +371,7 @@ def test_the_heads_by_keys(looking: MainWindow, qtbot: QtBot, said: list[tuple[s
         qtbot.keyClick(heads, key)
     assert heads.at == SPECIAL
     words = "Layer 3, head 2: most on “␣is”, position 15 (60 %)"
-    assert heads.accessibleDescription() == page(looking).readout == words
+    assert heads.accessibleDescription() == page(looking)._about.full_text == words
     assert said[-1][0] == words
     qtbot.keyClick(heads, Qt.Key.Key_Down)
     assert heads.at == SPECIAL, "it is the last layer"

@@ -46,11 +46,11 @@ def test_numbers_and_what_is_known(page: BlocksPage) -> None:
         "From cache": "50%",
         "Requests": "2 + 0",
     }
-    assert page.said == "Known since message 0; 2 messages heard."
+    assert page._heard.text() == "Known since message 0; 2 messages heard."
     page.take(view(n_missed=3))
-    assert "3 were missed" in page.said
+    assert "3 were missed" in page._heard.text()
     page.take(BlockMapView(address="tcp://h:5557"))
-    assert "Nothing has arrived so far at tcp://h:5557" in page.said
+    assert "Nothing has arrived so far at tcp://h:5557" in page._heard.text()
     assert "From cache" not in page.numbers
 
 
@@ -109,13 +109,13 @@ def test_blocks_take_the_place_of_cells(window: MainWindow) -> None:
     window.store.apply(BackendReady(frozenset({Feature.CHAT, Feature.BLOCK_MAP})))
     assert not tabs["Blocks"].isHidden()
     assert tabs["Cache"].isHidden(), "it has no cells, and its place is taken"
-    assert inspector.tab == "Blocks"
+    assert inspector.labels[inspector._tabs.checkedId()] == "Blocks"
     window.store.apply(view())
     inspector.show_tab("Blocks")
-    assert inspector.tab == "Blocks"
+    assert inspector.labels[inspector._tabs.checkedId()] == "Blocks"
     assert not inspector.missing
     assert inspector._page(BlocksPage).numbers["Blocks"] == "6"
     window.store.apply(BackendReady(frozenset({Feature.CHAT})))
     assert tabs["Blocks"].isHidden()
     assert not tabs["Cache"].isHidden()
-    assert inspector.tab == "Cache"
+    assert inspector.labels[inspector._tabs.checkedId()] == "Cache"

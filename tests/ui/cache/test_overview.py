@@ -61,7 +61,7 @@ def test_one_click_shows_all_instruments_and_the_settings_remember_it(window: Ma
     assert window.store.settings.current.all_instruments
     window.inspector.show_tab("Graphs")
     window.shown_settings.toggle_instruments()
-    assert window.inspector.tab == "Cache"
+    assert window.inspector.labels[window.inspector._tabs.checkedId()] == "Cache"
     assert page.overview.isVisible()
     window.shown_settings.toggle_instruments()
     less = next(button for button in page.findChildren(QToolButton) if button.text() == "Show less")

@@ -71,19 +71,19 @@ def test_what_is_drawn(rulers: Rulers, theme: Theme) -> None:
 
 def test_a_refused_batch_stands_under_its_ruler_with_both_numbers(rulers: Rulers, qtbot: QtBot) -> None:
     rulers.show_refused(refused())
-    (note,) = rulers.notes
-    assert note.sentence == SENTENCE
+    (note,) = tuple(rulers._notes.values())
+    assert note.event_shown.sentence == SENTENCE
     assert note.scale.accessibleName() == "X 312, next valid position 313, Y 340"
     assert rulers._column.indexOf(note) == rulers._column.indexOf(rulers._rulers[0]) + 1
     assert note.close_button.focusPolicy() & Qt.FocusPolicy.TabFocus
     qtbot.keyClick(note.close_button, Qt.Key.Key_Space)
-    assert rulers.notes == ()
+    assert tuple(rulers._notes.values()) == ()
 
 
 @pytest.mark.parametrize("y", [340, 314, 313 + 4000, 312, 5, 0])
 def test_x_and_y_are_always_in_sight(rulers: Rulers, y: int) -> None:
     rulers.show_refused(refused(y))
-    begin, end = rulers.notes[0].scale.span
+    begin, end = next(iter(rulers._notes.values())).scale.span
     assert begin < 312 < 313 < end
     assert begin < y + 0.5 < end
     rulers.grab()
@@ -93,19 +93,19 @@ def test_it_stays_until_the_sequence_changes(rulers: Rulers) -> None:
     rulers.show_rows((row(0, (0, 200)),), 4096)  # a view from before: another is under way
     rulers.show_refused(refused())
     rulers.show_rows((row(0, (0, 200)),), 4096)
-    assert rulers.notes
+    assert tuple(rulers._notes.values())
     rulers.show_rows((row(0, (0, 313)), row(1, (0, 41))), 4096)
-    assert rulers.notes, "another sequence changed"
+    assert tuple(rulers._notes.values()), "another sequence changed"
     rulers.show_rows((row(0, (0, 314)), row(1, (0, 41))), 4096)
-    assert not rulers.notes
+    assert not tuple(rulers._notes.values())
 
 
 def test_a_sequence_without_cells_can_be_refused_too(rulers: Rulers) -> None:
     rulers.show_refused(BatchRefused(5, -1, 3, "Sequence 5 is empty: the batch must begin at 0."))
     rulers.show_refused(BatchRefused(5, -1, 4, "Again."))
-    assert [note.sentence for note in rulers.notes] == ["Again."]
+    assert [note.event_shown.sentence for note in rulers._notes.values()] == ["Again."]
     rulers.show_rows((row(5, (0, 1)),), 4096)
-    assert not rulers.notes
+    assert not tuple(rulers._notes.values())
 
 
 def test_rulers_are_reached_by_key_and_gone_when_empty(rulers: Rulers) -> None:
@@ -129,4 +129,4 @@ def test_the_ruler_of_a_request_names_its_program(window: MainWindow, qtbot: QtB
 def test_the_window_leads_the_event_to_the_rulers(window: MainWindow) -> None:
     window.store.apply(cache_view())
     window.store.apply(BatchRefused(0, 179, 200, "It must begin at 180."))
-    assert [note.sentence for note in window.inspector.rulers.notes] == ["It must begin at 180."]
+    assert [note.event_shown.sentence for note in window.inspector.rulers._notes.values()] == ["It must begin at 180."]

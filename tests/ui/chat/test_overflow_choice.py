@@ -26,7 +26,7 @@ def retention(*words: str) -> MessageRetention:
 
 
 def shown(window: MainWindow) -> list[str]:
-    return [widget.retention for widget in window.chat.view.widgets]
+    return [("" if widget._retention.isHidden() else widget._retention.text()) for widget in window.chat.view.widgets]
 
 
 def test_every_policy_is_explained_where_it_is_chosen(window: MainWindow) -> None:
@@ -34,7 +34,7 @@ def test_every_policy_is_explained_where_it_is_chosen(window: MainWindow) -> Non
     window.action_set.run("chat.overflow")
     assert choice.isVisible()
     for overflow in Overflow:
-        assert choice.reason(overflow) == policy_of(overflow).description
+        assert choice._reasons[overflow].text() == policy_of(overflow).description
     sent = record(window.commands.set_overflow)
     choice.button(Overflow.SLIDE).click()
     assert sent[-1] == (
@@ -50,7 +50,7 @@ def test_what_the_model_cannot_do_says_why(window: MainWindow) -> None:
     choice = window.chat.overflow
     enabled = [overflow for overflow in Overflow if choice.button(overflow).isEnabled()]
     assert enabled == [Overflow.STOP, Overflow.RECOMPUTE]
-    assert CANNOT in choice.reason(Overflow.SINKS)
+    assert CANNOT in choice._reasons[Overflow.SINKS].text()
     window.store.apply(ContextReady(CONTEXT, rebuilt=True))
     assert choice.button(Overflow.SINKS).isEnabled()
 

@@ -139,11 +139,11 @@ def test_the_cost_is_shown_and_what_is_attached_alone_can_be_sent(
     sent, asked = record(window.commands.conversations.send), record(window.commands.preview)
     show(window, PAPER, NOTES)
     composer = window.chat.composer
-    assert composer.attachments.cost_texts == ["1.3 kB  ·  3 pages", "5 B"]
+    assert [cost.full_text for cost in composer.attachments._costs] == ["1.3 kB  ·  3 pages", "5 B"]
     qtbot.waitUntil(lambda: asked == [(ONE, "")])
     preview(window, 300, 20)
     costs = ["1.3 kB  ·  300 tokens  ·  0.9 s  ·  3 pages", "5 B  ·  20 tokens  ·  0.1 s"]
-    assert composer.attachments.cost_texts == costs
+    assert [cost.full_text for cost in composer.attachments._costs] == costs
     qtbot.keyClick(composer.edit, Qt.Key.Key_Return)
     assert sent == [(ONE, "")]
     assert [a.n_tokens for a in kept[-1]] == [300, 20], "the message keeps what the model counted"

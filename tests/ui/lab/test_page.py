@@ -101,9 +101,9 @@ def test_a_question_asks_for_its_results_and_its_needs(page: LabPage, record: Re
 
 
 def test_parameters_have_their_ranges_and_the_values_of_the_form(page: LabPage, qtbot: QtBot) -> None:
-    field = page.setup.field("n")
+    field = page.setup._fields["n"]
     assert (field.minimum(), field.maximum(), field.value()) == (1, 1000, 10)
-    assert page.setup.field("share").value() == 0.25
+    assert page.setup._fields["share"].value() == 0.25
     qtbot.mouseClick(page.setup._forms.button(1), Qt.MouseButton.LeftButton)
     assert page.setup.request == Request("one", str(MODEL.path), {"n": 100, "share": 0.5}, short=False)
 
@@ -115,18 +115,18 @@ def test_it_runs_only_when_what_it_takes_has_been_said(page: LabPage, qtbot: QtB
     request = ready(page)
     assert asked == [(request,)], "the click before that was known counts"
     asked.clear()
-    assert "154 MB" in page.setup.needs
-    assert "33,000 tokens" in page.setup.needs
+    assert "154 MB" in page.setup._needs.text()
+    assert "33,000 tokens" in page.setup._needs.text()
     qtbot.mouseClick(page.setup.run_button, Qt.MouseButton.LeftButton)
     assert asked == [(request,)]
 
 
 def test_it_does_not_run_with_an_invalid_number(page: LabPage, qtbot: QtBot) -> None:
     ready(page)
-    share = page.setup.field("share")
+    share = page.setup._fields["share"]
     share.selectAll()
     qtbot.keyClicks(share.lineEdit(), "0,7x")
-    qtbot.waitUntil(lambda: page.setup.needs == "“0,7x” is not a number.")
+    qtbot.waitUntil(lambda: page.setup._needs.text() == "“0,7x” is not a number.")
     assert not page.setup.run_button.isEnabled()
     assert page.setup.request is None
     qtbot.keyClick(share.lineEdit(), Qt.Key.Key_Backspace)
@@ -174,14 +174,14 @@ def test_what_cannot_run_says_why(page: LabPage) -> None:
     request = page.setup.request
     assert request is not None
     page.setup.show_needs(request, Needs(why_not="It does not fit."))
-    assert page.setup.needs == "It does not fit."
+    assert page.setup._needs.text() == "It does not fit."
     assert not page.setup.run_button.isEnabled()
 
 
 def test_an_answer_for_other_parameters_is_ignored(page: LabPage, record: Recorder) -> None:
     request = ready(page)
     asked = record(page._commands.lab.begin)
-    page.setup.field("n").setValue(20)
+    page.setup._fields["n"].setValue(20)
     page.setup.run_button.click()
     page.setup.show_needs(request, NEEDS)
     assert asked == []
@@ -194,33 +194,33 @@ def test_without_a_model_it_says_what_to_do(kit: Kit, qtbot: QtBot) -> None:
     page = LabPage(kit)
     qtbot.addWidget(page)
     page.show_questions([ONE])
-    assert page.setup.needs.startswith("Open a model, or choose a file")
+    assert page.setup._needs.text().startswith("Open a model, or choose a file")
     assert not page.setup.run_button.isEnabled()
 
 
 def test_progress_and_samples_are_shown_as_they_come(page: LabPage, record: Recorder, qtbot: QtBot) -> None:
     cancelled = record(page._commands.lab.cancel)
     page.begin(ready(page))
-    assert page.shows_run
+    assert page._stack.currentWidget() is page.run
     assert not page.setup.run_button.isEnabled()
     samples = [Sample("a", 1, 2, unit="s"), Sample("a", 1, 4, 1, unit="s"), Sample("a", 2, 5, unit="s")]
     samples += [Sample("b", 1, 9, unit="s"), Sample("c", 1, 512, unit="cells")]
     page.run.show_events([Started({}, 5_000_000, 30), Progress(1, 4, "reading"), *samples])
-    assert page.run.share == 0.25
-    assert page.run.doing == "Reading"
+    assert page.run._bar.share == 0.25
+    assert page.run._what.full_text == "Reading"
     page.run._draw()
-    assert [series.name for series in page.run.drawn.series] == ["c"]  # what came last
+    assert [series.name for series in page.run._plot.shown.series] == ["c"]  # what came last
     page.run._series.setCurrentIndex(page.run._series.findText("All series in s"))
-    assert page.run.drawn.series == (
+    assert page.run._plot.shown.series == (
         Series("a", (Point(1, 3, 2, 4), Point(2, 5, 5, 5))),
         Series("b", (Point(1, 9, 9, 9),)),
     )
-    assert page.run.drawn.y_label == "s"  # cells do not go on the same axis
+    assert page.run._plot.shown.y_label == "s"  # cells do not go on the same axis
     page.run._series.setCurrentIndex(page.run._series.findText("All series in cells"))
-    assert [series.name for series in page.run.drawn.series] == ["c"]
+    assert [series.name for series in page.run._plot.shown.series] == ["c"]
     page.run._series.setCurrentIndex(page.run._series.findText("b"))
     page.run._series.activated.emit(page.run._series.currentIndex())
-    assert [series.name for series in page.run.drawn.series] == ["b"]
+    assert [series.name for series in page.run._plot.shown.series] == ["b"]
     page.run.show_events([Sample("d", 1, 1, unit="s")])
     assert page.run._series.currentText() == "b"  # the choice stays
     qtbot.mouseClick(page.setup.cancel_button, Qt.MouseButton.LeftButton)
@@ -232,7 +232,7 @@ def test_stages_are_named_while_it_runs(page: LabPage) -> None:
     page.begin(ready(page))
     page.run.show_events([Sample("a", 0, 2), Sample("a", 1, 2)])
     page.run._draw()
-    assert page.run.drawn.x_names == ("made", "filled")
+    assert page.run._plot.shown.x_names == ("made", "filled")
 
 
 def test_the_cells_of_its_cache_are_drawn(page: LabPage) -> None:
@@ -251,20 +251,20 @@ def test_the_cells_of_its_cache_are_drawn(page: LabPage) -> None:
 def test_another_question_can_be_read_while_one_runs(page: LabPage) -> None:
     page.begin(ready(page))
     page.choose("two")
-    assert not page.shows_run
+    assert page._stack.currentWidget() is not page.run
     assert page.setup.cancel_button.isHidden()
     ready(page)
     assert not page.setup.run_button.isEnabled()
     assert "The first" in page.setup.run_button.toolTip()
     page.choose("one")
-    assert page.shows_run
+    assert page._stack.currentWidget() is page.run
 
 
 def test_an_end_without_a_result_is_one_sentence(page: LabPage) -> None:
     page.begin(ready(page))
     page.end("It crashed.", "SIGABRT")
     assert page.banner.sentence == "It crashed."
-    assert not page.shows_run
+    assert page._stack.currentWidget() is not page.run
     assert page.setup.cancel_button.isHidden()
     assert page.setup.run_button.isEnabled()
     page.begin(ready(page))
@@ -303,7 +303,7 @@ def test_names_from_a_file_are_no_markup(page: LabPage) -> None:
     page.begin(ready(page))
     page.run.show_events([Sample("<img src=x>", 1, 2), Sample("b", 1, 2)])
     page.run._draw()
-    assert "&lt;img" in page.run._plot.names
+    assert "&lt;img" in page.run._plot._names.text()
 
 
 def test_a_logarithmic_plot_leaves_out_what_has_no_place(page: LabPage) -> None:

@@ -221,7 +221,7 @@ def test_a_click_selects_a_cell_and_a_second_one_lets_it_go(cells: CellMapView, 
     qtbot.mouseClick(cells, Qt.MouseButton.LeftButton, pos=middle(cells, 12))
     qtbot.mouseClick(cells, Qt.MouseButton.LeftButton, pos=middle(cells, 12))
     assert sent == [(0, 0, 12, 13), (-1, -1, 0, 0)]
-    assert cells.selection == ()
+    assert cells._selection.runs == ()
 
 
 def test_a_drag_selects_a_range_backwards_too(cells: CellMapView, record: Record, qtbot: QtBot) -> None:
@@ -255,7 +255,7 @@ def test_selected_cells_are_outlined(cells: CellMapView, theme: Theme, qtbot: Qt
     for cell in (100, 400):
         assert colour_at(cells, cell, down=0.05) == theme.colours.text
         assert colour_at(cells, cell) != theme.colours.text
-    assert cells.selection[0].cells.tolist() == [100, 101, 400]
+    assert cells._selection.runs[0].cells.tolist() == [100, 101, 400]
     cells.show_selection(())
     assert colour_at(cells, 100, down=0.05) == theme.colours.cell_span
 
@@ -278,7 +278,7 @@ def test_the_middle_button_drags_the_map_and_selects_nothing(cells: CellMapView,
     drag_to(cells, 0, Qt.MouseButton.MiddleButton)
     qtbot.mouseRelease(cells, Qt.MouseButton.MiddleButton)
     assert cells.cell_rect(0, 0).x() < before.x()
-    assert cells.selection == ()
+    assert cells._selection.runs == ()
 
 
 def test_every_colour_mode_draws_and_says_what_its_colours_mean(cells: CellMapView, qtbot: QtBot) -> None:
@@ -352,13 +352,13 @@ def test_nothing_is_made_anew_while_nothing_changes(cells: CellMapView, qtbot: Q
     view = cache_view(runs=OLD, size=512)
     show(cells, view, qtbot)
     cells.clock.refreshed(0.0)
-    before = len(cells.clock.refreshed_at)
+    before = len(tuple(cells.clock._refreshes))
     for _ in range(3):
         cells.show_view(view, COLOURS, TITLES)
     with qtbot.waitSignal(cells.described, timeout=300, raising=False) as said:
         pass
     assert not said.signal_triggered
-    assert len(cells.clock.refreshed_at) == before
+    assert len(tuple(cells.clock._refreshes)) == before
 
 
 def test_the_developer_overlay_tells_the_frames_own_time(cells: CellMapView, qtbot: QtBot) -> None:

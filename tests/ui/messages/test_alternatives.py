@@ -35,17 +35,19 @@ def test_each_answer_stands_beside_the_other_with_what_it_cost(window: MainWindo
     assert "118.2" in text
     assert "33.0" in text
     assert "Answer 2 of 2  ·  shown" in text
-    assert [answer.id for answer in view.answers] == ["a1", "b1"]
-    left, right = (button.mapTo(view, button.rect().center()).x() for button in view.keep_buttons)
+    assert [column.message.id for column in view._columns] == ["a1", "b1"]
+    left, right = (
+        button.mapTo(view, button.rect().center()).x() for button in tuple(column.keep for column in view._columns)
+    )
     assert left < right
-    assert view.keep_buttons[1].hasFocus()
+    assert view._columns[1].keep.hasFocus()
 
 
 def test_one_is_kept_by_keys(window: MainWindow, qtbot: QtBot, record: Record) -> None:
     view = compare(window)
     kept = record(window.commands.conversations.turns.show_branch)
     qtbot.keyClick(window.focusWidget(), Qt.Key.Key_Left)
-    assert view.keep_buttons[0].hasFocus()
+    assert view._columns[0].keep.hasFocus()
     qtbot.keyClick(window.focusWidget(), Qt.Key.Key_Left)
     qtbot.keyClick(window.focusWidget(), Qt.Key.Key_Return)
     assert kept == [(ONE, "a1")]
@@ -63,12 +65,12 @@ def test_answers_grow_side_by_side_and_none_is_kept_before_all_have_ended(window
     view = window.chat.alternatives
     running = replace(FIRST, text="", state="streaming", stats=None)
     window.chat.compare("Joke?", (running, SECOND), SECOND.id)
-    assert not any(button.isEnabled() for button in view.keep_buttons)
+    assert not any(column.keep.isEnabled() for column in view._columns)
     view.update_answers((replace(running, text="A horse"),))
-    qtbot.waitUntil(lambda: view.answers[0].text == "A horse")
+    qtbot.waitUntil(lambda: view._columns[0].message.text == "A horse")
     view.update_answers((FIRST, message("other", "assistant", "of another chat")))
-    qtbot.waitUntil(lambda: all(button.isEnabled() for button in view.keep_buttons))
-    assert view.answers == (FIRST, SECOND)
+    qtbot.waitUntil(lambda: all(column.keep.isEnabled() for column in view._columns))
+    assert tuple(column.message for column in view._columns) == (FIRST, SECOND)
 
 
 def test_the_switch_of_an_answer_offers_it(window: MainWindow, qtbot: QtBot, record: Record) -> None:

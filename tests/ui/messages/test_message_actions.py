@@ -74,11 +74,13 @@ FAILURES: tuple[tuple[MessageState, str], ...] = (("interrupted", "It broke."), 
 def test_why_it_ended_is_under_every_answer(window: MainWindow) -> None:
     for state, finish, note, words in ENDS:
         widget = shown(window, QUESTION, replace(ANSWER, state=state, finish=finish, note=note))
-        assert widget.foot_text == "  ·  ".join(filter(None, (words, *stats_parts(STATS))))
+        assert (widget._foot.text if widget._foot is not None else "") == "  ·  ".join(
+            filter(None, (words, *stats_parts(STATS)))
+        )
     for state, note in FAILURES:
         widget = shown(window, QUESTION, replace(ANSWER, state=state, finish="", note=note))
         assert widget.note == f"{state.capitalize()}. {note}", "a failure is said once"
-        assert widget.foot_text == "  ·  ".join(stats_parts(STATS))
+        assert (widget._foot.text if widget._foot is not None else "") == "  ·  ".join(stats_parts(STATS))
 
 
 def test_continue_is_offered_where_an_answer_ended_early(window: MainWindow, qtbot: QtBot) -> None:
@@ -320,8 +322,8 @@ def test_pinned_messages_are_listed_and_a_click_goes_there(window: MainWindow, q
     assert bar.isHidden()
     for i in range(MOST_LISTED + 2):
         update_message(window, replace(many[i], pinned=True))
-    assert len(bar.texts) == MOST_LISTED + 2
-    assert bar.texts[0].startswith("Text 0 word")
+    assert len(bar._shown) == MOST_LISTED + 2
+    assert bar._shown[0][1].startswith("Text 0 word")
     assert len(bar.buttons) == MOST_LISTED
     assert "does not keep it in the context" in bar.buttons[0].toolTip()
     qtbot.mouseClick(bar.buttons[0], Qt.MouseButton.LeftButton)

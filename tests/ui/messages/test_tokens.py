@@ -134,8 +134,8 @@ def test_a_click_shows_what_else_was_likely_and_keys_go_on(
     qtbot.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=at(view, view.toPlainText().index("is") + 1))
     card = card_of(widget)
     assert card.at == 2
-    assert card.sentence == "“␣is”: 5 %, the likeliest token here; surprise 4.3 bits"
-    assert card.accessibleName() == f"Token 3 of 4. {card.sentence}"
+    assert card._words.text() == "“␣is”: 5 %, the likeliest token here; surprise 4.3 bits"
+    assert card.accessibleName() == f"Token 3 of 4. {card._words.text()}"
     assert said[-1][0] == card.accessibleName()
     assert asked == [(ONE, "a", 2)]
     assert card.hasFocus()
@@ -200,10 +200,10 @@ def test_hovering_a_token_tells_its_numbers(window: MainWindow, monkeypatch: pyt
     view = prose(show(window, answer(*SAID)))
     place = at(view, view.toPlainText().index("is") + 1)
     event = QHelpEvent(QEvent.Type.ToolTip, place, view.viewport().mapToGlobal(place))
-    view._tokens.eventFilter(view.viewport(), event)
+    view.marks.eventFilter(view.viewport(), event)
     assert shown_tips == ["“␣is”: 5 %, the likeliest token here; surprise 4.3 bits\n␣was  2.5 %"]
     beside = QPoint(view.viewport().width() - 2, place.y())
-    assert not view._tokens.eventFilter(view.viewport(), QHelpEvent(QEvent.Type.ToolTip, beside, beside))
+    assert not view.marks.eventFilter(view.viewport(), QHelpEvent(QEvent.Type.ToolTip, beside, beside))
 
 
 def test_what_is_damaged_on_the_disk_is_not_looked_at(window: MainWindow) -> None:

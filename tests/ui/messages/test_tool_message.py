@@ -49,7 +49,7 @@ def test_the_menu_key_opens_it_at_the_block(window: MainWindow, block: ToolMessa
 
 def test_a_pinned_one_says_so_and_is_gone_to(window: MainWindow, block: ToolMessage) -> None:
     update_message(window, replace(block.message, pinned=True))
-    assert block.facts.startswith("Pinned")
+    assert block._facts.text().startswith("Pinned")
     [button] = window.chat.pinned.buttons
     window.show()
     button.click()

@@ -133,7 +133,7 @@ def test_a_narrow_window_leaves_columns_out(page: ModelsPage, qtbot: QtBot) -> N
 
 def test_it_says_that_it_looks(page: ModelsPage) -> None:
     page.show_searching()
-    assert page.said.startswith("Looking through the folders")
+    assert page._said.text().startswith("Looking through the folders")
 
 
 def test_models_to_download_follow_the_theme(page: ModelsPage) -> None:

@@ -87,13 +87,13 @@ def test_the_cost_is_asked_after_a_pause_and_said_before_apply(
     applied: list[tuple[object, ...]],
     qtbot: QtBot,
 ) -> None:
-    assert dialog.cost == "The prompt of this chat has 6 tokens, 3 of them in the cache."
+    assert dialog._cost.text() == "The prompt of this chat has 6 tokens, 3 of them in the cache."
     qtbot.keyClicks(dialog.prompt_edit, "Be brief.")
-    assert dialog.cost == "Counting the tokens …"
+    assert dialog._cost.text() == "Counting the tokens …"
     qtbot.waitUntil(lambda: bool(asked))
     assert asked == [(ONE, Parameters("Be brief."), 2)], "once, not for every key"
     window.store.apply(preview(2, n_again=5, again_ms=1200.0))
-    assert dialog.cost == "5 tokens are prefilled again with the next answer: about 1.2 s."
+    assert dialog._cost.text() == "5 tokens are prefilled again with the next answer: about 1.2 s."
     assert applied == []
     QTest.mouseClick(dialog.apply_button, Qt.MouseButton.LeftButton)
     assert applied == [(ONE, Parameters("Be brief."))]
@@ -106,12 +106,12 @@ def test_one_question_at_a_time_and_old_answers_say_nothing(
     qtbot.waitUntil(lambda: bool(asked))
     qtbot.keyClicks(dialog.prompt_edit, " brief.")
     window.store.apply(preview(1, n_again=99))
-    assert dialog.cost == "Counting the tokens …"
+    assert dialog._cost.text() == "Counting the tokens …"
     window.store.apply(preview(2, n_again=99))
-    assert dialog.cost == "Counting the tokens …", "of what is not edited any more"
+    assert dialog._cost.text() == "Counting the tokens …", "of what is not edited any more"
     assert asked[-1] == (ONE, Parameters("Be brief."), 3)
     window.store.apply(preview(3, n_again=7))
-    assert dialog.cost.startswith("7 tokens")
+    assert dialog._cost.text().startswith("7 tokens")
 
 
 def test_sampling_of_its_own_costs_nothing(
@@ -126,7 +126,7 @@ def test_sampling_of_its_own_costs_nothing(
     field.setFocus()
     field.selectAll()
     QTest.keyClicks(field, "0.9")
-    assert dialog.cost == "Sampling is no part of the prompt: changing it costs nothing in the cache."
+    assert dialog._cost.text() == "Sampling is no part of the prompt: changing it costs nothing in the cache."
     QTest.mouseClick(dialog.apply_button, Qt.MouseButton.LeftButton)
     assert applied == [(ONE, Parameters("", Sampling(temperature=0.9)))]
     QTest.mouseClick(dialog.defaults_button, Qt.MouseButton.LeftButton)
@@ -142,7 +142,7 @@ def test_a_preset_is_chosen_or_kept_with_its_system_prompt(
     qtbot.keyClick(bar.choice, Qt.Key.Key_Down)  # as with the mouse, `activated` is sent
     precise = next(preset for preset in built_in() if preset.name == "Precise")
     assert dialog.parameters == Parameters("", precise.sampling)
-    assert dialog.cost == "Sampling is no part of the prompt: changing it costs nothing in the cache."
+    assert dialog._cost.text() == "Sampling is no part of the prompt: changing it costs nothing in the cache."
     qtbot.keyClicks(dialog.prompt_edit, "Be brief.")
     bar.save("Mine")
     (kept,) = window.store.settings.current.presets
@@ -163,7 +163,7 @@ def test_a_text_of_sampling_that_cannot_be_used_is_not_applied(dialog: Parameter
     assert isinstance(field, TextField)
     qtbot.keyClicks(field.edit, "no bias at all")
     assert field.problem
-    assert dialog.cost == field.problem
+    assert dialog._cost.text() == field.problem
     assert not dialog.apply_button.isEnabled()
 
 
@@ -185,13 +185,13 @@ def test_a_template_counts_once_it_was_checked_on_this_chat(
     assert not dialog.apply_button.isEnabled()
     qtbot.waitUntil(lambda: bool(asked) and asked[-1][1] == Parameters(template=MODELS + "{{"))
     window.store.apply(PromptPreview(ONE, int(str(asked[-1][2])), MODELS, problem="It is broken in line 1: so."))
-    assert page.problem == "It is broken in line 1: so."
-    assert dialog.cost == "This template cannot be used; the one before stays in force."
+    assert page._problem.text() == "It is broken in line 1: so."
+    assert dialog._cost.text() == "This template cannot be used; the one before stays in force."
     assert not dialog.apply_button.isEnabled(), "the old one stays in force"
     qtbot.keyClicks(page.edit, "1 }}")
     qtbot.waitUntil(lambda: asked[-1][1] == Parameters(template=MODELS + "{{1 }}"))
     window.store.apply(preview(int(str(asked[-1][2])), n_again=2))
-    assert page.problem == ""
+    assert page._problem.text() == ""
     QTest.mouseClick(dialog.apply_button, Qt.MouseButton.LeftButton)
     assert applied == [(ONE, Parameters(template=MODELS + "{{1 }}"))]
 
@@ -201,7 +201,7 @@ def test_every_token_is_told_apart_and_described(dialog: ParametersPanel) -> Non
     view = dialog.template_page.prompt
     edit = view.text_edit
     assert edit.toPlainText() == "<|im_start|>user↵\n sea·é"
-    assert view.counts == "6 tokens: 3 in the cache, 3 to be computed."
+    assert view._counts.text() == "6 tokens: 3 in the cache, 3 to be computed."
     formats = []
     for token in range(len(TOKENS)):
         cursor = QTextCursor(edit.document())
@@ -241,7 +241,7 @@ def test_what_is_edited_is_kept_while_another_chat_is_shown(
     window.store.show_conversations(CONVERSATIONS, TWO)
     assert dialog.parameters == Parameters()
     window.store.apply(preview(2, ONE, n_again=99))
-    assert "99" not in dialog.cost
+    assert "99" not in dialog._cost.text()
     window.store.show_conversations(CONVERSATIONS, ONE)
     assert dialog.parameters == Parameters("Half a")
     assert applied == []
@@ -279,7 +279,7 @@ def test_an_engine_that_fails_on_it_is_a_sentence(
     qtbot.waitUntil(lambda: bool(asked))
     nothing = PreviewTurn(ONE, ())
     window.store.apply(CommandFailed(PreviewPrompt(nothing, nothing, 2), "Something unexpected went wrong."))
-    assert dialog.cost == "Something unexpected went wrong."
+    assert dialog._cost.text() == "Something unexpected went wrong."
     assert not dialog.is_counting
 
 
@@ -293,7 +293,7 @@ def test_an_engine_without_prompts_says_so_and_is_asked_nothing(
     assert dialog.template_page._missing.text() == MISSING[Feature.PROMPT_VIEW]
     assert not dialog.template_page.own_box.isEnabled()
     qtbot.keyClicks(dialog.prompt_edit, "Be brief.")
-    assert dialog.cost == "This engine does not say what that costs."
+    assert dialog._cost.text() == "This engine does not say what that costs."
     assert not dialog._asking.isActive()
     QTest.mouseClick(dialog.apply_button, Qt.MouseButton.LeftButton)
     assert applied == [(ONE, Parameters("Be brief."))]

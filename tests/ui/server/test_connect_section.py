@@ -110,10 +110,10 @@ def test_a_known_server_is_chosen_with_its_key(section: ConnectSection, qtbot: Q
 def test_what_was_found_is_told_with_who_could_read_along(section: ConnectSection, qtbot: QtBot) -> None:
     qtbot.keyClicks(section.url, "http://bigbox:8080")
     qtbot.mouseClick(section.test_button, Qt.MouseButton.LeftButton)
-    assert section.sentence == "Asking the server…"
+    assert section._sentence.text() == "Asking the server…"
     assert section.test_button.hasFocus()
     section.show_found(ServerFound("vLLM", ("a", "b"), ("It answers chats.",)))
-    assert section.sentence.splitlines() == [
+    assert section._sentence.text().splitlines() == [
         "It answers chats.",
         "2 models.",
         "The way there is not encrypted: whoever is in between can read chats and key.",
@@ -122,7 +122,7 @@ def test_what_was_found_is_told_with_who_could_read_along(section: ConnectSectio
     assert section._sentence.property("tone") == "good"
     limit = "It shows its cells to a key only. Start it with --inspect-key and connect with that key."
     section.show_found(ServerFound("kvdesk", ("a",), ("Another kvdesk. It answers chats.",), limit=limit))
-    assert section.sentence.splitlines()[:2] == ["Another kvdesk. It answers chats.", limit]
+    assert section._sentence.text().splitlines()[:2] == ["Another kvdesk. It answers chats.", limit]
     assert section._sentence.property("tone") == "warning", "what is missing is not shown as a success"
     section.show_problem("The server cannot be reached.", "ConnectError")
-    assert section.sentence == "The server cannot be reached."
+    assert section._sentence.text() == "The server cannot be reached."

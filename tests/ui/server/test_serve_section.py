@@ -69,7 +69,7 @@ def test_the_switch_asks_with_what_is_chosen(window: MainWindow, page: SettingsP
     section.serve.click()
     assert stopped == [()]
     section.show_stopped("The port is taken.")
-    assert (section.address, section.status, section.serve.isChecked()) == ("", "The port is taken.", False)
+    assert (section.address, section._status.text(), section.serve.isChecked()) == ("", "The port is taken.", False)
     assert port_of(page).isEnabled()
     assert not page._rows.row("serve", "port").reset_button.isHidden()
 
@@ -80,7 +80,7 @@ def test_an_invalid_port_is_not_served(page: SettingsPage, qtbot: QtBot, record:
         field.selectAll()
         qtbot.keyClicks(field.lineEdit(), port)
         section.serve.click()
-        assert port in section.status
+        assert port in section._status.text()
         assert not section.serve.isChecked()
     assert asked == []
     field.setValue(8099)
@@ -159,7 +159,7 @@ def test_a_port_does_not_touch_its_frame(page: SettingsPage) -> None:
 
 def test_a_request_is_a_row_with_its_why(section: ServeSection) -> None:
     requests = section.requests
-    assert requests.why == "No program has asked yet."
+    assert requests._why.text() == "No program has asked yet."
     section.show_requests((row(1, "Because of one."),))
     section.show_requests((row(2), row(1, "Because of one.")), "Kept for programs: curl/8.", "90 % reused; no misses")
     assert requests.score.text() == "90 % reused; no misses"
@@ -169,9 +169,9 @@ def test_a_request_is_a_row_with_its_why(section: ServeSection) -> None:
     assert model.index(1, 3).data() == "30 of 40 (75 %)"
     assert model.index(1, 4).data() == "Messages, 2 tools"
     assert model.index(1, 2).data(Qt.ItemDataRole.DecorationRole).isValid()
-    assert "is being answered" in requests.why
+    assert "is being answered" in requests._why.text()
     requests.table.selectRow(1)
-    assert requests.why == "Because of one."
+    assert requests._why.text() == "Because of one."
     section.show_requests((row(3), row(2, "Because of two."), row(1, "Because of one.")))
     assert requests.table.currentIndex().row() == 2, "the row that is chosen stays chosen"
-    assert requests.why == "Because of one."
+    assert requests._why.text() == "Because of one."

@@ -112,7 +112,7 @@ def test_a_text_that_means_nothing_is_a_problem_and_the_last_value_stays(rows: S
     biases.edit.setPlainText("7-1\nx")
     assert rows.values("sampling")["logit_bias"] == ((7, -1.0),)
     assert rows.problem.startswith("Line 2 of the logit bias is not")
-    qtbot.waitUntil(lambda: biases.sentence == rows.problem)
+    qtbot.waitUntil(lambda: biases._sentence.text() == rows.problem)
     biases.edit.setPlainText("7-2")
     assert rows.values("sampling")["logit_bias"] == ((7, -2.0),)
     assert not rows.problem
@@ -131,11 +131,11 @@ def test_what_the_engine_would_refuse_is_said_while_it_is_written(
 ) -> None:
     field = text_field(rows, name)
     field.edit.setPlainText(text)
-    qtbot.waitUntil(lambda: sentence in field.sentence)
-    assert field.edit.accessibleDescription() == field.sentence
+    qtbot.waitUntil(lambda: sentence in field._sentence.text())
+    assert field.edit.accessibleDescription() == field._sentence.text()
     assert rows.values("sampling")[name] == text
     field.edit.setPlainText("")
-    qtbot.waitUntil(lambda: field.sentence == "")
+    qtbot.waitUntil(lambda: field._sentence.text() == "")
 
 
 def test_a_text_from_the_clipboard_may_hold_anything(rows: SettingRows) -> None:

@@ -74,7 +74,7 @@ def test_a_tool_that_is_left_out_keeps_the_keyboard_and_the_list_stays_open(
     box.setFocus()
     box.click()
     assert window.store.settings.current.tool_servers[0].left_out == ("git_status",)
-    assert row.price.startswith("1 tool ")
+    assert row._price.text().startswith("1 tool ")
     window.store.show_tools(lists={LOCAL.name: (*TOOLS, Tool("git_add"))})
     assert list(row.tools.boxes) == ["git_log", "git_status", "git_add"]
     assert row.tools.boxes["git_status"] is box
@@ -150,10 +150,10 @@ def test_tools_are_switched_between_answers_and_the_choice_says_so(window: MainW
     choice.choose()
     box = choice.boxes[LOCAL.name]
     assert not box.isEnabled()
-    assert choice.problem == "Wait until all answers have ended"
+    assert choice._missing.text() == "Wait until all answers have ended"
     update_message(window, replace(calls()[3], state="complete"))
     assert box.isEnabled()
-    assert choice.problem == ""
+    assert choice._missing.text() == ""
     switched = record(window.commands.tools.switch)
     box.click()
     assert switched == [(ONE, LOCAL.name, True)]

@@ -80,9 +80,9 @@ def test_enter_goes_on(window: MainWindow, tour: Introduction, qtbot: QtBot) -> 
 def test_an_empty_chat_has_no_step_about_an_answer(window: MainWindow, tour: Introduction) -> None:
     show_messages(window, ONE, ())
     tour.next_button.click()
-    assert tour.title == "The cell map"
+    assert tour._title.text() == "The cell map"
     tour.back_button.click()
-    assert tour.title == "Write a message"
+    assert tour._title.text() == "Write a message"
 
 
 def test_one_goes_back(tour: Introduction, qtbot: QtBot) -> None:

@@ -181,7 +181,7 @@ def test_forget_and_rebuild(window: MainWindow, record: Record) -> None:
     button.click()
     assert forget == [(Forget(ONE),)]
     window.inspector.cache.rebuild.click()
-    window.inspector.cache.instruments.question.button("nothing").click()
+    window.inspector.cache.instruments.question._buttons["nothing"].click()
     assert rebuild == [(ContextSettings(), "nothing")]
     window.store.begin_rebuild()
     assert window.inspector.cache.rebuild.text() == "Rebuilding…"
@@ -231,9 +231,9 @@ def test_the_cache_is_shown_everywhere(window: MainWindow, qtbot: QtBot) -> None
     assert "map verified at operation 7" in window.status.text
     assert "2 threads" in window.status.text
     assert "KV 2.6 of 12.0 MB" in window.status.text
-    qtbot.waitUntil(lambda: window.inspector.cache.instruments.numbers.text_of(USED) == "220", timeout=2000)
-    assert window.inspector.cache.instruments.numbers.text_of(HIGH_WATER) == "240"
-    assert window.inspector.cache.instruments.numbers.text_of(GAPS) == "8.3"
+    qtbot.waitUntil(lambda: window.inspector.cache.instruments.numbers._figures[USED].value == "220", timeout=2000)
+    assert window.inspector.cache.instruments.numbers._figures[HIGH_WATER].value == "240"
+    assert window.inspector.cache.instruments.numbers._figures[GAPS].value == "8.3"
     assert [(row.title, row.span.pos_min, row.span.pos_max) for row in window.inspector.rulers.rows] == [
         ("A village far away", 0, 179),
         ("Caches", 0, 71),

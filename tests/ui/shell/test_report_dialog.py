@@ -19,7 +19,9 @@ def test_it_says_what_is_in_it_and_asks_where(
     dialog = window.help.report
     assert dialog is not None
     assert dialog.choice == ReportChoice(logs=True, journal=True, texts=False, folders=False)
-    qtbot.mouseClick(dialog.box("folders"), Qt.MouseButton.LeftButton, pos=dialog.box("folders").rect().center() / 4)
+    qtbot.mouseClick(
+        dialog._boxes["folders"], Qt.MouseButton.LeftButton, pos=dialog._boxes["folders"].rect().center() / 4
+    )
     target = "kvdesk.ui.shell.report_dialog.ask_where_to_save"
     monkeypatch.setattr(target, lambda *_: None)
     qtbot.mouseClick(dialog.save_button, Qt.MouseButton.LeftButton)

@@ -48,7 +48,7 @@ def select(view: ProseView, word: str) -> None:
 def test_selected_text_selects_its_cells(linked: MainWindow) -> None:
     select(prose(linked, ANSWER), "sea")
     linked._links._showing.now()
-    (run,) = linked.inspector.cell_map.selection
+    (run,) = linked.inspector.cell_map._selection.runs
     assert run.cells.tolist() == [13], "the token that holds these letters"
     chosen = linked.inspector.cache.instruments.operations.chosen
     assert (chosen.p0, chosen.p1) == (13, 14)
@@ -57,7 +57,7 @@ def test_selected_text_selects_its_cells(linked: MainWindow) -> None:
 def test_typed_text_too(linked: MainWindow) -> None:
     select(prose(linked, QUESTION), "is it")
     linked._links._showing.now()
-    (run,) = linked.inspector.cell_map.selection
+    (run,) = linked.inspector.cell_map._selection.runs
     assert run.cells.tolist() == [4, 5]
 
 
@@ -66,7 +66,7 @@ def test_letting_go_of_the_text_lets_go_of_the_cells(linked: MainWindow) -> None
     select(view, "sea")
     view.setTextCursor(QTextCursor(view.document()))
     linked._links._showing.now()
-    assert linked.inspector.cell_map.selection == ()
+    assert linked.inspector.cell_map._selection.runs == ()
 
 
 def marked(view: ProseView) -> str:
@@ -104,13 +104,13 @@ def hover(widget: MessageWidget, *, over: bool) -> None:
 
 def lit(window: MainWindow) -> list[int]:
     window._links._lighting.now()
-    return [cell for run in window.inspector.cell_map.lit for cell in run.cells.tolist()]
+    return [cell for run in window.inspector.cell_map._lit_runs for cell in run.cells.tolist()]
 
 
 def test_the_cells_of_a_hovered_message_light_up(linked: MainWindow) -> None:
     hover(shown(linked, ANSWER), over=True)
     assert lit(linked) == list(range(8, 20))
-    assert linked.inspector.cell_map.selection == (), "nothing is selected"
+    assert linked.inspector.cell_map._selection.runs == (), "nothing is selected"
     hover(shown(linked, ANSWER), over=False)
     hover(shown(linked, QUESTION), over=True)
     assert lit(linked) == list(range(8))
