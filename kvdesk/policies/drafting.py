@@ -104,9 +104,9 @@ class DraftSize:
         """What the next batch has of these answers, `most` tokens in all: the size that gives most tokens a second, if
         that is worth it. No answer is slower for the others' guesses by more than `SCATTER`.
 
-        What was measured of a quarter of a tile and more (`Costs`) makes a smaller batch look cheaper than it is. So one
-        that was never measured is tried only where it would lose little, were it twice as dear as the half of it, or as
-        dear as a quarter of a tile; the smallest always.
+        `Costs` measures a quarter of a tile and more, which makes a smaller batch look cheaper than it is. A size that
+        was never measured is tried only where it would lose little at twice the cost of its half, or at the cost of a
+        quarter of a tile. The smallest size is always tried.
         """
         k = len(chances)
         ones, price = (1,) * k, None

@@ -360,7 +360,7 @@ def test_signing_out_ends_the_server_and_deletes_its_token(tools: Rig, qtbot: Qt
     consent(tools, qtbot)
     asks = tools.window.findChildren
     qtbot.waitUntil(lambda: any(one.isVisible() for one in asks(SignInDialog)), timeout=PATIENCE_MS)
-    commands.conversations.stop("test")
+    commands.stop("test")
     qtbot.waitUntil(lambda: store.tool_states["test"].state == "off", timeout=PATIENCE_MS)
 
 
@@ -394,7 +394,7 @@ def test_a_server_that_is_stopped_before_its_keys_are_there_is_not_started(tools
     commands.start("test")
     consent(tools, qtbot)
     states: list[str] = [store.tool_states["test"].state]
-    commands.conversations.stop("test")
+    commands.stop("test")
     states.append(store.tool_states["test"].state)
     qtbot.wait(300)
     states.append(store.tool_states["test"].state)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from PySide6.QtWidgets import QPlainTextEdit, QTextEdit, QWidget
+from PySide6.QtWidgets import QPlainTextEdit, QTextEdit, QToolButton, QWidget
 
 from kvdesk.policies.forecast import in_seconds, put_words
 from kvdesk.protocol.chat import TurnPreview
@@ -71,7 +71,7 @@ class RoomHelp(QWidget):
 
     def __init__(self, kit: Kit, shorten: Callable[[], None]) -> None:
         super().__init__()
-        self.links = (
+        self.links: tuple[QToolButton, ...] = (
             link_button(tr("Shorten"), tip=tr("Selects the part of the text that does not fit"), clicked=shorten),
             link_button(
                 tr("Larger context…"),

@@ -91,9 +91,7 @@ class FileDrops(QObject):
             return None
         if states:
             said = tr("Drop to look into the saved cache {file}")
-            return _Outcome(
-                said.format(file=_name(states[0])), lambda: [commands.open_state(Path(file)) for file in states]
-            )
+            return _Outcome(said.format(file=_name(states[0])), lambda: _each(states, commands.open_state))
         if chats := chats_in(files):
             said = tr("Drop to import the chats of {file}")
             return _Outcome(said.format(file=_name(chats)), lambda: commands.import_chats(Path(chats)))
@@ -103,6 +101,11 @@ class FileDrops(QObject):
         if len(files) > 1:
             said = tr("Drop to attach %n files", len(files))
         return _Outcome(said, lambda: chat.attachments.give(files))
+
+
+def _each(files: list[str], do: Callable[[Path], None]) -> None:
+    for file in files:
+        do(Path(file))
 
 
 def _name(file: str) -> str:

@@ -340,7 +340,7 @@ def test_a_chat_that_is_saved_is_swapped_in(looking: MainWindow, record: Record)
     without = cache_view(8, runs=((200, 240, (1,), 32, 6),))
     looking.store.apply(replace(without, leases=without.leases[1:]))
     looking.store.count()
-    assert (shown.status, shown.compute.isEnabled()) == (
+    assert (shown._price.text(), shown.compute.isEnabled()) == (
         "This chat has no cells in the cache. Send a message first.", False,
     )  # fmt: skip
     looking.store.apply(replace(without, leases=without.leases[1:], swapped=((ONE, 1_000_000),)))
