@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 
 import pytest
-from PySide6.QtCore import QEvent, QObject
+from PySide6.QtCore import QEvent
 from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
@@ -30,8 +30,8 @@ UNSTYLED = frozenset(
 """Folders and modules whose tests look at no size and no colour, but for those that use `styled`."""
 SHARING = frozenset(
     {"test_alternatives", "test_chat", "test_command_palette", "test_conversation_list"}
-    | {"test_main_window", "test_message_actions", "test_operations"}
-    | {"test_overflow_choice", "test_timeline"}
+    | {"test_actions", "test_main_window", "test_message_actions", "test_message_list", "test_operations"}
+    | {"test_overflow_choice", "test_overview", "test_text_chunks", "test_timeline", "test_typing"}
     | {"test_focus", "test_input_methods", "test_introduction", "test_selection_links"}
     | {"test_empty_pane", "test_unreachable"}
     | {"test_composer_attachments", "test_leaving_row", "test_loop_notice", "test_pane_header"}
@@ -51,25 +51,17 @@ def shared(qapp: QApplication) -> Iterator[list[MainWindow]]:
     qapp.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
 
 
-def belongs(widget: QObject, window: MainWindow) -> bool:
-    """Whether a dialog or menu is one of the window's."""
-    while (above := widget.parent()) is not None:
-        widget = above
-    return widget is window
-
-
 @pytest.fixture(autouse=True)
 def no_stray_widgets(qapp: QApplication, shared: list[MainWindow]) -> Iterator[None]:
-    """Widgets of a test are gone before the next, but for a window that tests share: a style sheet is applied to all
-    there are.
+    """Widgets of a test are gone before the next: a style sheet is applied to all there are. While tests share a window
+    the others are only closed: menus and forms that pyqtgraph makes without a parent belong to a plot of that window,
+    which would crash without them when it is deleted.
     """
     yield
     for widget in QApplication.topLevelWidgets():
-        if isinstance(widget, QWidget):  # PySide may give what lived at that address before, such as a QWidgetItem
-            if widget in shared:
-                continue
+        if isinstance(widget, QWidget) and widget not in shared:  # PySide may give what lived at that address before
             widget.close()
-            if not any(belongs(widget, window) for window in shared):
+            if not shared:
                 widget.deleteLater()
     qapp.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
     if not shared:
