@@ -1,4 +1,6 @@
-"""Every place of the window in every language and in its smallest size: nothing needs more room than it has."""
+"""Every place of the window in every language and in its smallest size: nothing needs more room than it has, and all
+dialogs have one margin.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -7,7 +9,7 @@ from typing import Final
 import pytest
 from PySide6.QtCore import QEvent
 from PySide6.QtGui import QFontDatabase, QHelpEvent
-from PySide6.QtWidgets import QApplication, QToolTip, QWidget
+from PySide6.QtWidgets import QApplication, QDialog, QToolTip, QWidget
 from pytestqt.qtbot import QtBot
 
 from kvdesk import translation
@@ -29,6 +31,7 @@ from tests.ui.attended import show_attended
 from tests.ui.blocks.test_page import view as blocks
 from tests.ui.chat.test_empty_pane import OFFER
 from tests.ui.cut_texts import chinese, cut, longer
+from tests.ui.dialog_margins import kinds, wrong_margins
 from tests.ui.models.test_page import MACHINE, row
 from tests.ui.samples import CONTEXT, CONVERSATIONS, MODEL, ONE, STATS, cache_view, message, show_messages
 from tests.ui.server.test_serve_section import row as request
@@ -155,7 +158,7 @@ def test_nothing_is_cut(qapp: QApplication, qtbot: QtBot, language: str, width: 
         window.resize(*size)
         window.show()
         qtbot.waitExposed(window)
-        found = []
+        found, seen = [], set()
         for place, root in places(window):
             window.resize(*size)
             for _ in range(3):
@@ -166,7 +169,11 @@ def test_nothing_is_cut(qapp: QApplication, qtbot: QtBot, language: str, width: 
             found += [f"{place}: {one}" for one in cut(root)]
             if (window.width(), window.height()) != size:
                 found.append(f"{place}: the window needs {window.minimumSizeHint().toTuple()}")
+            if isinstance(root, QDialog):
+                seen.add(type(root).__name__)
+                found += [f"{place}: margin {one}" for one in wrong_margins(root) if zoom == 100]
         assert not found, "\n".join(dict.fromkeys(found))
+        assert seen == kinds(), "a dialog that no place of the tests opens"
     finally:
         translation.install(translation.english)
         QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
