@@ -19,16 +19,26 @@ BODY = {"messages": [{"role": "user", "content": "Hello"}], "stream": True}
 USAGE = {"prompt_tokens": 40, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 30}}
 
 
-@pytest.fixture
-def upstream() -> Iterator[Upstream]:
-    with Upstream() as server:
-        yield server
+@pytest.fixture(scope="module")
+def both() -> Iterator[tuple[Upstream, ProxyServer, Findings]]:
+    """A server and the proxy before it, whose threads all run. A test waits for the findings of its requests."""
+    with Upstream() as upstream, proxy_to(upstream.url) as (server, findings):
+        httpx.post(f"{server.url}{CHAT}", json=BODY, trust_env=False)
+        findings.wait(1)
+        yield upstream, server, findings
 
 
 @pytest.fixture
-def passing(upstream: Upstream) -> Iterator[tuple[ProxyServer, Findings]]:
-    with proxy_to(upstream.url) as both:
-        yield both
+def upstream(both: tuple[Upstream, ProxyServer, Findings]) -> Upstream:
+    both[0].begin()
+    return both[0]
+
+
+@pytest.fixture
+def passing(both: tuple[Upstream, ProxyServer, Findings]) -> tuple[ProxyServer, Findings]:
+    _, server, findings = both
+    findings.found.clear()
+    return server, findings
 
 
 def connected(server: ProxyServer) -> http.client.HTTPConnection:
@@ -67,7 +77,8 @@ def test_headers_of_a_connection_stay_on_it_and_all_others_pass(
         *(("Connection", "keep-alive, X-Mine"), ("X-Mine", "1"), ("TE", "trailers"), ("Upgrade", "h2c")),
         ("Content-Length", "2"),
     ]
-    client = connected(passing[0])
+    server, findings = passing
+    client = connected(server)
     for _ in range(2):
         client.putrequest("POST", f"{CHAT}?a=%2F&b=", skip_host=True, skip_accept_encoding=True)
         for name, value in sent:
@@ -79,6 +90,7 @@ def test_headers_of_a_connection_stay_on_it_and_all_others_pass(
         expected = [*(upstream.headers[:6])]
         assert [pair for pair in got if pair[0] != "connection"] == [(n.lower(), v) for n, v in expected]
     client.close()
+    findings.wait(2)
     arrived = upstream.arrived[1]
     assert arrived.line == f"POST {CHAT}?a=%2F&b= HTTP/1.1"
     kept = {("authorization", "Bearer secret"), ("x-api-key", "k"), ("x-own", "ä"), ("content-length", "2")}

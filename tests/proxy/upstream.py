@@ -28,11 +28,7 @@ class Upstream:
     """`status`, `headers` and `pieces` of every answer; `hold` is asked before each piece but the first."""
 
     def __init__(self) -> None:
-        self.status, self.headers = 200, [("Content-Type", "text/event-stream")]
-        self.pieces: Sequence[bytes] = [b"data: [DONE]\n\n"]
-        self.hold: Callable[[], object] = bool
-        self.arrived: list[Arrived] = []
-        self.gone = threading.Event()
+        self.begin()
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -51,6 +47,14 @@ class Upstream:
         self.server.daemon_threads = False
         self.port = int(self.server.server_address[1])
         self._thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.01})
+
+    def begin(self) -> None:
+        """Nothing has come yet, and nothing else was said about answers."""
+        self.status, self.headers = 200, [("Content-Type", "text/event-stream")]
+        self.pieces: Sequence[bytes] = [b"data: [DONE]\n\n"]
+        self.hold: Callable[[], object] = bool
+        self.arrived: list[Arrived] = []
+        self.gone = threading.Event()
 
     @property
     def url(self) -> str:

@@ -147,10 +147,17 @@ def client(running: Running) -> Iterator[openai.OpenAI]:
         yield made
 
 
-@pytest.fixture
-def scripted_server() -> Iterator[tuple[Calling, Server]]:
+@pytest.fixture(scope="module")
+def script() -> Iterator[tuple[Calling, Server]]:
     with serving() as found:
         yield found
+
+
+@pytest.fixture
+def scripted_server(script: tuple[Calling, Server]) -> tuple[Calling, Server]:
+    """One that was asked nothing yet, and answers as `Calling` does."""
+    script[0].begin()
+    return script
 
 
 @pytest.fixture

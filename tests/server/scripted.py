@@ -34,9 +34,13 @@ class Calling(ScriptedBackend):
                 event = replace(event, calls=GENERIC if self.calls else None, marks=marks)
             emit(event)
 
-        self.calls, self.text = True, CALLING
-
         super().__init__(told, lambda text: f"It is {text}" if text == "sunny" else self.text)
+        self.begin()
+
+    def begin(self) -> None:
+        """Nothing was asked, and nothing else is to be answered."""
+        self.calls, self.text = True, CALLING
+        self.handled.clear()
 
     @property
     def asked(self) -> list[Generate]:
