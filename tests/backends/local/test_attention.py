@@ -71,7 +71,7 @@ def emptied(headless: HeadlessEngine) -> HeadlessEngine:
     return headless
 
 
-# --- the embedded model: trained weights, grouped heads ---------------------------------------------------------------
+# --- kinds of cache ---------------------------------------------------------------------------------------------------
 
 
 KINDS: dict[str, dict[str, object]] = {
@@ -84,15 +84,18 @@ KINDS: dict[str, dict[str, object]] = {
 }
 
 
-def tried(*every_run: str) -> list[object]:
-    """All kinds of cache: these in every run, the others in the matrix."""
-    rare = pytest.mark.matrix
-    return [pytest.param(KINDS[kind], id=kind, marks=[rare] * (kind not in every_run)) for kind in KINDS]
+def embedded(*every_run: str) -> list[object]:
+    """All kinds of cache of the embedded model, whose weights are trained and whose heads are grouped: these in every
+    run, the others in the matrix.
+    """
+    marks = {kind: [] if kind in every_run else [pytest.mark.matrix] for kind in KINDS}
+    return [pytest.param(("embedded", kind), id=kind, marks=marks[kind]) for kind in KINDS]
 
 
-@pytest.fixture(scope="module", params=tried("q8_0"))
-def kinds(request: pytest.FixtureRequest, model_file: Path) -> Iterator[HeadlessEngine]:
-    yield from made(model_file, SMALL.model_copy(update=request.param))
+@pytest.fixture(scope="module", params=[pytest.param(("tiny", "q8_0"), id="tiny"), *embedded()])
+def kinds(request: pytest.FixtureRequest, talking_file: Path, model_file: Path) -> Iterator[HeadlessEngine]:
+    model, kind = request.param
+    yield from made(talking_file if model == "tiny" else model_file, SMALL.model_copy(update=KINDS[kind]))
 
 
 @pytest.fixture
@@ -100,7 +103,7 @@ def fused(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, Fused]]:
     return recorded(monkeypatch)
 
 
-@pytest.mark.parametrize("kinds", tried("q8_0", "streams"), indirect=True)
+@pytest.mark.parametrize("kinds", embedded("q8_0", "streams"), indirect=True)
 def test_weights_are_those_of_q_and_the_live_cells(kinds: HeadlessEngine, fused: list[tuple[int, Fused]]) -> None:
     """At every layer, before and after removing, moving, sharing and compacting."""
     headless = emptied(kinds)
@@ -166,6 +169,7 @@ def test_tokens_on_both_sides_of_a_hole(kinds: HeadlessEngine) -> None:
         np.testing.assert_array_equal(one.weights[:, 4:], two.weights)
 
 
+@pytest.mark.parametrize("kinds", embedded("q8_0"), indirect=True)
 def test_the_weights_make_what_flash_attention_made(kinds: HeadlessEngine, fused: list[tuple[int, Fused]]) -> None:
     """Times V they are its output: mask, scale and groups are those of the engine."""
     headless = emptied(kinds)
