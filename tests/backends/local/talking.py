@@ -22,10 +22,10 @@ INFILL = {"pre": 8, "suf": 9, "mid": 10}
 
 
 def write_talking(
-    path: Path, like: Path, template: str | None = None, *, marks: Mapping[str, int] | None = None
+    path: Path, like: Path, template: str | None = None, *, marks: Mapping[str, int] | None = None, n_layer: int = 2
 ) -> Path:
     """Write the model to `path`, with all keys of the tokenizer of the file `like`, or another chat `template`.
-    `marks`: more tokens, and their types.
+    `marks`: more tokens, and their types. `n_layer`: one or two.
     """
     tokenizer = _tokenizer(like.read_bytes()[: 8 << 20])
     for text, kind in (marks or {}).items():
@@ -37,15 +37,18 @@ def write_talking(
     (n_vocab,) = struct.unpack_from("<Q", tokenizer["tokenizer.ggml.tokens"].data, 4)
     metadata: dict[str, Value] = {
         **llama(
-            attention__head_count=1, attention__head_count_kv=1, feed_forward_length=N_EMBD, context_length=8192,
-            vocab_size=n_vocab, rope__dimension_count=N_EMBD, attention__layer_norm_rms_epsilon=1e-5,
+            block_count=n_layer, attention__head_count=1, attention__head_count_kv=1, feed_forward_length=N_EMBD,
+            context_length=8192, vocab_size=n_vocab, rope__dimension_count=N_EMBD,
+            attention__layer_norm_rms_epsilon=1e-5,
         ),
         **tokenizer,
         **{f"tokenizer.ggml.fim_{part}_token_id": token for part, token in INFILL.items()},
     }  # fmt: skip
     layers, rest = ARCHITECTURES["llama"]
     shapes: dict[str, tuple[int, ...]] = {"token_embd.weight": (n_vocab, N_EMBD), "output.weight": (n_vocab, N_EMBD)}
-    shapes |= rest | {f"blk.{i}.{name}": shape for i, layer in enumerate(layers) for name, shape in layer.items()}
+    shapes |= rest | {
+        f"blk.{i}.{name}": shape for i, layer in enumerate(layers[:n_layer]) for name, shape in layer.items()
+    }
     head = gguf(metadata, [TensorInfo(name, shape[::-1]) for name, shape in shapes.items()], with_data=False)
     rng = np.random.default_rng(0)
     with path.open("wb") as file:
