@@ -29,7 +29,8 @@ UNSTYLED = frozenset(
 )
 """Folders and modules whose tests look at no size and no colour, but for those that use `styled`."""
 SHARING = frozenset(
-    {"test_alternatives", "test_chat", "test_command_palette", "test_conversation_list"}
+    {"attention", "test_honesty"}
+    | {"test_alternatives", "test_chat", "test_command_palette", "test_conversation_list"}
     | {"test_actions", "test_main_window", "test_message_actions", "test_message_list", "test_operations"}
     | {"test_overflow_choice", "test_overview", "test_text_chunks", "test_timeline", "test_typing"}
     | {"test_focus", "test_input_methods", "test_introduction", "test_selection_links"}
@@ -37,7 +38,7 @@ SHARING = frozenset(
     | {"test_composer_attachments", "test_leaving_row", "test_loop_notice", "test_pane_header"}
     | {"test_room", "test_serve_section", "test_tokens", "test_tool_message", "test_tool_servers"}
 )
-"""Modules of these whose tests use one `window`, emptied before each, but for those that use `fresh`."""
+"""Modules and folders whose tests use one `window` a module, emptied before each, but for those that use `fresh`."""
 
 
 @pytest.fixture(scope="module")
@@ -147,7 +148,7 @@ def empty_window(qapp: QApplication, qtbot: QtBot) -> MainWindow:
 @pytest.fixture
 def window(qapp: QApplication, qtbot: QtBot, request: pytest.FixtureRequest, shared: list[MainWindow]) -> MainWindow:
     """A window with a model, a context and two conversations, the first of them selected."""
-    if request.path.stem not in SHARING or "fresh" in request.fixturenames:
+    if not SHARING & {request.path.parent.name, request.path.stem} or "fresh" in request.fixturenames:
         window: MainWindow = request.getfixturevalue("empty_window")
     elif shared:
         (window,) = shared

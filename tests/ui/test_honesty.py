@@ -125,7 +125,7 @@ def test_a_small_window_elides(window: MainWindow, qtbot: QtBot) -> None:
             assert box(window, widget).right() <= box(window, window.chat.view).right(), "nothing is cut off"
 
 
-@pytest.mark.usefixtures("styled")
+@pytest.mark.usefixtures("styled", "fresh")
 def test_the_head_is_whole_at_the_first_cell(window: MainWindow, qtbot: QtBot, qapp: QApplication) -> None:
     view = cache_view()
     cells = view.snapshot.maps[0].streams[0]

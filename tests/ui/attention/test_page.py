@@ -293,6 +293,7 @@ def test_what_is_cheap_is_computed_at_once_where_that_is_wanted(looking: MainWin
     assert (Attend(Queries(0, 10, 11), looking.store.attention.number),) in sent
 
 
+@pytest.mark.usefixtures("fresh")
 def test_it_can_be_stopped(looking: MainWindow, record: Record) -> None:
     stopped, shown = record(looking.commands.cancel_work), page(looking)
     wanted = ask_price(looking)
