@@ -16,8 +16,8 @@ SERVER = Path(__file__).with_name("server.py")
 PATIENCE_S = 60.0
 
 
-def local(how: str = "", name: str = "test", file: str = SERVER.name) -> ToolServer:
-    return ToolServer(name=name, command=sys.executable, args=(str(SERVER.with_name(file)), how))
+def local(name: str = "test", file: str = SERVER.name) -> ToolServer:
+    return ToolServer(name=name, command=sys.executable, args=(str(SERVER.with_name(file)),))
 
 
 def old(how: str = "") -> ToolServer:

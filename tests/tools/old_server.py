@@ -1,5 +1,6 @@
 """A server of the first protocol, written by hand, that keeps no rule: it lies in its list and asks the client for all
-that a server may ask for. With `plain` it is a good one, and starts in a fifth of the time of one made with `mcp`.
+that a server may ask for. With `plain` it is a good one; it starts in a fifth of the time of one made with `mcp`, and
+ends where it is told to: `dies` at its start, `silent` never says a word, and the tool `die` ends it in a call.
 """
 
 import json
@@ -42,6 +43,8 @@ def answer(message: dict[str, Any]) -> dict[str, Any]:
             name, arguments = message["params"]["name"], message["params"].get("arguments", {})
             while name == "flood":
                 send({"method": "notifications/message", "params": {"level": "info", "data": 1}})
+            if name == "die":
+                sys.exit("I give up.")
             if name == "grow":
                 TOOLS.append({"name": "grown", "inputSchema": {"type": "object"}})
                 send({"method": "notifications/tools/list_changed"})
@@ -57,6 +60,10 @@ def answer(message: dict[str, Any]) -> dict[str, Any]:
 
 
 def main() -> None:
+    if "dies" in sys.argv:
+        sys.exit("No configuration.")
+    if "silent" in sys.argv:
+        sys.stdin.read()
     print("Welcome! This is no message.", flush=True)  # noqa: T201 - what many servers do
     for line in sys.stdin:
         message = json.loads(line)

@@ -1,7 +1,6 @@
 """A real tool server, made with `mcp`, that does what its argument says. Run as a child of the tests."""
 
 import os
-import sys
 from typing import Any
 
 import anyio
@@ -19,8 +18,6 @@ TOOLS = {
     "hang": ("Never answers.", EMPTY),
     "die": ("Ends the server.", EMPTY),
     "long": ("Answers with a million characters.", EMPTY),
-    "sample": ("Asks the client for an answer of its model.", EMPTY),
-    "elicit": ("Asks the person something.", EMPTY),
 }
 
 
@@ -28,7 +25,7 @@ def said(text: str, *, failed: bool = False) -> types.CallToolResult:
     return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=failed)
 
 
-async def call(context: ServerRequestContext[Any], params: types.CallToolRequestParams) -> types.CallToolResult:
+async def call(_context: ServerRequestContext[Any], params: types.CallToolRequestParams) -> types.CallToolResult:
     arguments = params.arguments or {}
     match params.name:
         case "echo":
@@ -42,33 +39,16 @@ async def call(context: ServerRequestContext[Any], params: types.CallToolRequest
         case "hang":
             await anyio.sleep_forever()
         case "die":
-            sys.stderr.write("I give up.\n")
-            sys.stderr.flush()
             os._exit(3)
         case "long":
             return said("x" * 1_000_000)
-        case "sample":
-            await context.session.create_message(
-                [types.SamplingMessage(role="user", content=types.TextContent(type="text", text="Hi"))], max_tokens=9
-            )
-        case "elicit":
-            await context.session.elicit_form("Your password?", EMPTY)
     return said("Done.")
 
 
 async def main() -> None:
-    how = sys.argv[1] if len(sys.argv) > 1 else ""
-    if how == "silent":
-        await anyio.sleep_forever()
-    if how == "dies":
-        sys.stderr.write("No configuration.\n")
-        raise SystemExit(4)
-
     async def list_tools(_context: Any, _params: Any) -> types.ListToolsResult:
-        known = reversed(TOOLS.items()) if how == "reversed" else TOOLS.items()
-        return types.ListToolsResult(
-            tools=[types.Tool(name=name, description=about, input_schema=schema) for name, (about, schema) in known]
-        )
+        tools = [types.Tool(name=name, description=about, input_schema=of) for name, (about, of) in TOOLS.items()]
+        return types.ListToolsResult(tools=tools)
 
     server: Server[Any] = Server("test", on_list_tools=list_tools, on_call_tool=call)
     async with stdio_server() as (read, write):

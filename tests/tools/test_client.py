@@ -135,18 +135,18 @@ def test_a_call_that_hangs_is_ended_and_the_server_goes_on(running: Heard) -> No
 
 
 def test_a_server_that_dies_in_a_call_leaves_its_last_words(heard: Heard) -> None:
-    heard.started(local())
+    heard.started(old())
     found = heard.call("die")
     assert found.failed
     assert found.text.startswith("The tool failed: ")
     state = heard.states[-1] if heard.states[-1].state == "failed" else heard.until("failed")
     assert state.sentence == "It has ended."
-    assert "Its exit code is 3." in state.detail
+    assert "Its exit code is 1." in state.detail
     assert "I give up." in state.detail
 
 
 def test_a_server_that_dies_at_its_start_leaves_its_last_words(heard: Heard) -> None:
-    heard.clients.start(local("dies"), {})
+    heard.clients.start(old("dies"), {})
     state = heard.until("failed")
     assert state.sentence == "It has ended."
     assert "No configuration." in state.detail
@@ -158,7 +158,7 @@ def test_a_program_that_does_not_exist_is_named(heard: Heard) -> None:
 
 
 def test_a_server_that_says_nothing_can_be_stopped(heard: Heard) -> None:
-    heard.clients.start(local("silent"), {})
+    heard.clients.start(old("silent"), {})
     heard.until("starting")
     heard.clients.stop("test")
     heard.until("off")
@@ -204,7 +204,7 @@ def test_a_call_that_is_cancelled_tells_nothing(running: Heard) -> None:
 
 def test_no_process_is_left(heard: Heard) -> None:
     before = psutil.Process().children(recursive=True)
-    heard.started(local())
+    heard.started(old())
     children = [one for one in psutil.Process().children(recursive=True) if one not in before]
     assert len(children) >= 2, "the one between, and the server"
     heard.clients.close()
@@ -214,8 +214,8 @@ def test_no_process_is_left(heard: Heard) -> None:
 
 HOLDER = """
 import sys
-from tests.tools.conftest import Heard, local
-Heard().started(local())
+from tests.tools.conftest import Heard, old
+Heard().started(old())
 print("ready", flush=True)
 sys.stdin.read()
 """
