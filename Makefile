@@ -11,10 +11,10 @@ run:
 setup:
 	@$(PYTHON) packaging/setup.py
 
-# Each of two workers begins with one half of the tests, in their order, so that what a module sets up is set up once; the
-# one that ends first takes from the other's half.
+# Each of three workers begins with a third of the tests, in their order, so that what a module sets up is set up once; one
+# that has ended takes from the others. Two processors have work then while one of the three waits for a child or a timer.
 PYTEST := QT_QPA_PLATFORM=offscreen .venv/bin/python -m pytest
-SHARED := -n 2 --dist worksteal --max-worker-restart=0
+SHARED := -n 3 --dist worksteal --max-worker-restart=0
 
 # The tiers unit and integration: see docs/tests.md.
 test: setup
