@@ -6,6 +6,7 @@ import pytest
 
 from tests.backends.local import tiny_models
 from tests.cache.models import KINDS, write_model
+from tests.state_files.files import read_here  # noqa: F401 - the fixture
 
 MORE = {"mamba": "mamba2", "rwkv": "rwkv6", "mrope": "qwen2vl", "parallel": "falcon-h1"}
 

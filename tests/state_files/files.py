@@ -1,19 +1,25 @@
 """Saved KV caches of tiny models, written and restored by llama.cpp itself."""
 
 import ctypes
+import os
 import pickle
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, Self
 
 import numpy as np
+import pytest
 from llama_cpp.llama import LlamaState
 
 from kvdesk.backends.local.llama.binding import lib
 from kvdesk.backends.local.llama.model import Model
+from kvdesk.codec import decode, encode
 from kvdesk.experiments.raw_context import RawContext
 from kvdesk.settings import ContextSettings
+from kvdesk.state_files import child, reader
+from kvdesk.state_files.found import Answer
 
 TOKENS = tuple(7 * i % 100 for i in range(80))
 
@@ -70,3 +76,29 @@ def pickled(blob: Any, protocol: int, n_context: int = 256) -> bytes:
     ids[: len(TOKENS)] = TOKENS
     scores = np.zeros((len(TOKENS), 128), np.single)
     return pickle.dumps(LlamaState(ids, scores, len(TOKENS), blob, len(blob), 4294967295), protocol)
+
+
+class _Here:
+    """Does what a child does, in this process."""
+
+    def __init__(self, command: Sequence[str], **_limits: object) -> None:
+        self._argv = command[-2:]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """There is no process to end."""
+
+    def receive_value(self, *_: object, **__: object) -> Answer:
+        said: list[Answer] = []
+        child.child_main(SimpleNamespace(send_value=said.append), self._argv)  # type: ignore[arg-type]
+        return decode(Answer, encode(said[0]))
+
+
+@pytest.fixture
+def read_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Saved states are read without a process for each: for tests of what is said of them."""
+    monkeypatch.setattr(reader, "Child", _Here)
+    monkeypatch.setattr(child, "limit", lambda *_: None)
+    monkeypatch.setattr(os, "_exit", lambda _: None)

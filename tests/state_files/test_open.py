@@ -125,6 +125,7 @@ def test_no_pickle_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert [path.name for path in tmp_path.iterdir()] == ["evil.pkl"]
 
 
+@pytest.mark.usefixtures("read_here")
 def test_a_saved_state_of_kvdesk(models: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """With its index: tokens, and what it would be restored into. Without: the cells. Changed: kvdesk forgets it."""
     model = models["hybrid"]
@@ -207,6 +208,7 @@ def test_without_a_window_it_is_text(
     assert f"{len(TOKENS)} tokens" in said.out
 
 
+@pytest.mark.usefixtures("read_here")
 def test_a_difference(models: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Of two slots of a hybrid model whose prompts part at a token; of one and its copy; of types."""
     other = (*TOKENS[:50], *(token ^ 1 for token in TOKENS[50:]), 3)
@@ -242,10 +244,11 @@ def test_a_difference(models: dict[str, Path], tmp_path: Path, capsys: pytest.Ca
     assert "K, V and states are equal in the cells of both" in capsys.readouterr().out
 
 
+@pytest.mark.usefixtures("read_here")
 def test_what_is_no_saved_state_is_a_sentence(
     models: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Also where the child is killed; never a traceback."""
+    """Never a traceback."""
     tiny = tmp_path / "tiny"
     tiny.write_bytes(b"x")
     empty = tmp_path / "empty"
