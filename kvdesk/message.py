@@ -152,7 +152,7 @@ class Message:
     """One message. `parent` is the message it follows, None for the first: edits make branches, not losses.
 
     `tokens` are the ids an answer was generated as, so that the next turn finds exactly them in the cache; of an answer
-    that a user has edited, those of before, of which the beginning may still be true. Empty for messages that were
+    that a user has edited, those before the edit, the first of which may still be true. Empty for messages that were
     typed. `model` is the name of the one that wrote an answer, "" if it is not known. `finish` is why an answer
     ended (`finish_of`); `pinned`: listed at the top of the chat, which keeps it in no context.
     `attachments` precede the text in what the model reads (`as_read`).
@@ -183,7 +183,7 @@ class Message:
 
     @property
     def marks(self) -> ReasoningMarks | None:
-        """Around reasoning in the family that wrote this answer, where that is known."""
+        """Around reasoning in the family that wrote this answer, if that is known."""
         return self.stats.marks if self.stats is not None else None
 
 
@@ -273,7 +273,7 @@ def is_limit_note(note: str) -> bool:
 
 
 def finish_of(message: Message) -> FinishReason:
-    """Why an answer ended; for those of before that was kept, what their state and note tell."""
+    """Why an answer ended; if it was stored before this was, its state and note tell it."""
     if message.finish or message.role != "assistant":
         return message.finish
     if message.state == "complete" and is_limit_note(message.note):

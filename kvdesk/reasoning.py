@@ -118,7 +118,7 @@ BEGINNING, END = "<think>\n", "\n</think>\n\n"
 
 
 def written(thought: str, said: str = "") -> str:
-    """An answer with reasoning as kvdesk itself writes it, where no model's own marks are known."""
+    """An answer with reasoning as kvdesk itself writes it, if no model's own marks are known."""
     whole = BEGINNING + thought.strip() + END
     return whole + said if said else whole.rstrip()
 

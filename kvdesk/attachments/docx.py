@@ -191,7 +191,7 @@ class _Document:
         return chr(number)
 
     def _count(self, element: Element) -> None:
-        """An equation among others of a paragraph counts as one, deleted text only where there is some."""
+        """An equation among others of a paragraph counts as one, deleted text only if there is any."""
         kind = _COUNTED[element.name]
         if kind == "deleted text" and not any(one.text.strip() for one in element.all()):
             return

@@ -293,7 +293,7 @@ class Mirror:
     # --- private -----------------------------------------------------------------------------------------------------
 
     def _place_run(self, batch: Batch) -> DecodeRecord | None:
-        """`place_run` of a batch as `decode_each` has it; None, with nothing changed, where it is not possible."""
+        """`place_run` of a batch as `decode_each` has it; None, with nothing changed, if it is not possible."""
         if self.geometry.has_state or not self.caches or self.capture or not batch.tokens or min(batch.tokens) < 0:
             return None
         seq_id, pos = batch.seq_ids[0][0], batch.pos[0]

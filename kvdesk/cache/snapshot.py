@@ -108,7 +108,7 @@ class CacheMap:
     name: CacheName
     streams: tuple[StreamMap, ...]
     n_swa: int  # window in positions, 0 for none
-    swa_type: SwaType = "standard"  # its shape, where there is a window
+    swa_type: SwaType = "standard"  # its shape, if there is a window
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,7 +86,7 @@ def _launch(agent: Agent, args: argparse.Namespace, theirs: Sequence[str]) -> in
 
 @contextmanager
 def _place(args: argparse.Namespace) -> Iterator[Place]:
-    """The server that was named; that of the window, where no model or context was named; or one for this run. Its key
+    """The server that was named; that of the window, if no model or context was named; or one for this run. Its key
     has the name of this run. Raises UserError.
     """
     run = secrets.token_hex(_RUN_BYTES)

@@ -127,7 +127,7 @@ class QueuedMessages:
     # --- inside -------------------------------------------------------------------------------------------------------
 
     def _with(self, conversation: ConversationId, index: int, text: str) -> Conversation | None:
-        """The conversation, where this text waits there."""
+        """The conversation, if this text waits there."""
         known = self._known.get(conversation)
         at = known.queued[index : index + 1] if known is not None else ()
         return known if at and at[0].text == text else None

@@ -60,7 +60,7 @@ class Queues:
         self._waits_for_model, self._had_model = False, True
 
     def model_failed(self, waiting: Iterable[ConversationId]) -> None:
-        """Where a model was open before, it still is; else everything waits for one."""
+        """If a model was open before, it still is; else everything waits for one."""
         self._waits_for_model = not self._had_model
         if self._had_model:
             self.hold("load failed", *waiting)

@@ -59,7 +59,7 @@ def generate(
     tools: str = "",
     others: Iterable[Message] = (),
 ) -> Generate:
-    """Answer `messages` as the message `answer`; `continued`: that answer so far, where it is to go on. `tools`: that
+    """Answer `messages` as the message `answer`; `continued`: that answer so far, if it is to go on. `tools`: that
     are offered; they may be called until what tools may cost for one question is used up. `others`: messages of the
     conversation, the oldest first, which the answer may repeat.
     """
@@ -152,7 +152,7 @@ def preview_prompt(
     tools: str = "",
 ) -> PreviewPrompt:
     """How would its prompt be with other parameters? After the messages `shown` with what is typed, if something is;
-    where there is neither, with `sample`.
+    without either, with `sample`.
     """
     draft = QueuedMessage(conversation.draft, conversation.draft_attachments)
     if not (draft.text.strip() or draft.attachments):

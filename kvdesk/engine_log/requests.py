@@ -207,7 +207,7 @@ class RequestReader:
             slot.prepared, slot.held = "restored", event.number("n")
 
     def _on_launching(self, event: Event) -> None:
-        """The server prints the slot as its last request left it: that one's text, where no body has come."""
+        """The server prints the slot as its last request left it: that one's text, if no body has come."""
         slot = self._slot(event.slot)
         found = object_in(event.values["json"])
         text = found.get("prompt")

@@ -154,7 +154,7 @@ def error(ours: Sequence[float], theirs: Sequence[float]) -> float:
 
 def standard_error(values: Sequence[float]) -> float:
     """That of their median, a quarter of its 95 % confidence interval: a few that something disturbed widen it little,
-    as they move the median little. Infinite where there is one.
+    as they move the median little. Infinite if there is only one.
     """
     low, high = interval(values)
     return (high - low) / 4 if len(values) > 1 else math.inf

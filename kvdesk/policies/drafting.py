@@ -171,7 +171,7 @@ class Drafts:
     """
 
     def __init__(self, why_not: str = "") -> None:
-        """`why_not`: a sentence, where this context has no drafts at all."""
+        """`why_not`: a sentence, if this context has no drafts at all."""
         self.drafted = self.accepted = 0
         self._why_not = why_not
         self._gains: deque[float] = deque(maxlen=2 * KEPT)

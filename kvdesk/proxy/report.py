@@ -1,6 +1,6 @@
 """What a request reused and read again, as a line and as JSON, and the score of all.
 
-The server's own numbers count. Where it gives none, tokens are estimated from characters, which is said.
+The server's own numbers count. If it gives none, tokens are estimated from characters, which is said.
 """
 
 from typing import Any, Final
@@ -17,7 +17,7 @@ from kvdesk.translation import tr
 from kvdesk.values import dataclass
 
 CHARS_PER_TOKEN: Final = 4.0
-"""Of English and code, where no server counts."""
+"""Of English and code, if no server counts."""
 FEW: Final = 16
 """Tokens that may be read again without a miss: the last block, the full stop at the end of a message."""
 NOT_KEPT_SHARE: Final = 0.1

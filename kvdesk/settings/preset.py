@@ -85,7 +85,7 @@ def checked_name(name: str) -> str:
 
 
 def free_name(own: Iterable[Preset], name: str) -> str:
-    """`name`, with a number where there is a preset of that name."""
+    """`name`, with a number if there is a preset of that name."""
     taken = {preset.name for preset in (*built_in(), *own)}
     number, free = 1, name
     while free in taken:

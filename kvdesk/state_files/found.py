@@ -67,7 +67,7 @@ class StateFile:
     problem        why what follows the tokens cannot be read; ""
     made_by        of a saved state of kvdesk: what its index says of model, engine and types
     n_context      tokens a Llama object had room for; 0 if the file does not say
-    texts          of the tokens, where a model was given
+    texts          of the tokens, if a model was given
     """
 
     name: str

@@ -98,7 +98,7 @@ def unpack_tokens(blob: bytes) -> tuple[int, ...] | None:
 
 
 def digest_of(*parts: bytes | None) -> bytes:
-    """Eight bytes that tell one message's id, conversation, parent, role, text and, where it has any, attachments from
+    """Eight bytes that tell one message's id, conversation, parent, role, text and, if it has any, attachments from
     all others: SQLite keeps no checksum.
     """
     digest = blake2b(digest_size=8)
@@ -271,7 +271,7 @@ def message_row(message: Message) -> tuple[Any, ...]:
 
 
 def message_of(row: Row) -> Message:
-    """A row that is damaged is a failed message with `DAMAGED_NOTE`. Rows of before digests were kept have None."""
+    """A damaged row is a failed message with `DAMAGED_NOTE`. Rows written before digests were kept have None."""
     identity, conversation, parent, role, text, state, tokens, stats, note, created_ms, model, digest, *rest = row
     packed, thought_ms, finish, pinned, probabilities, fields, use = rest
     ids = unpack_tokens(tokens)

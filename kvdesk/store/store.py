@@ -222,7 +222,7 @@ def _look_first(path: Path) -> None:
         return
     if begin != MAGIC:
         raise StoreError(tr("{file} is not a database; kvdesk leaves it as it is.").format(file=path.name))
-    # Where no journal is, nothing but the file counts, and opened as immutable no file appears beside it. Beside a
+    # Without a journal nothing but the file counts, and opened as immutable no file appears beside it. Beside a
     # journal none appears if the lock is exclusive: its index (-shm) is in memory then. On a full disk it has no room,
     # and SQLite says "disk I/O error". An exclusive lock needs a file that may be written.
     has_journal = path.with_name(path.name + "-wal").exists()

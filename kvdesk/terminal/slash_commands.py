@@ -37,7 +37,7 @@ class Leave(Exception):
 
 
 def run(typed: str, dialogue: Dialogue, screen: Screen) -> TurnEnded | None:
-    """Carry out a line that begins with a slash; the answer, where it asked for one. Raises UserError, Leave."""
+    """Carry out a line that begins with a slash; the answer, if it asked for one. Raises UserError, Leave."""
     name, _, argument = typed.strip().partition(" ")
     found = next((command for command in COMMANDS if command.name == name), None)
     if found is None:

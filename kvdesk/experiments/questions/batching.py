@@ -391,7 +391,7 @@ def _among_table(held: Measured, kinds: Sequence[str]) -> Table:
 
 
 def _gaps(rounds: Sequence[Sequence[float]]) -> tuple[str, str]:
-    """In ms: the longest gap of the median round; P50, P95 and P99 of all gaps, where there are `ENOUGH`."""
+    """In ms: the longest gap of the median round; P50, P95 and P99 of all gaps, if there are `ENOUGH`."""
     longest, gaps = median([max(seconds) for seconds in rounds]), [gap for seconds in rounds for gap in seconds]
     told = " / ".join(f"{1000 * value:.4g}" for value in percentiles(gaps)) if len(gaps) >= ENOUGH else ""
     return f"{1000 * longest:.4g}", told or NOT_TOLD

@@ -159,7 +159,7 @@ def _copy_bytes_s(source: NDArray[np.float64], target: NDArray[np.float64]) -> f
 
 
 class Judged(NamedTuple):
-    """A growth with the bar from which it counts. word: of the verdict, where it does; said: that bar as text."""
+    """A growth with the bar from which it counts. word: of the verdict, if it does; said: that bar as text."""
 
     growth: Figure
     word: str

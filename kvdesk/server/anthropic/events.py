@@ -76,7 +76,7 @@ class MessageEvents(Renderer):
         yield {"type": "content_block_start", "index": len(self._content) - 1, "content_block": dict(block)}
 
     def _end(self) -> Iterator[dict[str, Any]]:
-        """Of the last block, where it is open."""
+        """Of the last block, if it is open."""
         if not self._is_open:
             return
         block, self._is_open = self._content[-1], False

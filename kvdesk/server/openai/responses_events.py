@@ -110,7 +110,7 @@ class ResponseEvents(Renderer):
         return bool(self._output) and self._output[-1]["status"] == "in_progress"
 
     def _end(self, status: str) -> Iterator[dict[str, Any]]:
-        """Of the last item, where it is open."""
+        """Of the last item, if it is open."""
         if not self._is_open:
             return
         item = self._output[-1]

@@ -189,7 +189,7 @@ class Cache(Leases):
         return Acquired(len(sequence.tokens), source)
 
     def pauses(self, sequence: CacheSequence, prompt: list[int], marks: Iterable[int] = ()) -> tuple[int, ...]:
-        """After `acquire_prefix`: keep the state at which a turn begins, where it is worth it, and say after how many
+        """After `acquire_prefix`: keep the state at which a turn begins, if it is worth it, and say after how many
         tokens of its prompt it pauses for another `swapper.checkpoint`. `marks`: where an edit would go back to.
         """
         self.swapper.checkpoint(sequence)

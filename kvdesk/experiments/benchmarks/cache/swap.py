@@ -102,7 +102,7 @@ def _outcome(
 
 
 def _forget_pages(folder: Path) -> None:
-    """Ask the system to read the saved states from the disk again, where it can be asked."""
+    """Ask the system to read the saved states from the disk again, if it can be asked."""
     if sys.platform != "linux":
         return
     for path in folder.iterdir():
