@@ -1,7 +1,7 @@
 """What a `Store` tells its listeners: the parts of the state that have changed, and values that pass through it."""
 
 from enum import Flag, auto
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, Self, TypeAlias
 
 from kvdesk.conversations.changes import AnswerEnded, BranchChanged, MessagesAdded, MessagesChanged, MessagesDeleted
 from kvdesk.protocol.messages import Event
@@ -38,6 +38,9 @@ class Changed(Flag):
     EFFECTS = auto()  # what operations by hand did
     TOOLS = auto()  # tool servers, their prices, and calls that wait for a user
     DEAD = auto()  # the engine has stopped for good
+
+    def __and__(self, other: Self) -> bool:  # type: ignore[override] # a hundred times a token: enum's own is six calls
+        return bool(self._value_ & other._value_)
 
 
 @dataclass(frozen=True, slots=True)

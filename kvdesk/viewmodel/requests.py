@@ -80,7 +80,6 @@ class RequestLog:
     def __init__(self, now_s: Callable[[], float] = time.time) -> None:
         self._now_s = now_s
         self._rows: OrderedDict[MessageId, RequestRow] = OrderedDict()
-        self.n_requests = 0
         self.score = Score()
         self._clients: tuple[ClientShare, ...] = ()
 
@@ -129,7 +128,6 @@ class RequestLog:
     def _start(self, event: TurnStarted) -> bool:
         if event.answer in self._rows:
             return False
-        self.n_requests += 1
         of = event.answer, event.conversation, event.client, self._now_s(), event.seq_id
         self._rows[event.answer] = RequestRow(*of, event.prompt_tokens, event.reused_tokens, asked=_asked(event))
         while len(self._rows) > MOST_ROWS:

@@ -44,9 +44,9 @@ def test_cells_and_requests_are_shown_as_they_come(qtbot: QtBot, tmp_path: Path)
     qtbot.waitUntil(lambda: "60 of 256 cells used" in window.numbers.toPlainText())
     qtbot.waitUntil(lambda: (newest := window.timeline._newest) is not None and newest.last == 2)
     window.timeline.show_operation(2)
-    assert "as printed by the engine at ubatch 2" in window.timeline.details
-    assert "5.100 s after the start of the log, 20 cells changed" in window.timeline.details
-    assert " ms" not in window.timeline.details, "the log shows no time of the call"
+    assert "as printed by the engine at ubatch 2" in window.timeline._about.text()
+    assert "5.100 s after the start of the log, 20 cells changed" in window.timeline._about.text()
+    assert " ms" not in window.timeline._about.text(), "the log shows no time of the call"
     assert " ms" not in window.timeline.model.index(0).data()
     assert not window.grab().isNull()
     window.close()

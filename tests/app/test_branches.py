@@ -73,11 +73,11 @@ def test_a_second_answer_is_switched_from_and_back(rig: Rig, qtbot: QtBot) -> No
     rig.window.commands.conversations.turns.regenerate(asked.conversation, 1)
     answer(rig, qtbot, rig.worker.asked[-1], "Second joke")
     last = rig.window.chat.view.widgets[-1]
-    assert last.switch.text == "2/2"
+    assert last.switch._text.text() == "2/2"
     (last.switch._before, last.switch._after)[0].click()
     assert shown(rig) == ["Joke?", "First joke"]
     assert [m.text for m in stored(rig, asked.conversation)] == ["Joke?", "First joke"], "it stays so after a restart"
-    assert rig.window.chat.view.widgets[-1].switch.text == "1/2"
+    assert rig.window.chat.view.widgets[-1].switch._text.text() == "1/2"
     assert [m.text for m in say(rig, "Another").messages] == ["Joke?", "First joke", "Another"]
 
 
@@ -89,14 +89,14 @@ def test_an_edited_question_is_a_branch(rig: Rig, qtbot: QtBot) -> None:
     editor = edited_at(rig, 0)
     assert editor.text == "Joke about cats?"
     editor.edit.setPlainText("Joke about dogs?")
-    editor.buttons[2].click()
+    editor._save.click()
     assert rig.window.chat.composer.text == "a draft"
     edited = rig.worker.asked[-1]
     assert [m.text for m in edited.messages] == ["Joke about dogs?"]
     answer(rig, qtbot, edited, "Wuff")
     assert shown(rig) == ["Joke about dogs?", "Wuff"]
     first = rig.window.chat.view.widgets[0]
-    assert first.switch.text == "2/2"
+    assert first.switch._text.text() == "2/2"
     (first.switch._before, first.switch._after)[0].click()
     assert shown(rig) == ["Joke about cats?", "Miaow"]
 
@@ -169,10 +169,10 @@ def test_an_edited_message_is_priced_in_its_place(rig: Rig, qtbot: QtBot) -> Non
     assert preview.replaced == question
     found = TurnPreview(preview.conversation, 20, 9, 1_240.0, "", text=editor.text, replaced=question)
     rig.worker.give(found)
-    qtbot.waitUntil(lambda: editor.cost == "9 of 29 tokens to read: about 1.2 s")
+    qtbot.waitUntil(lambda: editor._cost.text() == "9 of 29 tokens to read: about 1.2 s")
     assert "29" not in rig.window.chat.composer.hint_text
     rig.worker.give(replace(found, refused="Too long.", n_ctx=8, n_conversation=0, n_draft=9, n_fitting=4))
-    qtbot.waitUntil(lambda: not editor.buttons[2].isEnabled())
+    qtbot.waitUntil(lambda: not editor._save.isEnabled())
     editor.help.links[0].click()
     assert editor.edit.textCursor().selectedText() == "her, but short"
 
@@ -188,7 +188,7 @@ def test_an_edited_answer_is_priced_up_to_its_end(rig: Rig, qtbot: QtBot) -> Non
     assert preview.replaced is not None
     full = TurnPreview(preview.conversation, 20, 9, None, "", text=editor.text, replaced=preview.replaced, refused="No")
     rig.worker.give(replace(full, refused=""))
-    qtbot.waitUntil(lambda: editor.cost == "9 of 29 tokens to read with your next message")
+    qtbot.waitUntil(lambda: editor._cost.text() == "9 of 29 tokens to read with your next message")
     assert [widget.is_dim for widget in rig.window.chat.view.widgets] == [False, False, True, True]
 
 

@@ -77,13 +77,13 @@ def test_an_edited_answer_is_continued_from_the_new_text(rig: Rig, qtbot: QtBot)
     widget.start_edit()
     assert widget.editor is not None
     widget.editor.edit.setPlainText("Once upon a hill")
-    qtbot.mouseClick(widget.editor.buttons[1], Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(widget.editor._go_on, Qt.MouseButton.LeftButton)
     asked = rig.worker.asked[-1]
     assert asked.answer != first.answer
     assert asked.continued is not None
     assert (asked.continued.text, asked.continued.tokens) == ("Once upon a hill", (1, 2))
     assert last(rig).message.id == asked.answer
-    assert last(rig).switch.text == "2/2"
+    assert last(rig).switch._text.text() == "2/2"
     rig.worker.give(TurnEnded(asked.conversation, asked.answer, "stopped", STATS))
     qtbot.waitUntil(lambda: last(rig).message.state != "streaming")
     assert last(rig).message.text == "Once upon a hill"

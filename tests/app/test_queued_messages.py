@@ -166,7 +166,7 @@ def test_an_edited_message_is_not_swallowed(ready: Rig, qtbot: QtBot) -> None:
     assert editor is not None
     qtbot.keyClick(editor.edit, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
     assert (editor.text, len(ready.worker.asked)) == ("One", 2)
-    assert editor.cost == "It can be saved when the answer has ended"
+    assert editor._cost.text() == "It can be saved when the answer has ended"
 
 
 def test_whatever_a_queue_waits_for_has_words(rig: Rig) -> None:

@@ -9,7 +9,7 @@ from kvdesk.chat import MessageId
 from kvdesk.protocol.cache import ContextReady, OperationDone
 from kvdesk.protocol.chat import Overflowed, TurnEnded, TurnPreview
 from kvdesk.settings import Overflow
-from kvdesk.ui.messages.room_help import room_words
+from kvdesk.ui.messages.room_help import RoomHelp, room_words
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.values import replace
 from tests.ui.samples import CONTEXT, ONE, STATS, append_message, message, show_messages
@@ -146,20 +146,20 @@ def test_an_answer_that_did_not_fit_offers_what_helps(window: MainWindow) -> Non
     window.store.apply(Overflowed(ONE, answer, Overflow.STOP, "It needs 1,082 tokens."))
     widget = window.chat.view.widget_of(answer)
     assert widget is not None
-    assert widget.help is None, "it has not ended yet"
+    assert not widget.findChildren(RoomHelp), "it has not ended yet"
     window.store.apply(TurnEnded(ONE, answer, "failed", NOTHING, "It needs 1,082 tokens."))
-    assert widget.help is not None
-    assert widget.help.isVisible()
-    widget.help.links[0].click()
+    [shown] = widget.findChildren(RoomHelp)
+    assert shown.isVisible()
+    shown.links[0].click()
     editor = window.chat.view.widgets[0].editor
     assert editor is not None
     assert editor.text == "far too long"
     show_messages(window, ONE, (question, replace(reply, state="failed")))
     again = window.chat.view.widget_of(answer)
     assert again is not None
-    assert again.help is not None, "it is offered when the chat is shown again"
+    assert not again._help.isHidden(), "it is offered when the chat is shown again"
     append_message(window, message("q2", "user", "shorter"))
-    assert again.help is None, "only under the last answer"
+    assert again._help.isHidden(), "only under the last answer"
 
 
 @pytest.mark.usefixtures("fresh")
@@ -169,4 +169,4 @@ def test_an_answer_that_only_slid_needs_no_help(window: MainWindow) -> None:
     window.store.apply(TurnEnded(ONE, MessageId("a"), "complete", STATS))
     widget = window.chat.view.widget_of(MessageId("a"))
     assert widget is not None
-    assert widget.help is None
+    assert widget._help is None

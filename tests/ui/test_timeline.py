@@ -111,7 +111,7 @@ def test_any_moment_can_be_looked_at(window: MainWindow, qtbot: QtBot, player: P
     assert page._band_text.text() == "State after operation 40, not now"
     qtbot.waitUntil(lambda: shown_map(page)[0] == 40)
     assert (shown_map(page)[1] == player.states[40][0].streams[0].pos).all()
-    assert page.details.startswith("40  ")
+    assert page._what.text().startswith("40  ")
     qtbot.keyClick(page.scrubber.slider, Qt.Key.Key_Right)
     assert page.at == 41
     page.scrubber.stepped.emit(-1)
@@ -278,7 +278,7 @@ def test_a_chat_that_was_deleted_leaves_its_operations(window: MainWindow, playe
     window.store.apply(RecordingTaken(player.journal.recording()))
     window.store.show_conversations((), None)
     window.inspector.timeline.show_operation(50)
-    assert window.inspector.timeline.details.startswith("50  ")
+    assert window.inspector.timeline._what.text().startswith("50  ")
     assert not window.grab().isNull()
 
 

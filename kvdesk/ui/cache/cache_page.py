@@ -126,11 +126,6 @@ class CachePage(QWidget):
             self._place_undo()
 
     @property
-    def readout(self) -> str:
-        """The two lines about the cell under the mouse."""
-        return f"{self._first.full_text}\n{self._second.full_text}".strip()
-
-    @property
     def too_high_px(self) -> int:
         """So much of the numbers and positions is out of sight before one scrolls; graphs may be below."""
         return max(0, self.instruments.rulers.geometry().bottom() + 1 - self._scroll.viewport().height())

@@ -56,6 +56,8 @@ from kvdesk.ui.widgets.undo_notice import UndoNotice
 
 DELETED_MS: Final = 15_000
 """What was deleted is said so long. It can be undone until kvdesk is closed (Ctrl+Z, menu)."""
+_CHAT: Final = Changed.CONVERSATIONS | Changed.SELECTED
+_CACHED: Final = Changed.NUMBERS | Changed.SELECTED
 _STATE: Final = ~(Changed.VIEW | Changed.GROWTH)
 """Changes after which buttons and the meter of the context may differ."""
 
@@ -147,7 +149,7 @@ class ChatPane(QWidget):
         if self._store.dead:
             self._show_dead()
         self._show_conversation(is_other=True)
-        self._on_changed(~Changed.SELECTED & ~Changed.CONVERSATIONS, None)
+        self._on_changed(~_CHAT, None)
         self._on_settings_changed(frozenset(("tour_seen",)))
 
     def _on_settings_changed(self, changed: frozenset[str]) -> None:
@@ -166,7 +168,7 @@ class ChatPane(QWidget):
 
     def _on_changed(self, changed: Changed, update: Update | None) -> None:
         store = self._store
-        if changed & (Changed.CONVERSATIONS | Changed.SELECTED):
+        if changed & _CHAT:
             self._show_conversation(is_other=bool(changed & Changed.SELECTED))
         if update is not None:
             self._apply(update)
@@ -176,7 +178,7 @@ class ChatPane(QWidget):
         if changed & Changed.FORKS:
             self.view.show_forks()
             self.header.set_branches(bool(store.forks))
-        if changed & (Changed.NUMBERS | Changed.SELECTED) or (changed & Changed.VIEW and store.view is None):
+        if changed & _CACHED or (changed & Changed.VIEW and store.view is None):
             self.branch_tree.show_cached(store.branch_ends(store.selected))
         if changed & Changed.CONTEXT:
             self.overflow.show_possible(store.possible)

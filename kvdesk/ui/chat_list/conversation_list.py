@@ -32,6 +32,8 @@ from kvdesk.ui.widgets.undo_notice import UndoNotice
 from kvdesk.viewmodel.chat.conversation_rows import Row
 from kvdesk.viewmodel.chat.found import FoundRow
 
+_CHATS: Final = Changed.CONVERSATIONS | Changed.SELECTED
+_BRANCHES: Final = Changed.NUMBERS | Changed.CONTEXT
 _FORGET_CALL: Final = calls.seq_rm("seq_id", -1, -1)
 
 
@@ -100,14 +102,14 @@ class ConversationList(QWidget):
 
     def _on_changed(self, changed: Changed, _update: Update | None) -> None:
         store = self._store
-        if changed & (Changed.CONVERSATIONS | Changed.SELECTED):
+        if changed & _CHATS:
             self._change_rows(partial(self._model.show_conversations, tuple(store.conversations.values())))
             folder = store.shown.folder if store.shown is not None else ""
             if changed & Changed.SELECTED and folder in self._model.collapsed:
                 self._on_collapsed(folder, False)
         if changed & Changed.CELLS:
             self._model.show_cells(store.cells)
-        if changed & (Changed.NUMBERS | Changed.CONTEXT):
+        if changed & _BRANCHES:
             self._model.show_branches(store.branches())
         if changed & Changed.RUNNING:
             self._model.show_running(store.running)

@@ -45,11 +45,6 @@ class MapBar(QWidget):
         boxes.column(row, self._pages, on=self, margins=0, spacing=4)
         cells.pages_told.connect(self._on_pages_told)
 
-    @property
-    def page_words(self) -> str:
-        """The text about pages, empty unless the map is coloured by page."""
-        return self._pages.text() if not self._pages.isHidden() else ""
-
     def _on_mode(self) -> None:
         mode = ColourBy(self.mode.currentData())
         self.mode.setToolTip(tr("Colour: {meaning}").format(meaning=mode.meaning))

@@ -4,14 +4,12 @@ CommonMark asks for a blank or punctuation outside of marks that have punctuatio
 does as well, and their own punctuation counts as a letter.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from unicodedata import east_asian_width
 
-if TYPE_CHECKING:
-    from markdown_it import MarkdownIt
-    from markdown_it.rules_inline import StateInline
+from markdown_it import MarkdownIt
+from markdown_it.rules_inline import StateInline
+from markdown_it.rules_inline.state_inline import Delimiter
 
 _PICTURES: Final = range(0x1F000, 0x1FB00)
 
@@ -60,8 +58,6 @@ def _scanned(state: StateInline, marker: str) -> tuple[int, bool, bool]:
 
 def _put(state: StateInline, mark: str, length: int, *, opens: bool, closes: bool) -> None:
     """`length`: of the run of marks; 0 where it does not count which of them belong together."""
-    from markdown_it.rules_inline.state_inline import Delimiter
-
     state.push("text", "", 0).content = mark
     state.delimiters.append(
         Delimiter(marker=ord(mark[0]), length=length, token=len(state.tokens) - 1, end=-1, open=opens, close=closes)

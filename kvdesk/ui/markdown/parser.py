@@ -9,7 +9,6 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from kvdesk.ui.markdown.east_asian import emphasis_rule
 from kvdesk.ui.markdown.formula_rule import formula_rule
 from kvdesk.ui.markdown.line_tag import line_tag_rule
 
@@ -23,6 +22,8 @@ _OF_RULERS: Final = frozenset("|:- \t")
 def markdown_parser() -> MarkdownIt:
     """CommonMark with tables, strikethrough and formulas, without HTML. One for all; made for the first message."""
     from markdown_it import MarkdownIt
+
+    from kvdesk.ui.markdown.east_asian import emphasis_rule
 
     parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
     return parser.use(formula_rule).use(emphasis_rule).use(line_tag_rule)

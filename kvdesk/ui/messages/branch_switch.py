@@ -27,10 +27,6 @@ class BranchSwitch(QWidget):
         boxes.row(self._before, self._text, self._after, self.compare, on=self, margins=0, spacing=0)
         self.hide()
 
-    @property
-    def text(self) -> str:
-        return "" if self.isHidden() else self._text.text()
-
     def show_branches(self, everyone: tuple[MessageId, ...], own: MessageId, *, can_compare: bool = False) -> None:
         """All messages at this place, in the order they were made, and the one that is shown. `can_compare`: they are
         answers, which can be put side by side.

@@ -5,7 +5,7 @@ from typing import Final
 
 from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QResizeEvent, QTextCursor
-from PySide6.QtWidgets import QAbstractScrollArea, QHBoxLayout, QPushButton, QTextEdit, QWidget
+from PySide6.QtWidgets import QAbstractScrollArea, QHBoxLayout, QTextEdit, QWidget
 
 from kvdesk.chat import Message
 from kvdesk.protocol.chat import TurnPreview
@@ -66,16 +66,6 @@ class MessageEditor(QWidget):
     @property
     def text(self) -> str:
         return self.edit.toPlainText()
-
-    @property
-    def buttons(self) -> tuple[QPushButton, QPushButton, QPushButton]:
-        """Cancel, save and continue, save."""
-        return self._cancel, self._go_on, self._save
-
-    @property
-    def cost(self) -> str:
-        """What it costs, as far as it is known; or why it cannot be saved."""
-        return "" if self._cost.isHidden() else self._cost.text()
 
     def begin(self) -> None:
         """The keyboard goes to the end of the text."""

@@ -131,11 +131,6 @@ class MessageWidget(Listed):
         """Why the answer is not simply complete."""
         return self._note.text()
 
-    @property
-    def why(self) -> str:
-        """Why it took so long and what was reused; "" while that is not shown."""
-        return self._foot.why if self._foot is not None else ""
-
     def close_why(self) -> bool:
         """Whether the reasons were shown until now."""
         return self._foot is not None and self._foot.close_why()
@@ -175,11 +170,6 @@ class MessageWidget(Listed):
         if is_full != self._is_full:
             self._is_full = is_full
             self._show_help()
-
-    @property
-    def help(self) -> RoomHelp | None:
-        """The links offered where the context was too small."""
-        return self._help if self._help is not None and not self._help.isHidden() else None
 
     def _show_help(self) -> None:
         shown = self._is_full and self._is_last and self.message.state != "streaming"
@@ -286,11 +276,6 @@ class MessageWidget(Listed):
             self._switch.setVisible(not is_edited and self._switch.has_several)
         if self._edit is not None:
             self._edit.setVisible(self._can_edit and not is_edited)
-
-    @property
-    def loop_notice(self) -> LoopNotice | None:
-        """What is said while the answer repeats itself; None while it does not."""
-        return self._loop if self._loop is not None and not self._loop.isHidden() else None
 
     def _show_loop(self) -> None:
         is_loop = self.message.state == "streaming" and bool(repeated(self.message.text))

@@ -116,10 +116,6 @@ class ModelsPage(QWidget):
     def chosen(self) -> ModelRow | None:
         return self._sorted.row_at(self.view.currentIndex())
 
-    @property
-    def question(self) -> str:
-        return self._question.text() if self._asked is not None else ""
-
     def show_searching(self) -> None:
         """The folders are looked through."""
         self._said.setText(tr("Looking through the folders…"))

@@ -70,11 +70,6 @@ class CompactionCard(QFrame):
     def layout_chosen(self) -> Layout:
         return list(_LAYOUTS)[max(self._layouts.checkedId(), 0)]
 
-    @property
-    def text(self) -> str:
-        """The text about the plan; empty while nothing is asked."""
-        return "" if self.isHidden() else f"{self._figures.text()}\n{self._remark.text()}"
-
     def choose(self, layout: Layout) -> None:
         self._layouts.button(list(_LAYOUTS).index(layout)).setChecked(True)
 

@@ -58,11 +58,6 @@ class RebuildQuestion(QFrame):
         boxes.column(self._what, self._call, self._cost, buttons, on=self, margins=(12, 8, 12, 8), spacing=6)
         self.hide()
 
-    @property
-    def text(self) -> str:
-        """All that is said; empty while nothing is asked."""
-        return "" if self.isHidden() else "\n".join(w.text() for w in (self._what, self._call, self._cost))
-
     def ask(self, settings: ContextSettings, n_cells: int, held: Sequence[tuple[str, int]]) -> None:
         """Ask. `n_cells`: in use; `held`: title and cells of every conversation in the cache."""
         self._settings = settings

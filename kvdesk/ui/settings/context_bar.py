@@ -29,11 +29,6 @@ class ContextBar(QFrame):
         boxes.column(self._what, self.ledger, buttons, on=self, margins=0, spacing=8)
         self.hide()
 
-    @property
-    def text(self) -> str:
-        """All that is said; empty while it is hidden."""
-        return "" if self.isHidden() else f"{self._what.text()}\n{self.ledger.text}"
-
     def show_changes(self, now: ContextSettings, changes: Mapping[str, Any], problem: str) -> None:
         """`changes`: the fields that are edited, none where a rebuild was asked for; `problem`: an invalid entry."""
         self.revert.setVisible(bool(changes))

@@ -152,10 +152,6 @@ class SettingRows(QWidget):
         """The control of one setting, such as ("sampling", "top_k")."""
         return self._fields[table, name].control
 
-    def row(self, table: str, name: str) -> SettingRow:
-        """The row of one setting."""
-        return self._fields[table, name]
-
     def fields(self, table: str) -> list[QWidget]:
         """The controls of one table."""
         return [row.control for (of, _), row in self._fields.items() if of == table]

@@ -66,11 +66,6 @@ class PartView(QWidget):
         boxes.column(*shown, on=self, margins=0, spacing=6)
         self._fill(part.bars)
 
-    @property
-    def rows(self) -> tuple[tuple[str, str], ...]:
-        """Labels and values of the figure."""
-        return tuple((name.text(), value.text()) for name, _, value in self._rows)
-
     def show_part(self, part: Part) -> None:
         """The same part with other numbers."""
         if part != self._part:

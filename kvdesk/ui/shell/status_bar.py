@@ -20,6 +20,8 @@ from kvdesk.ui.widgets.controls import ElidedLabel, NumberLabel, label, link_but
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.viewmodel.cells.readout import kv_used_bytes, megabytes, totals, verification_line
 
+_MISSING: Final = Changed.FEATURES | Changed.MODEL
+_SPEED: Final = Changed.NUMBERS | Changed.RUNNING
 _MARGIN_PX: Final = 12
 _GAP_PX: Final = 16
 
@@ -73,9 +75,9 @@ class StatusBar(QWidget):
         store = self._store
         if changed & Changed.CONTEXT:
             self._show_context()
-        if changed & (Changed.FEATURES | Changed.MODEL):
+        if changed & _MISSING:
             self._show_missing()
-        if changed & (Changed.NUMBERS | Changed.RUNNING):
+        if changed & _SPEED:
             self._show_speed()
         if changed & Changed.NUMBERS and store.view is not None:
             numbers = totals(store.view.snapshot)

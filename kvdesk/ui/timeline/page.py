@@ -135,11 +135,6 @@ class TimelinePage(QWidget):
         """Whether the context before this one is shown."""
         return self._state.past is not None and self.which.currentIndex() == 1
 
-    @property
-    def details(self) -> str:
-        """The text about the chosen operation."""
-        return "\n".join((self._what.text(), self._call.text(), self._about.text()))
-
     def set_room(self, height: int) -> None:
         """Height of the whole pane: the map takes a part of it that leaves room for the list."""
         self.map.set_room(max(80, min(round(height * 0.3), height - 460)))

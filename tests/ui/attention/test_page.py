@@ -407,7 +407,7 @@ def test_the_map_of_the_cache_has_it_as_one_more_colour(looking: MainWindow) -> 
     legend = looking.inspector.cache._legend.accessibleDescription()
     assert legend.startswith("Coloured by attention: attention ≤ 0.02 % 20 %, sink, not looked at")
     cells._set_at((0, SEA))
-    assert "20 % of the attention" in looking.inspector.cache.readout
+    assert "20 % of the attention" in looking.inspector.cache._second.full_text
 
 
 @pytest.mark.parametrize("colours", [DARK, LIGHT], ids=["dark", "light"])

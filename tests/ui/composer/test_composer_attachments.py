@@ -209,7 +209,7 @@ def test_an_edited_message_keeps_what_is_attached_and_the_draft_its_own(window: 
     window.chat.attachments.give(["a.txt"])
     assert given == [(ONE, ["a.txt"])]
     widget.editor.edit.clear()
-    assert widget.editor.buttons[2].isEnabled(), "what is attached is a question too"
+    assert widget.editor._save.isEnabled(), "what is attached is a question too"
 
 
 @pytest.mark.usefixtures("fresh")

@@ -339,11 +339,11 @@ def test_the_bar_chooses_and_says_what_paging_would_hold(cells: CellMapView, qtb
     bar = MapBar(cells)
     qtbot.addWidget(bar)
     bar.mode.setCurrentText("By pages")
-    qtbot.waitUntil(lambda: bar.page_words.startswith("Pages of 16: 4 held = 64 slots, 24 empty"), timeout=2000)
+    qtbot.waitUntil(lambda: bar._pages.text().startswith("Pages of 16: 4 held = 64 slots, 24 empty"), timeout=2000)
     bar.page_size.setCurrentText("32")
-    qtbot.waitUntil(lambda: bar.page_words.startswith("Pages of 32: 2 held"), timeout=2000)
+    qtbot.waitUntil(lambda: bar._pages.text().startswith("Pages of 32: 2 held"), timeout=2000)
     bar.mode.setCurrentText("By conversation")
-    qtbot.waitUntil(lambda: bar.page_words == "", timeout=2000)
+    qtbot.waitUntil(bar._pages.isHidden, timeout=2000)
     for control in (bar.mode, bar.page_size):
         assert control.accessibleName()
 

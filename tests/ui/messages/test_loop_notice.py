@@ -35,9 +35,9 @@ def test_a_loop_is_noticed_as_it_is_written_and_stop_stops(
     stopped = record(window.commands.conversations.stop)
     for _ in range(4):
         write(window, LOOP)
-        assert answer.loop_notice is None
+        assert answer._loop is None
     write(window, LOOP)
-    notice = answer.loop_notice
+    notice = answer._loop
     assert notice is not None
     assert notice.isVisible()
     assert not stopped, "nothing stops by itself"
@@ -48,14 +48,14 @@ def test_a_loop_is_noticed_as_it_is_written_and_stop_stops(
 
 def test_the_notice_goes_with_other_words(window: MainWindow, answer: MessageWidget) -> None:
     write(window, LOOP * 6)
-    assert answer.loop_notice is not None
+    assert not answer._loop.isHidden()
     write(window, "But now for something entirely different.")
-    assert answer.loop_notice is None
+    assert answer._loop.isHidden()
 
 
 def test_an_answer_that_has_ended_offers_nothing(window: MainWindow, answer: MessageWidget) -> None:
     write(window, LOOP * 6)
     window.store.apply(TurnEnded(ONE, MessageId("a"), "stopped", STATS))
-    assert answer.loop_notice is None
+    assert answer._loop.isHidden()
     show_messages(window, ONE, (message("b", "assistant", LOOP * 6),))
-    assert window.chat.view.widgets[-1].loop_notice is None
+    assert window.chat.view.widgets[-1]._loop is None

@@ -136,15 +136,15 @@ def test_a_continued_answer_shows_what_is_read_and_then_its_text(window: MainWin
 def test_what_helps_against_a_full_context_is_offered_until_the_answer_goes_on(window: MainWindow) -> None:
     full = replace(ANSWER, state="stopped", finish="context full", note="It is full.")
     widget = shown(window, QUESTION, full)
-    assert widget.help is not None, "also of an answer of an earlier run"
+    assert not widget._help.isHidden(), "also of an answer of an earlier run"
     update_message(window, replace(full, state="streaming", finish="", note=""))
-    assert widget.help is None
+    assert widget._help.isHidden()
     window.store.apply(Overflowed(ONE, ANSWER.id, Overflow.STOP, "It is full."))
     update_message(window, full)
-    assert widget.help is not None
+    assert not widget._help.isHidden()
     update_message(window, replace(full, state="streaming", finish="", note=""))
     update_message(window, replace(full, state="complete", finish="end", note=""))
-    assert widget.help is None
+    assert widget._help.isHidden()
 
 
 def test_an_answer_is_edited_in_its_place(window: MainWindow, qtbot: QtBot) -> None:
@@ -173,7 +173,7 @@ def test_an_edit_can_be_left_and_be_continued(window: MainWindow, qtbot: QtBot) 
     widget = shown(window)
     widget.start_edit()
     assert widget.editor is not None
-    cancel, go_on, save = widget.editor.buttons
+    cancel, go_on, save = widget.editor._cancel, widget.editor._go_on, widget.editor._save
     widget.editor.edit.setPlainText(" ")
     assert not save.isEnabled()
     assert not go_on.isEnabled()
@@ -183,7 +183,7 @@ def test_an_edit_can_be_left_and_be_continued(window: MainWindow, qtbot: QtBot) 
     assert widget.editor is None
     assert cancel is not None
     widget.start_edit()
-    _, go_on, _ = widget.editor.buttons
+    go_on = widget.editor._go_on
     asked = record(window.commands.edit_answer)
     qtbot.mouseClick(go_on, Qt.MouseButton.LeftButton)
     assert asked[-1] == (
@@ -242,7 +242,7 @@ def test_a_long_question_is_edited_with_its_buttons_in_sight(window: MainWindow,
     seen = view.viewport().rect()
 
     def all_in_sight() -> bool:
-        parts = editor.edit, *(one for one in editor.buttons if one.isVisible())
+        parts = editor.edit, *(one for one in (editor._cancel, editor._go_on, editor._save) if one.isVisible())
         return all(seen.contains(one.rect().translated(one.mapTo(view.viewport(), QPoint()))) for one in parts)
 
     qtbot.waitUntil(all_in_sight)
@@ -254,12 +254,12 @@ def test_no_edit_is_saved_while_the_model_writes(window: MainWindow) -> None:
     window.chat.view.start_edit(QUESTION.id)
     widget.start_edit()
     editors = [one.editor for one in window.chat.view.widgets if one.editor is not None]
-    assert [editor.buttons[2].isEnabled() for editor in editors] == [True, True]
+    assert [editor._save.isEnabled() for editor in editors] == [True, True]
     window.store.apply(ModelLoading(LocalFile(Path("/m/another.gguf")), 0.5))
-    assert [editor.buttons[2].isEnabled() for editor in editors] == [False, True]
-    assert editors[0].cost == "It can be saved when the model is ready"
+    assert [editor._save.isEnabled() for editor in editors] == [False, True]
+    assert editors[0]._cost.text() == "It can be saved when the model is ready"
     append_message(window, message("next", "assistant", "", state="streaming"))
-    assert [editor.buttons[2].isEnabled() for editor in editors] == [False, False]
+    assert [editor._save.isEnabled() for editor in editors] == [False, False]
 
 
 def test_the_line_under_an_answer_has_its_tip(window: MainWindow) -> None:
@@ -457,10 +457,10 @@ def test_a_pin_has_one_line() -> None:
 def test_why_speaks_of_the_time_first_and_esc_closes_it(window: MainWindow) -> None:
     stats = replace(STATS, why="All was reused.", time_why="First token after 8.5 s: 259 tokens read at 30 tok/s.")
     widget = shown(window, QUESTION, replace(ANSWER, stats=stats))
-    assert widget.why == ""
+    assert widget._foot.why == ""
     (ask,) = [b for b in widget.findChildren(QToolButton) if b.text() == "Why?"]
     ask.click()
-    assert widget.why.splitlines() == [stats.time_why, stats.why]
+    assert widget._foot.why.splitlines() == [stats.time_why, stats.why]
     window.action_set.run("chat.escape")
-    assert widget.why == ""
+    assert widget._foot.why == ""
     assert not ask.isChecked()

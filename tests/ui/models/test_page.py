@@ -85,9 +85,9 @@ def test_a_favourite_is_marked(page: ModelsPage, qtbot: QtBot, record: Recorder)
 def test_deleting_asks_and_esc_is_no(page: ModelsPage, qtbot: QtBot, record: Recorder) -> None:
     deleted = record(page._kit.commands.models.delete)
     qtbot.keyClick(page.view, Qt.Key.Key_Delete)
-    assert page.question.startswith("Delete big.gguf (9.0 GB) from the disk?")
+    assert page._question.text().startswith("Delete big.gguf (9.0 GB) from the disk?")
     assert page.leave()
-    assert page.question == ""
+    assert page._asked is None
     assert not page.leave()
     qtbot.mouseClick(button(page, "Delete…"), Qt.MouseButton.LeftButton)
     qtbot.mouseClick(button(page, "Keep it"), Qt.MouseButton.LeftButton)

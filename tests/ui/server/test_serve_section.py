@@ -65,13 +65,13 @@ def test_the_switch_asks_with_what_is_chosen(window: MainWindow, page: SettingsP
     section.show_serving(URL)
     assert (section.address, section.serve.isChecked()) == (URL, True)
     assert not port_of(page).isEnabled()
-    assert page._rows.row("serve", "port").reset_button.isHidden()
+    assert page._rows._fields["serve", "port"].reset_button.isHidden()
     section.serve.click()
     assert stopped == [()]
     section.show_stopped("The port is taken.")
     assert (section.address, section._status.text(), section.serve.isChecked()) == ("", "The port is taken.", False)
     assert port_of(page).isEnabled()
-    assert not page._rows.row("serve", "port").reset_button.isHidden()
+    assert not page._rows._fields["serve", "port"].reset_button.isHidden()
 
 
 def test_an_invalid_port_is_not_served(page: SettingsPage, qtbot: QtBot, record: Record) -> None:

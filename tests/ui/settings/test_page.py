@@ -235,7 +235,7 @@ def test_leaving_does_not_drop_a_context_that_is_edited(window: MainWindow, qtbo
     assert page.bar.isHidden()
     n_ctx.setValue(512)
     assert page.bar.isVisible()
-    assert "Context size: 4,096 → 512" in page.bar.text
+    assert "Context size: 4,096 → 512" in page.bar._what.text()
     if way == "back":
         next(b for b in page.findChildren(IconButton) if b.accessibleName() == "Back to the chats").click()
     else:

@@ -106,7 +106,7 @@ def test_a_preset_goes_to_a_file_and_comes_back(
 
 def test_settings_are_searched(page: SettingsPage) -> None:
     page.search.setText("mirostat rate")
-    assert page._rows.row("sampling", "mirostat_eta").isVisible()
+    assert page._rows._fields["sampling", "mirostat_eta"].isVisible()
     assert not page._prompt.isVisible()
     assert not page.presets.isVisible()
     page.search.setText("zebra")

@@ -66,7 +66,7 @@ def test_every_field_is_in_one_group(model: Any) -> None:
 
 
 def test_a_few_letters_find_a_setting_also_in_a_folded_group(rows: SettingRows) -> None:
-    threshold, temperature = rows.row("sampling", "xtc_threshold"), rows.row("sampling", "temperature")
+    threshold, temperature = rows._fields["sampling", "xtc_threshold"], rows._fields["sampling", "temperature"]
     assert not threshold.isVisible()
     assert temperature.isVisible()
     assert rows.filter("XTC thresh") == 1
@@ -81,7 +81,7 @@ def test_a_few_letters_find_a_setting_also_in_a_folded_group(rows: SettingRows) 
 
 
 def test_a_setting_goes_back_to_its_default_alone(rows: SettingRows, record: Any) -> None:
-    top_k, min_p = rows.row("sampling", "top_k"), rows.row("sampling", "min_p")
+    top_k, min_p = rows._fields["sampling", "top_k"], rows._fields["sampling", "min_p"]
     assert isinstance(top_k.control, QSpinBox)
     assert not top_k.reset_button.isVisible()
     top_k.control.setValue(7)
@@ -152,7 +152,7 @@ def test_controls_grow_with_the_text(rows: SettingRows, theme: Theme) -> None:
     width = rows.field("sampling", "top_k").width()
     theme.set_size(150)
     try:
-        after = [rows.row("sampling", name).control.sizeHint() for name in names]
+        after = [rows._fields["sampling", name].control.sizeHint() for name in names]
         assert all(new.height() > old.height() * 1.3 for old, new in zip(before, after, strict=True))
         assert rows.field("sampling", "top_k").minimumWidth() == pytest.approx(width * 1.5, abs=8)
     finally:

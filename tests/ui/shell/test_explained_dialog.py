@@ -15,7 +15,7 @@ def opened(window: MainWindow) -> ExplainedDialog:
 
 
 def rows(dialog: ExplainedDialog) -> dict[str, str]:
-    return {name: value for part in dialog.parts for name, value in part.rows}
+    return {name.text(): value.text() for part in dialog.parts for name, _, value in part._rows}
 
 
 def test_its_figures_follow_the_model_and_the_cells(window: MainWindow) -> None:
