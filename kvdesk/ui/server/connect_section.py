@@ -29,8 +29,8 @@ class ConnectSection(QWidget):
         self._is_typed = False  # something, since a server was chosen
         self._about = label(
             tr(
-                "Chats are answered there: by llama-server, vLLM, SGLang, another kvdesk, or any server that speaks "
-                "OpenAI's protocol. Your messages are sent to it."
+                "Chats are answered there: by llama-server, Ollama, LM Studio, vLLM, SGLang, another kvdesk, or any "
+                "server that speaks OpenAI's protocol. Your messages are sent to it."
             ),
             tone="secondary",
             wrap=True,

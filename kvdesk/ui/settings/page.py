@@ -85,7 +85,7 @@ class SettingsPage(QWidget):
         self._fill()
         self.search = SearchField(tr("Search settings"))
         self.search.textChanged.connect(self._on_search_changed)
-        self._nothing = label(tr("No setting has these words."), tone="secondary")
+        self._nothing = label(tr("No setting matches."), tone="secondary")
         self._nothing.hide()
         self._defaults = push_button(tr("Restore defaults"), clicked=self._on_defaults_clicked)
         self.bar = ContextBar(kit.commands, self._on_apply_clicked, self._on_revert_clicked)

@@ -324,6 +324,8 @@ def test_one_section_is_shown_and_a_search_shows_those_that_have_the_words(page:
     page.search_for("API key")
     assert headings() == ["Serve on this computer"]
     assert page.serving.isVisible()
+    page.search_for("ollama")
+    assert headings() == ["Connect to a server"]
 
 
 @pytest.mark.parametrize(
