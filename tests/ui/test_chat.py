@@ -1,7 +1,7 @@
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QLabel, QPlainTextEdit, QPushButton, QToolButton, QWidget
+from PySide6.QtWidgets import QApplication, QLabel, QPlainTextEdit, QPushButton, QToolButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from kvdesk.chat import MessageId
@@ -274,3 +274,27 @@ def test_a_model_that_cannot_chat_has_no_composer_and_one_story(window: MainWind
     assert pencil.isVisible()
     window.action_set.run("chat.regenerate")
     assert asked == [(ONE, 1)]
+
+
+def test_a_long_message_shows_whole_lines_beside_the_button(window: MainWindow, qtbot: QtBot) -> None:
+    composer = window.chat.composer
+    edit = composer.edit
+    attach = next(one for one in composer.findChildren(IconButton) if one.accessibleName() == "Attach files")
+    composer.set_text("one")
+    line = edit.cursorRect()
+    at = attach.mapTo(composer, attach.rect().center()).y()
+    assert abs(edit.viewport().mapTo(composer, line.center()).y() - at) <= 1
+    composer.set_text("\n".join(map(str, range(30))))
+    qtbot.waitUntil(lambda: edit.height() > 4 * line.height())
+    assert edit.viewport().height() % line.height() <= 2
+
+
+@pytest.mark.usefixtures("styled")
+@pytest.mark.parametrize("zoom", [100, 110, 125, 150, 175, 200])
+def test_a_message_that_fits_is_not_scrolled(window: MainWindow, zoom: int) -> None:
+    edit = window.chat.composer.edit
+    window.store.settings.change(zoom=zoom)
+    for text in ("", "one", "one\ntwo", "一\n😀\ntwo"):
+        window.chat.composer.set_text(text)
+        QApplication.processEvents()
+        assert edit.verticalScrollBar().maximum() == 0, text

@@ -23,6 +23,7 @@ from kvdesk.ui.widgets.text_height import text_height
 _MAX_LINES: Final = 8
 LONG_PASTE: Final = 4000
 """Characters. What is pasted and longer becomes an attachment."""
+_AROUND_PX: Final = 4  # above and below the lines: whole ones are shown, in the middle of the button beside one
 _LONG_RUN: Final = re.compile(r"\S{2000}")
 
 
@@ -46,13 +47,14 @@ class MessageEdit(QPlainTextEdit):
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setTabChangesFocus(True)
         self.document().setDocumentMargin(0)
+        self.setViewportMargins(0, _AROUND_PX, 0, _AROUND_PX - 2)  # lines are laid out higher than they are counted
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         composes(self)
         align_by_text(self)
         self.fit()
 
     def fit(self) -> None:
-        height = text_height(self, _MAX_LINES) + 8
+        height = text_height(self, _MAX_LINES) + 2 * _AROUND_PX
         if height != self.height():
             self.setFixedHeight(height)
 
@@ -88,7 +90,7 @@ class MessageEdit(QPlainTextEdit):
             super().dragEnterEvent(event)
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(80, text_height(self, 1) + 8)
+        return QSize(80, text_height(self, 1) + 2 * _AROUND_PX)
 
     def event(self, event: QEvent) -> bool:
         # On X11 a text field claims Ctrl+K, "delete to the end of the line", and Ctrl+E, "go there"; here they do what
