@@ -83,7 +83,7 @@ class ToolsChoice(Popup):
             if is_on and (price := store.chat_prices.get(server.name)) is not None:
                 n_tokens += price.n_tokens
         show_text(self._large, self._warning(n_tokens))
-        self.adjustSize()
+        self.fit()
 
     def _about(self, name: str, left_out: tuple[str, ...], *, is_on: bool) -> str:
         store = self._store

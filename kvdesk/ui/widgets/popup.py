@@ -19,7 +19,7 @@ class Popup(QFrame):
 
     def open_at(self, first: QWidget | None, button: QWidget | None = None) -> None:
         """Show it at `button`, above it where the screen ends below; `first` has the focus."""
-        self.adjustSize()
+        self.fit()
         anchor = button or self._anchor
         at = anchor.mapToGlobal(QPoint(0 if button else anchor.width() - self.width(), anchor.height()))
         screen = anchor.screen().availableGeometry()
@@ -30,6 +30,14 @@ class Popup(QFrame):
         self.show()
         if first is not None:
             first.setFocus(Qt.FocusReason.PopupFocusReason)
+
+    def fit(self) -> None:
+        """As high as its texts are in its width."""
+        for part in self.findChildren(QWidget):
+            part.ensurePolished()  # its font counts
+        if (layout := self.layout()) is not None:
+            layout.activate()
+            self.resize(self.width(), layout.totalHeightForWidth(self.width()))
 
     def focusNextPrevChild(self, next: bool) -> bool:  # noqa: A002 - Qt's name
         return tell_reached(self, moved=super().focusNextPrevChild(next))

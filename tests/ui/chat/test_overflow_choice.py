@@ -1,5 +1,8 @@
 """What happens when the context is full: chosen in the menu of the header, shaded and announced in the chat."""
 
+import pytest
+from PySide6.QtWidgets import QApplication
+
 from kvdesk.chat import EvictedMessages, MessageId
 from kvdesk.policies.overflow import policy_of
 from kvdesk.protocol.cache import ContextReady
@@ -107,3 +110,17 @@ def test_what_was_evicted_before_a_restart_is_faint_from_the_start(window: MainW
     assert shown(window) == ["not in context", "not in context", "", ""]
     window.store.apply(retention(*["in the cache"] * 4))
     assert shown(window) == [""] * 4
+
+
+@pytest.mark.usefixtures("styled")
+def test_its_lines_are_as_far_apart_at_first_as_ever_after(window: MainWindow) -> None:
+    choice = window.chat.overflow
+    heights = set()
+    for _ in range(2):
+        choice.choose()
+        QApplication.processEvents()
+        assert choice.layout() is not None
+        heights.add(choice.height())
+        assert choice.height() == choice.layout().totalHeightForWidth(choice.width())  # type: ignore[union-attr]
+        choice.close()
+    assert len(heights) == 1
