@@ -343,8 +343,12 @@ class ChatPane(QWidget):
         name, share, model = loading.source.name, loading.progress, self._store.model
         if not self.composer.is_loading and (model is None or loading.source != model.source):
             self.banner.hide()  # it was about the model before, not about why the same one is loaded again
-        self._progress.set_share(share)
-        self.header.model.setText(tr("Loading {name}  {share}").format(name=name, share=f"{share:.0%}"))
+        if share:
+            self._progress.set_share(share)
+        else:  # it is tried in a child process
+            self._progress.set_busy()
+        said = tr("Loading {name}  {share}") if share else tr("Loading {name}…")
+        self.header.model.setText(said.format(name=name, share=f"{share:.0%}"))
         self.empty.show_loading(name, share)
         self.composer.set_loading(name)
         self._block("")
