@@ -8,4 +8,4 @@ def size_text(n_bytes: float, digits: int = 1) -> str:
 
 def rate_text(tok_s: float) -> str:
     """Tokens a second, without the unit."""
-    return f"{tok_s:,.0f}" if tok_s >= 10 else f"{tok_s:.1f}"
+    return f"{tok_s:,.0f}" if tok_s >= 9.95 else f"{tok_s:.1f}"

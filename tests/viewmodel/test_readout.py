@@ -51,6 +51,7 @@ def test_control_characters_of_a_token_can_be_seen() -> None:
 
 def test_the_quiet_line() -> None:
     assert stats_parts(STATS) == ("reused 128", "prefilled 12", "first token 0.09 s", "118 tok/s")
+    assert stats_parts(replace(STATS, decode_tok_s=0.39))[-1] == "0.4 tok/s", "slow is not 0"
     assert "n_kv 256" in stats_tip(STATS)
     assert stats_tip(replace(STATS, seed=7)) == stats_tip(STATS) + "\nseed 7"
 

@@ -18,6 +18,7 @@ from kvdesk.protocol.cache import (
     Verified,
 )
 from kvdesk.protocol.operations import BatchRefused, CompactionPreview
+from kvdesk.quantities import rate_text
 from kvdesk.session import Changed
 from kvdesk.session.changed import Tone, Update
 from kvdesk.settings import ContextSettings
@@ -134,7 +135,7 @@ class OperationAnswers:
             tok_s = event.n_read / event.ms * 1e3 if event.ms else 0.0
             said.append(
                 tr("{n} tokens were read again in {took} ({tok_s} tok/s).").format(
-                    n=f"{event.n_read:,}", took=took(event.ms), tok_s=f"{tok_s:,.0f}"
+                    n=f"{event.n_read:,}", took=took(event.ms), tok_s=rate_text(tok_s)
                 )
             )
         if event.n_carried:

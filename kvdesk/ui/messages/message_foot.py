@@ -8,6 +8,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QWidget
 
 from kvdesk.chat import FEW_TOKENS, Message, ended_early, finish_of, is_limit_note
+from kvdesk.quantities import rate_text
 from kvdesk.translation import marked, tr
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, ThinProgress, label, link_button
@@ -75,7 +76,7 @@ class Waiting(QWidget):
         self._bar.set_share(0.0)
 
     def show_prefill(self, done: int, total: int, tok_s: float) -> None:
-        speed = f"  ·  {tok_s:,.0f} tok/s" if tok_s and done >= FEW_TOKENS else ""
+        speed = f"  ·  {rate_text(tok_s)} tok/s" if tok_s and done >= FEW_TOKENS else ""
         text = tr("Reading the prompt: {done} of {total} tokens").format(done=f"{done:,}", total=f"{total:,}")
         self._text.setText(text + speed)
         self._bar.set_share(done / total if total else 1.0)

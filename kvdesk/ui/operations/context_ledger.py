@@ -5,6 +5,7 @@ from typing import Final
 from PySide6.QtWidgets import QFrame, QLabel
 
 from kvdesk.protocol.cache import ContextInfo, ContextPreview, PreviewContext
+from kvdesk.quantities import rate_text
 from kvdesk.session.commands import Commands
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import marked, tr
@@ -97,7 +98,7 @@ class ContextLedger(QFrame):
             "in all": tr("{total} of {available} MB free").format(
                 total=megabytes(total), available=megabytes(preview.available_bytes)
             ),
-            "decode": tr("about {n} tok/s").format(n=f"{preview.tok_s:,.0f}")
+            "decode": tr("about {n} tok/s").format(n=rate_text(preview.tok_s))
             if preview.tok_s
             else tr("not measured yet"),
         }

@@ -11,6 +11,7 @@ from kvdesk.protocol import calls
 from kvdesk.protocol.cache import AuditCache, Audited, ContextInfo, LoadSample, SaveReport
 from kvdesk.protocol.chat import TurnEnded
 from kvdesk.protocol.features import Feature
+from kvdesk.quantities import rate_text
 from kvdesk.session import Changed
 from kvdesk.session.changed import Update
 from kvdesk.translation import tr
@@ -150,7 +151,7 @@ class StatusBar(QWidget):
     def _show_speed(self) -> None:
         """Of the answers that are written now; each shows its own afterwards."""
         tok_s = self._store.measured.decode.series.last if self._store.running else None
-        self._speed.setText("" if tok_s is None else tr("{n} tok/s").format(n=f"{tok_s:,.0f}"))
+        self._speed.setText("" if tok_s is None else tr("{n} tok/s").format(n=rate_text(tok_s)))
 
     def _show_used(self, used: int, capacity: int) -> None:
         if self._context is not None:

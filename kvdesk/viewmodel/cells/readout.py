@@ -11,6 +11,7 @@ from kvdesk.cache.snapshot import CacheSnapshot, StreamMap, Verification
 from kvdesk.chat import ConversationId, TurnStats
 from kvdesk.graphemes import cut
 from kvdesk.protocol.cache import CacheView, ContextInfo
+from kvdesk.quantities import rate_text
 from kvdesk.translation import tr
 from kvdesk.values import dataclass
 
@@ -129,7 +130,7 @@ def stats_parts(stats: TurnStats) -> tuple[str, ...]:
     if stats.ttft_ms:
         parts.append(tr("first token {seconds}").format(seconds=seconds(stats.ttft_ms)))
     if stats.decode_tok_s:
-        parts.append(tr("{decode_tok_s} tok/s").format(decode_tok_s=f"{stats.decode_tok_s:.0f}"))
+        parts.append(tr("{decode_tok_s} tok/s").format(decode_tok_s=rate_text(stats.decode_tok_s)))
     return tuple(parts)
 
 
@@ -149,7 +150,7 @@ def stats_tip(stats: TurnStats) -> str:
     read = (
         ""
         if stats.reading_tok_s is None
-        else tr(" ({reading_tok_s} tok/s)").format(reading_tok_s=f"{stats.reading_tok_s:.0f}")
+        else tr(" ({reading_tok_s} tok/s)").format(reading_tok_s=rate_text(stats.reading_tok_s))
     )
     decoded = (
         tr(" ({decode_tok_s} tok/s)").format(decode_tok_s=f"{stats.decode_tok_s:.1f}") if stats.decode_tok_s else ""
