@@ -83,11 +83,13 @@ def test_a_line_of_a_menu_that_a_key_reaches_tells_its_tooltip(
         if tip:
             action.setToolTip(tip)
     with qtbot.waitExposed(menu):
-        menu.popup(window.mapToGlobal(QPoint(900, 10)))
+        menu.popup(window.mapToGlobal(QPoint(100, 10)))
     for _ in range(3):
         qtbot.keyClick(menu, Qt.Key.Key_Down)
     assert said == [("seq_rm(0, 1 < 2)", False), ("A copy", False)], "a line without more to say says nothing"
     qtbot.waitUntil(lambda: QToolTip.text() == "A copy")
+    (tip,) = (one for one in QApplication.topLevelWidgets() if one.objectName() == "qtooltip_label" and one.isVisible())
+    assert not tip.geometry().intersects(menu.geometry()), "it hides no line"
     menu.close()
 
 

@@ -10,6 +10,8 @@ from kvdesk.ui.widgets.access.announce import announce
 
 TIP_MS: Final = 700
 """As long as Qt waits over what is hovered."""
+_BELOW_PX: Final = 16
+"""About as far as Qt shows a tooltip below the place that it is given, for the pointer's sake."""
 
 
 def is_by_tab(event: QFocusEvent) -> bool:
@@ -67,6 +69,7 @@ def _tell_tip(menu: QMenu, action: QAction) -> None:
         place = menu.actionGeometry(action)
         is_hovered = place.contains(menu.mapFromGlobal(QCursor.pos()))
         if menu.isVisible() and menu.activeAction() is action and not is_hovered:
-            QToolTip.showText(menu.mapToGlobal(place.bottomLeft()), tip, menu)
+            beside = QPoint(menu.width(), place.top() - _BELOW_PX)  # not over the lines that come next
+            QToolTip.showText(menu.mapToGlobal(beside), tip, menu)
 
     QTimer.singleShot(TIP_MS, menu, show)
