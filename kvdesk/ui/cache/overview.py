@@ -49,7 +49,7 @@ class Overview(QWidget):
             tr(SHOW_ALL), scale="small", tip=f"{tr(SHOW_ALL)} (Ctrl+Shift+I)", clicked=kit.act("view.instruments")
         )
         more = (tr(page.label).lower() for part in kit.slices for page in part.pages if not page.replaces)
-        shows = ", ".join((tr("Operations, positions, graphs, timeline, log"), *more))
+        shows = tr(", ").join((tr("Operations, positions, graphs, timeline, log"), *more))
         about = label(shows, tone="secondary", scale="small", wrap=True)
         boxes.column(
             grid,

@@ -46,7 +46,7 @@ def button_text(parameters: Parameters, settings: Settings) -> str:
         changed.append(tr("template"))
     if parameters.thinking != AS_USUAL:
         changed.append(tr("thinking"))
-    return tr("Parameters: {changes}").format(changes=", ".join(changed)) if changed else tr("Parameters")
+    return tr("Parameters: {changes}").format(changes=tr(", ").join(changed)) if changed else tr("Parameters")
 
 
 def changes(parameters: Parameters, settings: Settings) -> str:

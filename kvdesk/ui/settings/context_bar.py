@@ -33,7 +33,7 @@ class ContextBar(QFrame):
         """`changes`: the fields that are edited, none where a rebuild was asked for; `problem`: an invalid entry."""
         self.revert.setVisible(bool(changes))
         said = [_change(name, getattr(now, name), value) for name, value in changes.items()]
-        self._what.setText(", ".join(said) if said else tr("Rebuild the context with the same settings"))
+        self._what.setText(tr(", ").join(said) if said else tr("Rebuild the context with the same settings"))
         self._problem.setText(problem)
         self.apply.setEnabled(not problem and not self.ledger.refused)
 

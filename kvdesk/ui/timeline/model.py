@@ -150,7 +150,7 @@ class TimelineModel(QAbstractListModel):
         words = _words(row, self.entry(row.main))
         n_cells = tr("{n} cells").format(n=f"{row.n_cells:,}")
         group = ", " + (tr("unfolded group") if row.opened else tr("folded group")) if row.n > 1 or row.opened else ""
-        return ", ".join(filter(None, (f"{row.main:,} {words}", took(row.ms), f"{n_cells}{group}")))
+        return tr(", ").join(filter(None, (f"{row.main:,} {words}", took(row.ms), f"{n_cells}{group}")))
 
 
 class Columns(NamedTuple):
