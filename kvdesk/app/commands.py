@@ -11,6 +11,7 @@ from kvdesk.cache.journal.file import JournalHeader
 from kvdesk.cache.journal.recording import Recording
 from kvdesk.chat import Attachment, ConversationId, MessageId
 from kvdesk.conversations.parameters import Parameters
+from kvdesk.protocol.features import Feature
 from kvdesk.protocol.model import LocalFile
 from kvdesk.protocol.operations import CopySequence, Operate
 from kvdesk.session.commands import Commands, ReportChoice
@@ -145,7 +146,9 @@ class AppCommands(Commands):
         store = self.controller.store
         source = (store.sequences if store.view is not None else store.written).get(conversation, -1)
         new = self.controller.chats.fork(conversation, message)
-        if new is not None and source >= 0:
+        is_whole, is_known = message is None and p1 < 0, message is None or p1 >= 0
+        can = Feature.CACHE_OPERATIONS in store.features and store.answer("seq_cp" if is_whole else "partial seq_cp")[0]
+        if new is not None and source >= 0 and is_known and can:  # else its next answer shares what it can
             self.submit(Operate(CopySequence(source, new, p0, p1)))
 
     def save_recording(self, path: Path, recording: Recording) -> None:

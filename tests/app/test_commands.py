@@ -2,19 +2,21 @@
 
 from pathlib import Path
 
+import pytest
 from pytestqt.qtbot import QtBot
 
 from kvdesk.cache.journal.file import load_journal
 from kvdesk.chat import MessageId
-from kvdesk.protocol.cache import CacheView, Lease, TakeRecording, VerifyConversation
-from kvdesk.protocol.chat import LoadModel
+from kvdesk.protocol.cache import CacheView, ContextReady, Lease, TakeRecording, VerifyConversation
+from kvdesk.protocol.chat import BackendReady, LoadModel
+from kvdesk.protocol.features import Feature
 from kvdesk.protocol.messages import Command
 from kvdesk.protocol.model import LocalFile
-from kvdesk.protocol.operations import CopySequence, Operate, RemoveRange
+from kvdesk.protocol.operations import Capability, CopySequence, Operate, RemoveRange
 from tests.app.conftest import Rig
 from tests.app.test_controller import answer, say, stored
 from tests.cache.journals import FACTS, Player
-from tests.ui.samples import cache_view
+from tests.ui.samples import CONTEXT, cache_view
 
 
 def test_commands_are_sent_as_they_are(rig: Rig) -> None:
@@ -56,6 +58,25 @@ def test_a_fork_of_what_is_not_in_the_cache_is_text_only(rig: Rig, qtbot: QtBot)
     rig.window.commands.fork(asked.conversation, None)
     assert not any(isinstance(c, Operate) for c in rig.worker.commands[before:])
     assert [m.text for m in stored(rig, rig.controller.selected)] == ["One", "First"]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("why", ["its place is not known", "the model cannot", "the engine has no cells"])
+def test_a_fork_without_a_copy_of_cells_has_its_texts(rig: Rig, qtbot: QtBot, why: str) -> None:
+    asked = say(rig, "One")
+    answer(rig, qtbot, asked, "First")
+    rig.window.commands.watch(True)
+    rig.worker.give(CacheView(cache_view().snapshot, (Lease(asked.conversation, 3),)))
+    qtbot.waitUntil(lambda: rig.window.store.sequences == {asked.conversation: 3})
+    if why == "the model cannot":
+        cannot = Capability("partial seq_cp", "no", "Its state cannot be cut.")
+        rig.window.store.apply(ContextReady(CONTEXT, rebuilt=False, possible=(cannot,)))
+        rig.window.store.apply(CacheView(cache_view().snapshot, (Lease(asked.conversation, 3),)))
+    if why == "the engine has no cells":
+        rig.window.store.apply(BackendReady(frozenset({Feature.CHAT})))
+    before, first = len(rig.worker.commands), rig.window.chat.view.widgets[0].message.id
+    rig.window.commands.fork(asked.conversation, first, -1, -1 if why == "its place is not known" else 12)
+    assert not any(isinstance(c, Operate) for c in rig.worker.commands[before:])
+    assert [m.text for m in stored(rig, rig.controller.selected)] == ["One"]  # type: ignore[arg-type]
 
 
 def test_a_journal_is_saved_and_said(rig: Rig, qtbot: QtBot, tmp_path: Path) -> None:

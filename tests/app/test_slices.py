@@ -51,7 +51,7 @@ window = parts.window
 window.show()
 parts.controller.furnish()
 window.store.apply(BlockMapView())
-for name in window.rooms.names:
+for name in window.rooms._rooms:
     window.rooms.show_room(name)
 window.rooms.show_chats()
 for label in window.inspector.labels:

@@ -453,17 +453,24 @@ def cells_menu(window: MainWindow, name: str) -> dict[str, QAction]:
     return {action.text(): action for action in cache.actions()}
 
 
+def fork(window: MainWindow, name: str) -> None:
+    menu = window.chat.view.menu(MessageId(name))
+    assert menu is not None
+    next(action for action in menu.actions() if action.text() == "Fork the chat after it").trigger()
+
+
 @pytest.mark.usefixtures("fresh")
 def test_the_menu_of_a_message_knows_its_cells(window: MainWindow, record: Record) -> None:
     forks, sent = record(window.commands.fork), record(window.commands.submit)
     show_messages(window, ONE, (message("q", "user", "Hello"), message("a", "assistant", "Hi")))
     assert not cells_menu(window, "q")["Cells of this message"].isEnabled(), "nobody has said where it lies"
+    fork(window, "q")
     spans = (MessageSpan(MessageId("q"), 0, 12, 3, (5,)), MessageSpan(MessageId("a"), 12, 30, 15, (2,)))
     window.store.apply(MessageSpans(ONE, 0, spans))
     window.store.apply(cache_view())
     found = cells_menu(window, "q")
-    found["Fork the chat after it"].trigger()
-    assert forks == [(ONE, "q", -1, 12)]
+    fork(window, "q")
+    assert forks == [(ONE, "q", -1, -1), (ONE, "q", -1, 12)]
     found["Remove its cells"].trigger()
     found["Remove its cells and all after it"].trigger()
     assert sent == [(Operate(RemoveRange(0, 0, 12)),), (Operate(RemoveRange(0, 0, -1)),)]

@@ -39,6 +39,7 @@ def message_menu(
             why = kit.store.why_not_answered
             again.setEnabled(not why)
             again.setToolTip(why or tr("Each answer becomes a branch; the question is prefilled only once"))
+    _add_fork(menu, kit, widget.message)
     menu.addSeparator()
     fill_message_menu(menu, kit, widget.message.conversation, widget.message.id)
     _add_deletions(menu, kit, widget.message)
@@ -97,6 +98,18 @@ def _add_pin(menu: QMenu, kit: Kit, message: Message) -> None:
     pin.triggered.connect(lambda: turns.pin(message.conversation, message.id, pinned=not message.pinned))
     pin.setToolTip(tr("Pinned messages are listed over the chat. A pin does not keep a message in the context."))
     pin.setEnabled(message.state != "streaming")
+
+
+def _add_fork(menu: QMenu, kit: Kit, message: Message) -> None:
+    """Of the texts, in any case; the cells are shared where they are known and can be."""
+    span = kit.store.span_of(message.conversation, message.id)
+    p1 = span.p1 if span is not None else -1
+    fork = menu.addAction(
+        tr("Fork the chat after it"), lambda: kit.commands.fork(message.conversation, message.id, -1, p1)
+    )
+    tip = tr("A new chat with the messages up to this one. Cells in the cache are shared: they are not stored twice")
+    fork.setToolTip(tip)
+    fork.setEnabled(not kit.store.is_answering)
 
 
 def _add_attention(menu: QMenu, kit: Kit, message: Message) -> None:

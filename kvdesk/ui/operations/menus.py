@@ -4,7 +4,7 @@ from PySide6.QtWidgets import QMenu
 
 from kvdesk.chat import ConversationId, MessageId
 from kvdesk.protocol.features import Feature
-from kvdesk.session.operation_specs import FORK, OPERATIONS, REMOVE, Chosen, OperationSpec, alternative, call_of
+from kvdesk.session.operation_specs import OPERATIONS, REMOVE, Chosen, OperationSpec, alternative, call_of
 from kvdesk.translation import tr
 from kvdesk.ui.operations.request import ask, why_not_done
 from kvdesk.ui.widgets.access.key_tips import show_tips_of
@@ -30,7 +30,6 @@ def fill_message_menu(menu: QMenu, kit: Kit, conversation: ConversationId, messa
         unknown = tr("Its place in the cache is known after the next answer in this chat.")
         nothing.setToolTip(kit.store.missing(Feature.CACHE_OPERATIONS) or unknown)
         return
-    _add(menu, kit, tr("Fork the chat after it"), FORK, conversation, -1, span.p1)
     _add(menu, kit, tr("Remove its cells"), REMOVE, conversation, span.p0, span.p1)
     _add(menu, kit, tr("Remove its cells and all after it"), REMOVE, conversation, span.p0, -1)
     choose = menu.addAction(tr("Choose its cells for an operation"))
