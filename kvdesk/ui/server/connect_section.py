@@ -133,7 +133,8 @@ class ConnectSection(QWidget):
         self.model.setCurrentText(chosen if (self._is_typed and chosen) or chosen in found.models else found.models[0])
         n = tr("%n models.", len(found.models)) if len(found.models) > 1 else ""
         lines = (*found.facts, n, found.limit, *self._warning())
-        self._say("\n".join(filter(None, lines)), "warning" if found.limit else "good")
+        shows_less = bool(found.limit) and found.kind != "llama-server"  # none of those shows more
+        self._say("\n".join(filter(None, lines)), "warning" if shows_less else "good")
 
     def show_problem(self, sentence: str, detail: str = "") -> None:
         """What is wrong with the server, or with what was typed."""

@@ -52,8 +52,9 @@ def test_llama_server_tells_its_slots_and_counters(server: ScriptedServer) -> No
 
 def test_what_llama_server_does_not_show_is_said(server: ScriptedServer) -> None:
     server.answers["/v1/models"] = models("llamacpp")
-    facts = asked(server).found.facts
-    assert facts[0] == "Its counters are off; start llama-server with --metrics."
+    found = asked(server).found
+    assert found.facts[0] == "Its counters are off; start llama-server with --metrics."
+    assert "kvdesk watch -- llama-server" in found.limit, "where its cells would be"
 
 
 @pytest.mark.parametrize(("owner", "kind"), [("vllm", "vLLM"), ("sglang", "SGLang"), ("me", "other"), (None, "other")])

@@ -124,5 +124,7 @@ def test_what_was_found_is_told_with_who_could_read_along(section: ConnectSectio
     section.show_found(ServerFound("kvdesk", ("a",), ("Another kvdesk. It answers chats.",), limit=limit))
     assert section._sentence.text().splitlines()[:2] == ["Another kvdesk. It answers chats.", limit]
     assert section._sentence.property("tone") == "warning", "what is missing is not shown as a success"
+    section.show_found(ServerFound("llama-server", ("a",), ("llama-server.",), limit="kvdesk watch shows its cells."))
+    assert section._sentence.property("tone") == "good", "it has nothing more to show"
     section.show_problem("The server cannot be reached.", "ConnectError")
     assert section._sentence.text() == "The server cannot be reached."
