@@ -112,6 +112,9 @@ class Tools(QObject, ToolCommands):
             else:
                 question = ToolQuestion(name, tool, call.arguments)
                 self._session.show_tools(questions={**self._session.tool_questions, call.message: question})
+                if known is not None and call.conversation != self._session.selected:
+                    asks = tr("“{title}” asks whether it may call {tool}.")
+                    self._session.notify(asks.format(title=known.title or tr("New chat"), tool=tool))
 
     def cancel(self, message: MessageId) -> None:
         self._forget_question(message)

@@ -107,8 +107,9 @@ def test_from_the_switch_to_the_answer(tools: Rig, qtbot: QtBot) -> None:
     question = asks(tools, qtbot, text="Hello")
     offered = [tool["function"]["name"] for tool in json.loads(tools.worker.asked[0].tools)]
     assert offered == sorted(offered)
-    assert (question._question.text()) == "The model wants to call echo of the server test."
+    assert question._question.text() == "The model wants to call echo of the server test."
     assert question._facts.text() == "Waiting for you"
+    assert tools.window.chat.composer.hint_text == "Allow or deny the call above  ·  Esc stops the answer"
     assert len(tools.worker.asked) == 1, "nothing runs before it is allowed"
     question.buttons["once"].click()
     second = n_asked(tools, qtbot, 2)
@@ -122,6 +123,19 @@ def test_from_the_switch_to_the_answer(tools: Rig, qtbot: QtBot) -> None:
     assert tool_message(tools)._spent.text().startswith("1 of 20 calls")
     stored = tools.store.ask(lambda store: store.all_messages(chat(tools))).result()
     assert [(m.role, m.fields, m.use) for m in stored] == [(m.role, m.fields, m.use) for m in shown(tools)]
+
+
+def test_a_call_of_a_chat_that_is_not_shown_is_said(tools: Rig, qtbot: QtBot) -> None:
+    switched_on(tools, qtbot)
+    asked = say(tools, "Go")
+    tools.window.commands.new_chat()
+    calls(tools, asked, "echo", {"text": "Hello"})
+    qtbot.waitUntil(lambda: bool(tools.window.store.tool_questions), timeout=PATIENCE_MS)
+    assert tools.window.activity.text == "“Go” asks whether it may call echo."
+    composer = tools.window.chat.composer
+    assert not composer.is_running
+    tools.window.commands.select(asked.conversation)
+    qtbot.waitUntil(lambda: composer.hint_text.startswith("Allow or deny the call above"), timeout=PATIENCE_MS)
 
 
 def test_no_starts_nothing_and_a_call_of_it_says_so_to_the_model(tools: Rig, qtbot: QtBot) -> None:

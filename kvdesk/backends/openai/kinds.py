@@ -91,7 +91,9 @@ async def _llama_server(client: httpx2.AsyncClient, entry: Json) -> Looked:
         facts.append(tr("{n} slots with {n_ctx:,} tokens each.").format(n=n_slots, n_ctx=n_ctx))
     facts.append(await _counted(client))
     facts.append(tr("Each answer shows how much of its prompt came from the cache."))
-    limit = tr("llama-server does not report its cells. Start it with “kvdesk watch -- llama-server …” to see them live.")
+    limit = tr(
+        "llama-server does not report its cells. Start it with “kvdesk watch -- llama-server …” to see them live."
+    )
     return Looked(facts, CHAT, n_ctx, limit)
 
 

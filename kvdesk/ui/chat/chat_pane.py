@@ -382,7 +382,8 @@ class ChatPane(QWidget):
 
     def _show_state(self) -> None:
         store = self._store
-        self.composer.set_running(store.is_answering)
+        asks = any(self.view.message(name) is not None for name in store.tool_questions)
+        self.composer.set_running(store.is_answering, asks=asks)
         self._show_why_not_saved()
         self.view.show_why_not_continued()
         self.composer.show_use(store.use.get(store.selected) if store.selected is not None else None)

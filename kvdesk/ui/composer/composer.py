@@ -37,7 +37,7 @@ class Composer(QFrame):
         theme = kit.theme
         self._kit = kit
         self.setProperty("card", "composer")
-        self.is_running = False
+        self.is_running = self._asks = False
         self._last_text = ""
         self.blocked = ""
         """Why nothing can be sent; "" if it can."""
@@ -124,9 +124,9 @@ class Composer(QFrame):
             self._use = use
             self._show_meter()
 
-    def set_running(self, running: bool) -> None:
-        """An answer is being written: the button stops it."""
-        self.is_running = running
+    def set_running(self, running: bool, *, asks: bool = False) -> None:
+        """An answer is being written: the button stops it. `asks`: it waits for permission to call a tool."""
+        self.is_running, self._asks = running, asks
         self._show_state()
 
     def set_loading(self, name: str) -> None:
@@ -279,6 +279,8 @@ class Composer(QFrame):
         """The line under the text, and its tone."""
         if self.blocked:
             return self.blocked, "secondary"
+        if self._asks:
+            return tr("Allow or deny the call above  ·  Esc stops the answer"), "secondary"
         if self.is_running:
             stops = tr("Enter queues it  ·  Esc stops the answer") if self._has_draft else tr("Esc stops the answer")
             return stops, "secondary"
