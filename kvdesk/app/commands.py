@@ -10,12 +10,10 @@ from kvdesk.app.controller import Controller
 from kvdesk.cache.journal.file import JournalHeader
 from kvdesk.cache.journal.recording import Recording
 from kvdesk.chat import Attachment, ConversationId, MessageId
-from kvdesk.conversations.parameters import Parameters
 from kvdesk.protocol.features import Feature
 from kvdesk.protocol.model import LocalFile
 from kvdesk.protocol.operations import CopySequence, Operate
 from kvdesk.session.commands import Commands, ReportChoice
-from kvdesk.settings import Overflow
 from kvdesk.translation import tr
 
 if TYPE_CHECKING:
@@ -38,24 +36,7 @@ class AppCommands(Commands):
         self.controller.furnish()
         self.controller.first.ask(name)
 
-    def preview(self, conversation: ConversationId, text: str, replaced: MessageId | None = None) -> None:
-        if not self.controller.store.dead:
-            self.conversations.turns.preview(conversation, text, replaced)
-
     # --- messages -----------------------------------------------------------------------------------------------------
-
-    def edit_answer(self, conversation: ConversationId, message: MessageId, text: str, *, go_on: bool) -> None:
-        turns = self.conversations.turns
-        if turns.edit_answer(conversation, message, text) is None:
-            return
-        if go_on:
-            turns.continue_answer(conversation)
-        else:
-            self.controller.chats.measure()
-
-    def delete_message(self, conversation: ConversationId, message: MessageId, *, with_pair: bool) -> None:
-        removals = self.conversations.removals
-        removals.remove(conversation, removals.exchange_of(conversation, message) if with_pair else [message])
 
     def undelete_messages(self, conversation: ConversationId) -> None:
         message = self.conversations.removals.undo(conversation)
@@ -116,17 +97,6 @@ class AppCommands(Commands):
 
     def open_found(self, conversation: ConversationId, message: MessageId | None) -> None:
         self.controller.search.go_to(conversation, message)
-
-    def set_overflow(self, conversation: ConversationId, overflow: Overflow) -> None:
-        self.conversations.choose_overflow(conversation, overflow)
-        self.controller.chats.measure()
-
-    def set_parameters(self, conversation: ConversationId, parameters: Parameters) -> None:
-        self.conversations.set_parameters(conversation, parameters)
-        self.controller.chats.measure()
-
-    def preview_prompt(self, conversation: ConversationId, parameters: Parameters, number: int) -> None:
-        self.conversations.preview_prompt(conversation, parameters, tr("Hello"), number)
 
     def export(self, path: Path, conversations: Sequence[ConversationId]) -> None:
         self.controller.exports.save(path, conversations)

@@ -31,7 +31,11 @@ class Removals:
         self._state, self._known, self._submit = state, state.known, submit
         self._last: dict[ConversationId, _Removal] = {}
 
-    def exchange_of(self, conversation: ConversationId, message: MessageId) -> tuple[MessageId, ...]:
+    def delete(self, conversation: ConversationId, message: MessageId, *, with_pair: bool) -> bool:
+        """`remove` a message; `with_pair`: the question with all versions of its answer."""
+        return self.remove(conversation, self._exchange_of(conversation, message) if with_pair else [message])
+
+    def _exchange_of(self, conversation: ConversationId, message: MessageId) -> tuple[MessageId, ...]:
         """A question with all versions of its answer, whichever of them this message is."""
         tree = self._known.tree(conversation)
         known = tree.get(message) if tree is not None else None

@@ -20,10 +20,12 @@ from kvdesk.protocol.chat import Document, Generate, MeasureContext, PreviewTurn
 from kvdesk.protocol.logprobs import N_KEPT
 from kvdesk.protocol.prompt import PreviewPrompt
 from kvdesk.settings import Overflow, Sampling, Settings
+from kvdesk.translation import marked, tr
 from kvdesk.values import replace
 
 MOST_CHARACTERS: Final = 1 << 17
 """Of the texts that an answer may repeat, without what its prompt has."""
+_GREETING: Final = marked("Hello")
 
 
 def overflow_of(conversation: Conversation, settings: Settings) -> Overflow:
@@ -146,17 +148,16 @@ def preview_prompt(
     conversation: Conversation,
     parameters: Parameters,
     shown: Sequence[Message],
-    sample: str,
     settings: Settings,
     number: int = 0,
     tools: str = "",
 ) -> PreviewPrompt:
     """How would its prompt be with other parameters? After the messages `shown` with what is typed, if something is;
-    without either, with `sample`.
+    with a greeting where there is neither.
     """
     draft = QueuedMessage(conversation.draft, conversation.draft_attachments)
     if not (draft.text.strip() or draft.attachments):
-        draft = QueuedMessage("" if shown else sample)
+        draft = QueuedMessage("" if shown else tr(_GREETING))
     messages = [*shown, _question(conversation, draft)] if draft.text or draft.attachments else shown
     turn, now = (_turn(c, messages, draft, settings, tools) for c in (parameters.put_into(conversation), conversation))
     return PreviewPrompt(turn, now, number)
@@ -164,7 +165,7 @@ def preview_prompt(
 
 def next_turn(conversation: Conversation, shown: Sequence[Message], settings: Settings, tools: str) -> PreviewTurn:
     """The next turn with what is typed; with a greeting where that is nothing and there are no messages."""
-    draft = QueuedMessage(conversation.draft or ("" if shown else "Hello"))
+    draft = QueuedMessage(conversation.draft or ("" if shown else tr(_GREETING)))
     messages = [*shown, _question(conversation, draft)] if draft.text else shown
     return _turn(conversation, messages, draft, settings, tools)
 

@@ -219,6 +219,7 @@ class ConversationService:
         """What happens when its context is full, from its next answer on."""
         if (known := self._known.get(conversation)) is not None:
             self._state.put(replace(known, overflow=overflow.value))
+            self.turns.measure(conversation)
 
     def choose_tools(self, conversation: ConversationId, servers: tuple[str, ...]) -> None:
         """The servers whose tools it may call from its next answer on."""
@@ -231,17 +232,16 @@ class ConversationService:
         known = self._known.get(conversation)
         if known is not None and Parameters.of(known) != parameters:
             self._state.put(parameters.put_into(known))
+            self.turns.measure(conversation)
 
-    def preview_prompt(
-        self, conversation: ConversationId, parameters: Parameters, sample: str, number: int = 0
-    ) -> None:
-        """Ask how its prompt, with the draft, would be with other parameters, and what the change costs. `sample`: in
-        the place of a message where nobody has written one. The answer has the `number`.
+    def preview_prompt(self, conversation: ConversationId, parameters: Parameters, number: int = 0) -> None:
+        """Ask how its prompt, with the draft, would be with other parameters, and what the change costs. The answer has
+        the `number`.
         """
         if (known := self._known.get(conversation)) is not None and self.is_read(conversation):
             shown, settings = self.branch(conversation), self._settings()
             tools = self.turns.offered(known)
-            self._submit(requests.preview_prompt(known, parameters, shown, sample, settings, number, tools))
+            self._submit(requests.preview_prompt(known, parameters, shown, settings, number, tools))
 
     def keep_draft(self, conversation: ConversationId, text: str) -> None:
         """What is typed and not sent outlives the process."""

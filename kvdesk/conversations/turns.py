@@ -115,8 +115,10 @@ class Turns:
         self._generate(conversation, answer.id, branch[:-1], continued=before)
         return answer.id
 
-    def edit_answer(self, conversation: ConversationId, message: MessageId, text: str) -> MessageId | None:
-        """The model's answer in a user's words, as a branch beside it. Nobody is asked; it may be continued."""
+    def edit_answer(
+        self, conversation: ConversationId, message: MessageId, text: str, *, go_on: bool = False
+    ) -> MessageId | None:
+        """The model's answer in a user's words, as a branch beside it. It may be continued; `go_on`: it is, now."""
         tree = self._known.tree(conversation)
         old = tree.get(message) if tree is not None else None
         if old is None or old.role != "assistant" or not text.strip() or self._state.is_answered(conversation):
@@ -124,6 +126,10 @@ class Turns:
         edited = _version(replace(old, text=text, probabilities=b""))
         self._state.cut_branch(conversation, old.parent)
         self._put_new(edited)
+        if go_on:
+            self.continue_answer(conversation)
+        else:
+            self.measure(conversation)
         return edited.id
 
     def take_token(self, conversation: ConversationId, message: MessageId, at: int, token: int) -> MessageId | None:

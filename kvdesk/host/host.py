@@ -56,7 +56,9 @@ class Host:
     # --- for any thread -----------------------------------------------------------------------------------------------
 
     def submit(self, command: Command, age_s: float = 0.0) -> None:
-        """Queue a command that was given `age_s` seconds ago."""
+        """Queue a command that was given `age_s` seconds ago. Nobody takes it once no back end is started again."""
+        if self._over:
+            return
         if isinstance(command, Generate):
             with self._telling:
                 self._asked[command.answer] = False

@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING
 
 from kvdesk.cache.journal.recording import Recording
 from kvdesk.chat import Attachment, ConversationId, MessageId
-from kvdesk.conversations.parameters import Parameters
 from kvdesk.conversations.service import ConversationService
 from kvdesk.protocol.messages import Command
 from kvdesk.session.features import HubCommands, LabCommands, ModelCommands, ServeCommands, ServerCommands, ToolCommands
-from kvdesk.settings import ContextSettings, Overflow, Settings
+from kvdesk.settings import ContextSettings, Settings
 from kvdesk.values import dataclass
 
 if TYPE_CHECKING:
@@ -61,16 +60,7 @@ class Commands:
     def ask_starter(self, name: str) -> None:
         """Ask the questions of a card of the empty chat."""
 
-    def preview(self, conversation: ConversationId, text: str, replaced: MessageId | None = None) -> None:
-        """Ask what sending this text would cost, or replacing a message with it: `TurnPreview`."""
-
     # --- messages -----------------------------------------------------------------------------------------------------
-
-    def edit_answer(self, conversation: ConversationId, message: MessageId, text: str, *, go_on: bool) -> None:
-        """The model's answer in other words, as a branch; `go_on`: the model continues it."""
-
-    def delete_message(self, conversation: ConversationId, message: MessageId, *, with_pair: bool) -> None:
-        """Delete a message; `with_pair`: the question with all versions of its answer."""
 
     def undelete_messages(self, conversation: ConversationId) -> None:
         """Restore what was deleted last."""
@@ -117,15 +107,6 @@ class Commands:
 
     def open_found(self, conversation: ConversationId, message: MessageId | None) -> None:
         """Show a conversation at a message that the search found."""
-
-    def set_overflow(self, conversation: ConversationId, overflow: Overflow) -> None:
-        """Choose what happens when its context is full."""
-
-    def set_parameters(self, conversation: ConversationId, parameters: Parameters) -> None:
-        """System prompt, sampling and template from its next answer on."""
-
-    def preview_prompt(self, conversation: ConversationId, parameters: Parameters, number: int) -> None:
-        """Ask how its prompt would be with these: `PromptPreview`."""
 
     def export(self, path: Path, conversations: Sequence[ConversationId]) -> None:
         """Write conversations to a file, in the format of its ending."""

@@ -97,7 +97,7 @@ def test_what_is_said_before_is_what_the_next_answer_costs(
     sampling = Sampling(temperature=0.0, max_tokens=3)
     conversation = app.parts.controller.selected
     assert conversation is not None
-    window.commands.set_parameters(conversation, Parameters("Be brief.", sampling, BARE))
+    window.commands.conversations.set_parameters(conversation, Parameters("Be brief.", sampling, BARE))
     assert app.ask("And?").stats.generated_tokens == 3
     window.close()
 

@@ -55,7 +55,7 @@ def test_what_changes_the_context_or_its_cells_has_it_measured_anew(rig: Rig, qt
     asked_again(rig, qtbot, n)
     rig.worker.give(OperationDone(4, 1.0, "seq_rm", "", 0.1, asked.conversation, "forgotten", emptied=True))
     asked_again(rig, qtbot, n + 1)
-    rig.window.commands.set_overflow(asked.conversation, Overflow.SLIDE)
+    rig.window.commands.conversations.choose_overflow(asked.conversation, Overflow.SLIDE)
     asked_again(rig, qtbot, n + 2)
     rig.worker.give(OperationDone(5, 2.0, "prefill", "", 0.1, asked.conversation))
     rig.worker.give(OperationDone(6, 2.0, "seq_rm", "", 0.1, asked.conversation, "forgotten", emptied=True))

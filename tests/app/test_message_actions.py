@@ -94,7 +94,7 @@ def test_a_question_and_its_answer_are_deleted_and_come_back(rig: Rig, qtbot: Qt
     first = exchange(rig, qtbot)
     second = exchange(rig, qtbot, "Twice")
     before = in_database(rig, first)
-    rig.window.commands.delete_message(first.conversation, first.answer, with_pair=True)
+    rig.window.commands.conversations.removals.delete(first.conversation, first.answer, with_pair=True)
     assert [w.message.text for w in rig.window.chat.view.widgets] == ["A story?", "Twice"]
     kept = in_database(rig, first)
     assert len(kept) == 2

@@ -343,6 +343,9 @@ def test_one_that_dies_again_and_again_is_left_alone() -> None:
     assert len(of(events, EngineRestarted)) == MOST_DEATHS - 1
     assert isinstance(events[-1], EngineDied)
     assert [type(event) for event in host.subscribe(nothing, known=True).take()] == [BackendReady, EngineDied]
+    waiting = host._inbox.qsize()
+    host.submit(ask("one more"))
+    assert host._inbox.qsize() == waiting, "nobody would take it"
 
 
 @pytest.fixture

@@ -235,7 +235,7 @@ class Driver:
 
     def _type(self) -> None:
         self.window.commands.conversations.keep_draft(self._where, self._words(4))
-        self.window.commands.preview(self._where, self._words(4))
+        self.window.commands.conversations.turns.preview(self._where, self._words(4))
 
     def _rename(self) -> None:
         self.window.commands.conversations.rename(self._where, self._words(2))

@@ -100,7 +100,8 @@ def test_shorten_selects_what_is_too_much(window: MainWindow) -> None:
 
 
 def test_links_lead_to_a_larger_context_and_to_the_policies(window: MainWindow, record: Record) -> None:
-    chosen, asked = record(window.commands.set_overflow), record(window.commands.preview)
+    conversations = window.commands.conversations
+    chosen, asked = record(conversations.choose_overflow), record(conversations.turns.preview)
     typed(window, "hello world", TOO_LONG)
     _, larger, policy = window.chat.composer.help.links
     policy.click()

@@ -465,7 +465,7 @@ class ChatPane(QWidget):
 
     def _on_overflow_chosen(self, overflow: Overflow) -> None:
         if self._store.selected is not None:
-            self._commands.set_overflow(self._store.selected, overflow)
+            self._commands.conversations.choose_overflow(self._store.selected, overflow)
             self.composer.ask_again()
 
     def _on_queued_edit(self, index: int, text: str) -> None:

@@ -233,7 +233,7 @@ class Composer(QFrame):
     def _on_pause(self) -> None:
         selected = self._kit.store.selected
         if self._has_draft and not self.is_running and selected is not None:
-            self._kit.commands.preview(selected, self.text)
+            self._kit.commands.conversations.turns.preview(selected, self.text)
 
     def _show_state(self) -> None:
         self._send.set_icon_name("stop" if self.is_running else "send")

@@ -135,7 +135,8 @@ def _add_deletions(menu: QMenu, kit: Kit, message: Message) -> None:
         (True, tr("Delete question and answer"), tr("The question with all versions of its answer")),
     ):
         delete = menu.addAction(
-            name, partial(kit.commands.delete_message, message.conversation, message.id, with_pair=with_pair)
+            name,
+            partial(kit.commands.conversations.removals.delete, message.conversation, message.id, with_pair=with_pair),
         )
         delete.setToolTip(tip)
         delete.setEnabled(not kit.store.is_answering)

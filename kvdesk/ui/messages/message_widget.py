@@ -429,7 +429,7 @@ class MessageWidget(Listed):
         if self._kit.store.is_answering or (text.rstrip() == message.text.rstrip() and not go_on):
             return
         if message.role == "assistant":
-            commands.edit_answer(message.conversation, message.id, text, go_on=go_on)
+            commands.conversations.turns.edit_answer(message.conversation, message.id, text, go_on=go_on)
         else:
             commands.conversations.turns.edit(message.conversation, message.id, text)
 

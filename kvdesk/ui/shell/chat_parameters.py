@@ -112,9 +112,9 @@ class ChatParameters(QObject):
 
     def _apply(self, parameters: Parameters) -> None:
         if self._for is not None:
-            self._window.commands.set_parameters(self._for, parameters)
+            self._window.commands.conversations.set_parameters(self._for, parameters)
             self._window.chat.composer.ask_again()
 
     def _ask(self, parameters: Parameters, number: int) -> None:
         if self._for is not None and not self._store.dead:
-            self._window.commands.preview_prompt(self._for, parameters, number)
+            self._window.commands.conversations.preview_prompt(self._for, parameters, number)

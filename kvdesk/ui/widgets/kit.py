@@ -7,6 +7,7 @@ The slices are the lines of `ui.shell.slices`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from PySide6.QtCore import Signal
@@ -134,4 +135,4 @@ class Kit:
 
     def act(self, name: str) -> Callable[[], None]:
         """Runs an action, or shows why it cannot be done: for a button or a line of a menu."""
-        return lambda: self.actions.run(name)
+        return partial(self.actions.run, name)

@@ -38,7 +38,7 @@ def test_every_policy_is_explained_where_it_is_chosen(window: MainWindow) -> Non
     assert choice.isVisible()
     for overflow in Overflow:
         assert choice._reasons[overflow].text() == policy_of(overflow).description
-    sent = record(window.commands.set_overflow)
+    sent = record(window.commands.conversations.choose_overflow)
     choice.button(Overflow.SLIDE).click()
     assert sent[-1] == (
         ONE,

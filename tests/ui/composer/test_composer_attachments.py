@@ -136,7 +136,8 @@ def test_a_web_address_is_pasted_as_text(window: MainWindow) -> None:
 def test_the_cost_is_shown_and_what_is_attached_alone_can_be_sent(
     window: MainWindow, kept: list[tuple[Attachment, ...]], record: Record, qtbot: QtBot
 ) -> None:
-    sent, asked = record(window.commands.conversations.send), record(window.commands.preview)
+    conversations = window.commands.conversations
+    sent, asked = record(conversations.send), record(conversations.turns.preview)
     show(window, PAPER, NOTES)
     composer = window.chat.composer
     assert [cost.full_text for cost in composer.attachments._costs] == ["1.3 kB  ·  3 pages", "5 B"]

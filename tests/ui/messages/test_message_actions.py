@@ -157,7 +157,7 @@ def test_an_answer_is_edited_in_its_place(window: MainWindow, qtbot: QtBot) -> N
     qtbot.keyClicks(editor.edit, " cells")
     qtbot.keyClick(editor.edit, Qt.Key.Key_Return, Qt.KeyboardModifier.ShiftModifier)
     qtbot.keyClicks(editor.edit, "and time")
-    asked = record(window.commands.edit_answer)
+    asked = record(window.commands.conversations.turns.edit_answer)
     qtbot.keyClick(editor.edit, Qt.Key.Key_Return)
     assert asked[-1] == (
         ONE,
@@ -177,14 +177,14 @@ def test_an_edit_can_be_left_and_be_continued(window: MainWindow, qtbot: QtBot) 
     widget.editor.edit.setPlainText(" ")
     assert not save.isEnabled()
     assert not go_on.isEnabled()
-    told = record(window.commands.edit_answer)
+    told = record(window.commands.conversations.turns.edit_answer)
     qtbot.keyClick(widget.editor.edit, Qt.Key.Key_Escape)
     assert told == []
     assert widget.editor is None
     assert cancel is not None
     widget.start_edit()
     go_on = widget.editor._go_on
-    asked = record(window.commands.edit_answer)
+    asked = record(window.commands.conversations.turns.edit_answer)
     qtbot.mouseClick(go_on, Qt.MouseButton.LeftButton)
     assert asked[-1] == (
         ONE,
@@ -343,14 +343,14 @@ def test_a_deleted_message_goes_and_can_come_back(window: MainWindow, qtbot: QtB
     window.show()
     more = [message("q2", "user", "And?"), message("a2", "assistant", "So.")]
     shown(window, QUESTION, ANSWER, *more)
-    asked = record(window.commands.delete_message)
+    asked = record(window.commands.conversations.removals.delete)
     action(window, MessageId("q2"), "Delete this message").trigger()
     assert asked[-1] == (
         ONE,
         "q2",
         False,
     )
-    asked = record(window.commands.delete_message)
+    asked = record(window.commands.conversations.removals.delete)
     action(window, MessageId("a2"), "Delete question and answer").trigger()
     assert asked[-1] == (
         ONE,

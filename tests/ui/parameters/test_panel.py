@@ -44,12 +44,12 @@ def preview(number: int, conversation: ConversationId = ONE, **values: object) -
 
 @pytest.fixture
 def asked(window: MainWindow, record: Record) -> list[tuple[object, ...]]:
-    return record(window.commands.preview_prompt)
+    return record(window.commands.conversations.preview_prompt)
 
 
 @pytest.fixture
 def applied(window: MainWindow, record: Record) -> list[tuple[object, ...]]:
-    return record(window.commands.set_parameters)
+    return record(window.commands.conversations.set_parameters)
 
 
 @pytest.fixture
