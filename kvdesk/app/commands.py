@@ -30,13 +30,11 @@ class AppCommands(Commands):
         self.controller, self.conversations = controller, controller.conversations
         self.submit, self.rebuild = controller.host.submit, controller.rebuild
 
-    # --- answers ------------------------------------------------------------------------------------------------------
+    # --- messages, drafts ---------------------------------------------------------------------------------------------
 
     def ask_starter(self, name: str) -> None:
         self.controller.furnish()
         self.controller.first.ask(name)
-
-    # --- messages -----------------------------------------------------------------------------------------------------
 
     def undelete_messages(self, conversation: ConversationId) -> None:
         message = self.conversations.removals.undo(conversation)
@@ -45,8 +43,6 @@ class AppCommands(Commands):
 
     def compare(self, conversation: ConversationId, message: MessageId) -> None:
         self.controller.branches.compare(conversation, message)
-
-    # --- drafts, queue, attachments -----------------------------------------------------------------------------------
 
     def attach(self, conversation: ConversationId, attachments: tuple[Attachment, ...]) -> None:
         self.controller.attaching.attach(conversation, attachments)

@@ -55,20 +55,16 @@ class Commands:
         self.servers, self.serving = ServerCommands(), ServeCommands()
         self.tools = ToolCommands()
 
-    # --- answers ------------------------------------------------------------------------------------------------------
+    # --- messages, drafts ---------------------------------------------------------------------------------------------
 
     def ask_starter(self, name: str) -> None:
         """Ask the questions of a card of the empty chat."""
-
-    # --- messages -----------------------------------------------------------------------------------------------------
 
     def undelete_messages(self, conversation: ConversationId) -> None:
         """Restore what was deleted last."""
 
     def compare(self, conversation: ConversationId, message: MessageId) -> None:
         """Show this answer and its alternatives side by side."""
-
-    # --- drafts, queue, attachments -----------------------------------------------------------------------------------
 
     def attach(self, conversation: ConversationId, attachments: tuple[Attachment, ...]) -> None:
         """These are attached to the draft from now on."""
