@@ -152,18 +152,18 @@ class State:
     @property
     def why_not_answered(self) -> str:
         """Why no other answer can be asked for in the shown chat; "" if one can."""
-        if self.dead:
-            return tr("The engine has stopped. Restart kvdesk.")
-        if not self.can_chat:
-            return tr(NO_TOKENIZER)
-        return tr("An answer is being written; stop it first.") if self.is_answering else ""
+        return self._why_none_answers or (tr("An answer is being written; stop it first.") if self.is_answering else "")
 
     @property
     def why_not_continued(self) -> str:
         """Why no answer can be continued; "" if one can."""
+        return self._why_none_answers or self.missing(Feature.CONTINUE)
+
+    @property
+    def _why_none_answers(self) -> str:
         if self.dead:
             return tr("The engine has stopped. Restart kvdesk.")
-        return self.missing(Feature.CONTINUE) or ("" if self.can_chat else tr(NO_TOKENIZER))
+        return "" if self.can_chat else tr(NO_TOKENIZER)
 
     @property
     def turn(self) -> TurnStats | None:
