@@ -1,14 +1,16 @@
-"""`python -m tests.benchmarks.drafts [--model FILE] [--rounds 5] [--minutes 10]`: what drafts give, and what they cost.
+"""`python -m tests.benchmarks.drafts [--model FILE] [--llama-server FILE]`: what drafts give, and what they cost.
 
 Three texts: prose, the edit of a program of 300 lines, JSON from a schema. Of each, rounds of answers in turns: without
 drafts, with them, a bare loop that verifies the drafts of the last answer with them and samples with the same sampler,
 and with `--llama-server FILE` that server with each of `SPEC_TYPES`. Prompts are read once, only writing is timed:
-tokens after the first, a second. Ratios are made within a round.
+tokens after the first, a second. Ratios are made within a round. At the end those of the three texts together: the
+geometric mean, round by round, over llama-server also with the type that is best for each text.
 """
 
 import argparse
 import ctypes
 import json
+import math
 import statistics
 import sys
 import time
@@ -41,7 +43,8 @@ from kvdesk.settings import CachePolicy, ContextSettings, Sampling
 from tests.benchmarks.peers.started_server import StartedServer, llama_server
 from tests.places import ROOT
 
-SPEC_TYPES: Final = ("ngram-simple", "ngram-mod")
+SPEC_TYPES: Final = ("none", "ngram-simple", "ngram-mod")
+SERVER: Final = "server"
 WITHOUT, WITH, BARE = "without", "with", "bare loop"
 SETTINGS: Final = ContextSettings(n_ctx=8192, n_seq_max=2)
 _PROGRAM: Final = ROOT / "kvdesk/backends/local/scheduler/running.py"
@@ -122,10 +125,15 @@ class Told:
     last: TurnStats | None = None
     parting: Parting | None = None
 
-    def ratio(self, over: str, under: str) -> tuple[float, float, float]:
-        """With its 95 % interval, of the rounds that have both."""
-        pairs = zip(self.tok_s[over], self.tok_s[under], strict=False)
-        return geometric_mean([a / b for a, b in pairs])
+    def ratios(self, under: str) -> list[float]:
+        """With drafts over another way, round by round."""
+        return [a / b for a, b in zip(self.tok_s[WITH], self.tok_s[under], strict=True)]
+
+    @property
+    def best_server(self) -> str:
+        """The server's way that is the fastest here; "" without a server."""
+        servers = [name for name in self.tok_s if name.startswith(SERVER)]
+        return max(servers, key=lambda name: statistics.median(self.tok_s[name]), default="")
 
 
 class Writer:
@@ -161,16 +169,16 @@ class Writer:
             self._batches, self.stats = batches, ended.stats
         return ended.stats.decode_tok_s
 
-    def verify(self) -> float:
-        """The batches of the last answer with drafts again, each row sampled up to the first that is another; what the
-        answer removed is removed. tok/s.
+    def verify(self, most: int | None = None) -> float:
+        """The batches of the last answer with drafts again, `most` at most, each row sampled up to the first that is
+        another; what the answer removed is removed. tok/s.
         """
         bare, memory = self._bare, lib.llama_get_memory(self._bare.ctx)
         prompt, vocab = self._prompt_read(), session_of(self._headless).loaded.model.vocab
         sampler = sampler_of(plan_sampling(self._sampling, vocab), vocab, prompt, self._batches[0][1][:1])
         n_tokens, began = 0, time.perf_counter()
         end = 0
-        for at, tokens in self._batches:
+        for at, tokens in self._batches[:most]:
             if at < end:
                 lib.llama_memory_seq_rm(memory, 0, at, -1)
             end = at + len(tokens)
@@ -276,7 +284,9 @@ def measure(
     rounds: int,
     until: float,
 ) -> Told:
-    """Rounds in turns, who begins changes; none is begun after `until` (time.monotonic), but the first."""
+    """Rounds in turns: who begins changes, and every other round goes backwards, so that each way follows each. None is
+    begun after `until` (time.monotonic), but the first.
+    """
     writer, told = Writer(headless, bare, text, n_tokens), Told()
     ways: list[tuple[str, Callable[[], float]]] = [
         (WITH, lambda: writer.answer(drafts=True)),
@@ -285,30 +295,54 @@ def measure(
         *((name, lambda server=server: served(server, text, n_tokens)) for name, server in servers.items()),
     ]
     headless.do(Operate(ClearCache(), measured=False))
-    for _, way in ways:  # reads the prompt, and warms up
-        way()
+    writer.answer(drafts=True)  # reads the prompt, and learns what batches cost
+    writer.verify(2)
+    for server in servers.values():
+        served(server, text, 4)
     for number in range(rounds):
         if number and time.monotonic() > until:
             break
         turn = number % len(ways)
-        for name, way in [*ways[turn:], *ways[:turn]]:
+        order = [*ways[turn:], *ways[:turn]]
+        for name, way in reversed(order) if number % 2 else order:
             told.tok_s.setdefault(name, []).append(way())
         told.same.append(writer.tokens[WITH] == writer.tokens[WITHOUT])
     told.last, told.parting = writer.stats, writer.parting()
     return told
 
 
+def line(name: str, who: str, tok_s: float | None, ratios: Sequence[float]) -> str:
+    """One row of the table: `ratios` of rounds, with drafts over this way; () if it is that way."""
+    speed = "" if tok_s is None else f"{tok_s:.2f} tok/s"
+    against = ""
+    if ratios:
+        ratio, low, high = geometric_mean(ratios)
+        against = f"  with over it {ratio:.3f} [{low:.3f}, {high:.3f}]"
+    return f"{name:<6} {who:<20} {speed:>14}{against}"
+
+
 def lines(name: str, told: Told) -> Iterator[str]:
     for who, values in told.tok_s.items():
-        against = ""
-        if who != WITH:
-            ratio, low, high = told.ratio(WITH, who)
-            against = f"  with over it {ratio:.3f} [{low:.3f}, {high:.3f}]"
-        yield f"{name:<6} {who:<14} {statistics.median(values):8.2f} tok/s{against}"
+        yield line(name, who, statistics.median(values), told.ratios(who) if who != WITH else ())
     assert told.last is not None
     yield f"{name:<6} {told.last.draft_why} Same tokens in {sum(told.same)} of {len(told.same)} rounds."
     if told.parting is not None:
         yield f"{name:<6} {told.parting}"
+
+
+def together(found: Sequence[Told]) -> Iterator[str]:
+    """The geometric mean over the texts, in the rounds that all of them have."""
+
+    def mean(ways: Sequence[str]) -> list[float]:
+        of_texts = (told.ratios(way) for told, way in zip(found, ways, strict=True))
+        return [statistics.geometric_mean(ratios) for ratios in zip(*of_texts, strict=False)]
+
+    for who in found[0].tok_s:
+        if who != WITH:
+            yield line("all", who, None, mean([who] * len(found)))
+    best = [told.best_server for told in found]
+    if all(best):
+        yield line("all", f"{SERVER}, best of each", None, mean(best))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -316,7 +350,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--model", type=Path, default=paths.embedded_model())
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument(
-        "--minutes", type=float, default=10.0, help="no round is begun afterwards, but the first of a text"
+        "--minutes", type=float, default=math.inf, help="no round is begun afterwards, but the first of a text"
     )
     parser.add_argument("--tokens", type=int, default=400, help="of an answer")
     parser.add_argument("--only", nargs="*", choices=tuple(texts()), default=tuple(texts()))
@@ -332,7 +366,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         servers = {}
         for kind in SPEC_TYPES if options.llama_server is not None else ():
             server = llama_server(options.llama_server, options.model, SETTINGS, ("--spec-type", kind))
-            servers[kind] = stack.enter_context(closing(server))
+            servers[f"{SERVER}, {kind}"] = stack.enter_context(closing(server))
         for number, name in enumerate(options.only, 1):
             until = began + 60 * options.minutes * number / len(options.only)
             size = {"n_tokens": options.tokens, "rounds": options.rounds}
@@ -340,9 +374,12 @@ def main(argv: Sequence[str] | None = None) -> int:
             if not options.json:
                 sys.stdout.write("\n".join(lines(name, told)) + "\n")
                 sys.stdout.flush()
+        seconds = time.monotonic() - began
     if options.json:
         numbers = {name: {"tok_s": told.tok_s, "same": told.same} for name, told in found.items()}
         sys.stdout.write(json.dumps(numbers) + "\n")
+    else:
+        sys.stdout.write("\n".join([*together(list(found.values())), f"{seconds / 60:.1f} minutes"]) + "\n")
     return 0
 
 
