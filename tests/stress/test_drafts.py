@@ -46,18 +46,20 @@ def test_exact_answers_with_drafts_are_those_without(
         session_of(headless).loaded.model.vocab.ignore_eog()
         for name, rng in row.rounds("answers", n):
             asked = f"{rng.choice(ASKED).format(*rng.sample(THINGS, 2))} {name}"
-            told: list[tuple[int, ...]] = []
+            told, chats = list[tuple[int, ...]](), list[HeadlessChat]()
             for drafts in (False, True):
                 headless.do(UsePolicy(CachePolicy(drafts=drafts)))
                 chat = HeadlessChat(headless)
                 stats = chat.answer(asked, GREEDY).stats
                 told.append(tuple(chat.messages[-1].tokens))
-                headless.do(CloseConversation(chat.id))
+                chats.append(chat)  # the second one shares the prompt
                 script = {"answer": told[0], "wrong": rng.choice(WRONG)}
                 monkeypatch.setattr(requests, "Guess", type("Script", (Scripted,), script))
             assert told[0] == told[1], asked
             assert stats.drafted_tokens, f"{asked} had no guesses"
             assert stats.cells_used == stats.high_water, f"{asked} left holes"
+            for chat in chats:
+                headless.do(CloseConversation(chat.id))
             drafted, accepted = drafted + stats.drafted_tokens, accepted + stats.accepted_tokens
         (audited,) = (event for event in headless.do(AuditCache()) if isinstance(event, Audited))
         assert audited.state == "verified", audited.sentence
