@@ -104,9 +104,9 @@ class DraftSize:
         """What the next batch has of these answers, `most` tokens in all: the size that gives most tokens a second, if
         that is worth it. No answer is slower for the others' guesses by more than `SCATTER`.
 
-        `Costs` measures a quarter of a tile and more, which makes a smaller batch look cheaper than it is. A size that
-        was never measured is tried only where it would lose little at twice the cost of its half, or at the cost of a
-        quarter of a tile. The smallest size is always tried.
+        What prompts tell of the cost of a quarter of a tile and more makes a smaller batch look cheaper than it is. So
+        one that was never measured is tried only where it would lose little, were it twice as dear as the half of it,
+        or as dear as that quarter; the smallest always.
         """
         k = len(chances)
         ones, price = (1,) * k, None
@@ -121,14 +121,14 @@ class DraftSize:
             if not sizes:
                 break
             expected = [chance.expected(size) for chance, size in zip(chances, sizes, strict=True)]
-            steps = measured = self.steps(k, n)
-            worst = measured or min(2 * worst, self._usual(k, _QUARTER, usual_ms) or math.inf)
-            trusted = n >= _QUARTER or n // 2 <= k or sum(expected) / k * SCATTER >= worst
-            if measured is None and trusted:
+            given, steps = sum(expected) / k, self.steps(k, n)
+            measured = steps is not None
+            worst = steps or min(2 * worst, self._usual(k, _QUARTER, usual_ms) or math.inf)
+            if not measured and (n >= _QUARTER or n // 2 <= k or given * SCATTER >= worst):
                 steps = self._usual(k, n, usual_ms)
-            if not steps:
+            if steps is None:
                 continue
-            gain = sum(expected) / k / steps
+            gain = given / steps
             if gain > max(best.gain, SCATTER) and min(expected) * SCATTER >= steps:
                 best = Draft(sizes, gain)
             at_best = min(n / k, SCATTER * min(chance.most for chance in chances)) / steps
@@ -171,7 +171,7 @@ class Drafts:
     """
 
     def __init__(self, why_not: str = "") -> None:
-        """`why_not`: a sentence, if this context has no drafts at all."""
+        """`why_not`: a sentence, where this context has no drafts at all."""
         self.drafted = self.accepted = 0
         self._why_not = why_not
         self._gains: deque[float] = deque(maxlen=2 * KEPT)

@@ -217,7 +217,7 @@ def test_batches_that_gain_bring_no_rest_and_make_the_next_one_short_again() -> 
 @pytest.mark.parametrize("holds", [0.3, 0.5, 0.8])
 @pytest.mark.parametrize(("costs", "most"), [(MEASURED, 1.0), (EIGHT_CORES, 2.0)])
 def test_guesses_never_cost_an_answer_much(costs: dict[int, float], most: float, holds: float) -> None:
-    """Though it always believes that nine of ten hold, on a machine of which only a prompt's cost is known."""
+    """Though it always believes that nine of ten hold, on a machine of which only the cost of a prompt is known."""
     luck, size, ms = random.Random(f"{holds}"), DraftSize(), of(costs)
     usual: Callable[[int], float] = lambda n: max(25.0, n * ms(TILE) / TILE)  # noqa: E731
     drafts, n_written, spent = Drafts(), 0, 0.0

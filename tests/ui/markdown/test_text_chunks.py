@@ -185,7 +185,8 @@ def test_fences_without_an_end_are_looked_for_once(line: str) -> None:
 def test_a_program_in_a_question_is_shown_as_one(window: MainWindow) -> None:
     show_messages(window, ONE, (message("q", "user", QUESTION),))
     (widget,) = window.chat.view.widgets
-    assert [block._view.toPlainText() for block in widget.findChildren(CodeBlock)] == ["def f(x):\n    return x", "a ~~~ b"]
+    programs = [block._view.toPlainText() for block in widget.findChildren(CodeBlock)]
+    assert programs == ["def f(x):\n    return x", "a ~~~ b"]
     at = QUESTION.index("return")
     widget.highlight(at, at + len("return"))
     (view,) = [view for view in widget.findChildren(QPlainTextEdit) if view.extraSelections()]
