@@ -389,13 +389,13 @@ class MessageWidget(Listed):
         takes no keyboard.
         """
         if self.editor is None:
-            message, commands = self.message, self._kit.commands
+            message, turns = self.message, self._kit.commands.conversations.turns
             can_continue = self._foot is not None and self._is_last and not self._why_not_continued
             editor = MessageEditor(self._kit, message, can_continue=can_continue)
             editor.refuse(self._why_not_saved)
             editor.saved.connect(self._on_edited)
             editor.left.connect(self.end_edit)
-            editor.paused.connect(lambda text: commands.preview(message.conversation, text, message.id))
+            editor.paused.connect(lambda text: turns.preview(message.conversation, text, message.id))
             self._inner.insertWidget(self._inner.indexOf(self._body), editor)
             self.editor = editor
             self._show_parts()

@@ -560,7 +560,7 @@ def test_another_system_prompt_is_priced_with_its_documents_put_there(headless: 
     one.ask("How many lamps has Ada?", REPORT)
     n_put, other = n_document(headless) - READ_AGAIN, replace(Parameters.of(one.known), system_prompt=SECOND)
     n_again = [
-        of(headless.do(preview_prompt(one.known, other, one.messages, "", settings)), PromptPreview)[0].n_again
+        of(headless.do(preview_prompt(one.known, other, one.messages, settings)), PromptPreview)[0].n_again
         for settings in (OFF, READ_ONCE)
     ]
     assert n_again[0] - n_again[1] == n_put

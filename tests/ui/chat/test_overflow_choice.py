@@ -121,6 +121,6 @@ def test_its_lines_are_as_far_apart_at_first_as_ever_after(window: MainWindow) -
         QApplication.processEvents()
         assert choice.layout() is not None
         heights.add(choice.height())
-        assert choice.height() == choice.layout().totalHeightForWidth(choice.width())  # type: ignore[union-attr]
+        assert choice.height() == choice.layout().totalHeightForWidth(choice.width())
         choice.close()
     assert len(heights) == 1
