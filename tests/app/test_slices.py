@@ -62,7 +62,7 @@ sections = window.rooms.show_settings().sections
 found = {
     "actions": list(titles.values()),
     "menu": [titles.get(line.text().partition("\\t")[0]) for line in window.help.menu().actions()],
-    "rooms": window.rooms._rooms,
+    "rooms": list(window.rooms._rooms),
     "sections": [sections.item(n).text() for n in range(sections.count())],
     "pages": window.inspector.labels,
     "widgets": [one.objectName() for one in window.findChildren(QObject) if one.objectName()],

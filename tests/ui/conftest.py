@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 
 import pytest
-from PySide6.QtCore import QEvent, QObject
+from PySide6.QtCore import QEvent
 from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
@@ -59,9 +59,10 @@ def no_stray_widgets(qapp: QApplication, shared: list[MainWindow]) -> Iterator[N
     which would crash without them when it is deleted.
     """
     yield
-    widgets: list[QObject] = [*QApplication.topLevelWidgets()]
-    for widget in widgets:
-        if isinstance(widget, QWidget) and widget not in shared:  # PySide may give what lived at that address before
+    for widget in QApplication.topLevelWidgets():
+        if isinstance(widget, QWidget):  # PySide may give what lived at that address before, such as a QWidgetItem
+            if widget in shared:
+                continue
             widget.close()
             if not shared:
                 widget.deleteLater()
