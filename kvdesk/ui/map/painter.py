@@ -159,14 +159,17 @@ class MapPainter:
             every.reshape(-1, strip.columns)[:, part.column : part.columns].tolist()
             for every in (seen.layer.code, seen.layer.marks)
         )
-        argb, pen = colour_of.tolist(), None
+        argb, pen, tokens = colour_of.tolist(), None, stream.token
+        middle = [viewport.corner(*strip.corner(column))[0] + size / 2 for column in range(part.column, part.columns)]
         for row, line in enumerate(zip(codes, marks, strict=True), part.row):
-            for cell, (code, mark) in enumerate(zip(*line, strict=True), row * strip.columns + part.column):
+            first = row * strip.columns + part.column
+            centre = viewport.corner(*strip.corner(first))[1] + size / 2
+            for i, (code, mark) in enumerate(zip(*line, strict=True)):
                 if code < FIRST_GROUP:
                     continue
-                text = self._static(texts.get(int(stream.token[cell]), ""), _TEXT_LENGTH)
-                box, (x, y) = text.size(), viewport.corner(*strip.corner(cell))
-                x, y = x + (size - box.width()) / 2, y + (size - box.height()) / 2
+                text = self._static(texts.get(int(tokens[first + i]), ""), _TEXT_LENGTH)
+                box = text.size()
+                x, y = middle[i] - box.width() / 2, centre - box.height() / 2
                 ink, paper = _inks(argb[code])
                 if mark:  # patterns are under it
                     painter.setPen(paper)
