@@ -13,7 +13,7 @@ from kvdesk.protocol.features import Feature
 from kvdesk.protocol.messages import Event
 from kvdesk.protocol.prompt import PriceTools, ToolsPriced
 from kvdesk.session import Store
-from kvdesk.session.changed import Changed, Update
+from kvdesk.session.changed import Changed
 from kvdesk.ui.tools.words import read_again_text
 from kvdesk.ui.widgets.timers import once
 from kvdesk.values import replace
@@ -44,7 +44,7 @@ class ToolPrices(QObject):
         self._numbers = itertools.count(1)
         self._changes: dict[int, str] = {}  # sentences about changed tools that wait for their price
         self._pause = once(self, PRICE_MS, self._ask)
-        self.destroyed.connect(session.listen(self._on_changed))
+        self.destroyed.connect(session.listen(self._on_selected, Changed.SELECTED))
 
     def renew(self) -> None:
         """Ask again what is not known, and what the shown chat pays."""
@@ -71,11 +71,10 @@ class ToolPrices(QObject):
             case TurnEnded() if self._session.tool_lists:
                 self.renew()
 
-    def _on_changed(self, changed: Changed, _update: Update | None) -> None:
-        if changed & Changed.SELECTED:
-            if self._session.chat_prices:
-                self._session.show_tools(chat_prices={})
-            self.renew()
+    def _on_selected(self, *_heard: object) -> None:
+        if self._session.chat_prices:
+            self._session.show_tools(chat_prices={})
+        self.renew()
 
     def _ask(self) -> None:
         """What each server costs alone, until that is known, and what each costs in the chat that is shown."""

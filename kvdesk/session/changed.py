@@ -39,7 +39,7 @@ class Changed(Flag):
     TOOLS = auto()  # tool servers, their prices, and calls that wait for a user
     DEAD = auto()  # the engine has stopped for good
 
-    def __and__(self, other: Self) -> bool:  # type: ignore[override] # a hundred times a token: enum's own is six calls
+    def __and__(self, other: Self) -> bool:  # type: ignore[override] # often asked: enum's own takes six calls
         return bool(self._value_ & other._value_)
 
 

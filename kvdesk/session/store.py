@@ -81,19 +81,20 @@ class Store(State):
     ) -> None:
         super().__init__()
         self.settings = SettingsStore(settings or Settings(), save, complain)
-        self._listeners: list[Listener] = []
+        self._listeners: list[tuple[Listener, Changed | None]] = []
         self._operation: int | None = None  # of the view that was measured last
         self._counted_s = 0.0
 
-    def listen(self, listener: Listener) -> Callable[[], None]:
-        """`listener` is called after each change, until what is returned is called."""
-        self._listeners.append(listener)
-        return partial(self._listeners.remove, listener)
+    def listen(self, listener: Listener, to: Changed | None = None) -> Callable[[], None]:
+        """`listener` is called after each change, or those of the parts `to`, until what is returned is called."""
+        self._listeners.append((listener, to))
+        return partial(self._listeners.remove, (listener, to))
 
     def _tell(self, changed: Changed, update: Update | None = None) -> Changed:
         """A listener that fails does not affect others."""
-        for listener in tuple(self._listeners):
-            guarded(partial(listener, changed, update))
+        for listener, to in tuple(self._listeners):
+            if to is None or changed & to:
+                guarded(partial(listener, changed, update))
         return changed
 
     # --- changes --------------------------------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 from typing import Final
 
 from kvdesk.session import Changed
-from kvdesk.session.changed import Update
 from kvdesk.translation import tr
 from kvdesk.ui.messages.attention_words import sink_colour, spot_colour, word_colours
 from kvdesk.ui.widgets.colour_bar import ColourBar
@@ -22,11 +21,7 @@ class AttentionLegend(ColourBar):
         super().__init__(IconButton(kit.theme, "close", name, tip, clicked=kit.act("view.cache")))
         self._theme, self._store = kit.theme, kit.store
         kit.theme.changed.connect(self._show)
-        self.destroyed.connect(kit.store.listen(self._on_changed))
-
-    def _on_changed(self, changed: Changed, _update: Update | None) -> None:
-        if changed & Changed.ATTENTION:
-            self._show()
+        self.destroyed.connect(kit.store.listen(lambda *_: self._show(), Changed.ATTENTION))
 
     def _show(self) -> None:
         looking, colours = self._store.attention, self._theme.colours

@@ -34,6 +34,7 @@ from kvdesk.viewmodel.chat.found import FoundRow
 
 _CHATS: Final = Changed.CONVERSATIONS | Changed.SELECTED
 _BRANCHES: Final = Changed.NUMBERS | Changed.CONTEXT
+_SHOWN: Final = _CHATS | _BRANCHES | Changed.CELLS | Changed.RUNNING | Changed.DELETED
 _FORGET_CALL: Final = calls.seq_rm("seq_id", -1, -1)
 
 
@@ -83,7 +84,7 @@ class ConversationList(QWidget):
             margins=(12, 8, 8, 8),
             spacing=8,
         )
-        self.destroyed.connect(kit.store.listen(self._on_changed))
+        self.destroyed.connect(kit.store.listen(self._on_changed, _SHOWN))
         self.destroyed.connect(kit.store.settings.listen(self._on_settings_changed))
         self.show_all()
 
@@ -92,7 +93,7 @@ class ConversationList(QWidget):
     def show_all(self) -> None:
         """Everything as the store has it."""
         self._on_settings_changed(frozenset(("collapsed_folders",)))
-        self._on_changed(~Changed.NOTHING, None)
+        self._on_changed(_SHOWN, None)
 
     def _on_settings_changed(self, changed: frozenset[str]) -> None:
         if "collapsed_folders" in changed:

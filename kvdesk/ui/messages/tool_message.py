@@ -11,7 +11,6 @@ from PySide6.QtWidgets import QFrame, QWidget
 
 from kvdesk.chat import Message
 from kvdesk.session import Changed
-from kvdesk.session.changed import Update
 from kvdesk.session.features import ToolDecision
 from kvdesk.translation import marked, tr
 from kvdesk.ui.messages.listed import Listed, Owner
@@ -73,7 +72,7 @@ class ToolMessage(Listed):
         card.setProperty("card", "code")
         boxes.column(self.fold, self._ask, on=card, margins=(8, 4, 12, 4), spacing=2)
         boxes.column(card, self._spent, on=self, margins=0, spacing=4)
-        self.destroyed.connect(kit.store.listen(self._on_changed))
+        self.destroyed.connect(kit.store.listen(self._on_changed, Changed.TOOLS))
         self.show_message(message)
 
     @property
@@ -147,8 +146,8 @@ class ToolMessage(Listed):
             self.fold.button.setChecked(True)  # what is allowed is seen
             announce(self, self._question.text())
 
-    def _on_changed(self, changed: Changed, _update: Update | None) -> None:
-        if changed & Changed.TOOLS and self.message.state == "streaming":
+    def _on_changed(self, *_heard: object) -> None:
+        if self.message.state == "streaming":
             self.show_message(self.message)
 
     def _decide(self, decision: ToolDecision, _checked: bool = False) -> None:

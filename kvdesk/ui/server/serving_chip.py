@@ -3,7 +3,6 @@
 from PySide6.QtCore import Qt
 
 from kvdesk.session import Changed
-from kvdesk.session.changed import Update
 from kvdesk.translation import tr
 from kvdesk.ui.widgets.controls import ElidedButton
 from kvdesk.ui.widgets.kit import Kit
@@ -20,12 +19,10 @@ class ServingChip(ElidedButton):
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setAccessibleDescription(tr("Opens “Serve on this computer”"))
         self.clicked.connect(kit.act("app.serve"))
-        self.destroyed.connect(kit.store.listen(self._on_changed))
-        self._on_changed(Changed.SERVED, None)
+        self.destroyed.connect(kit.store.listen(self._show, Changed.SERVED))
+        self._show()
 
-    def _on_changed(self, changed: Changed, _update: Update | None) -> None:
-        if not changed & Changed.SERVED:
-            return
+    def _show(self, *_heard: object) -> None:
         address, n_running = self._store.served
         self.setVisible(bool(address))
         if not address:

@@ -6,7 +6,6 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QDialogButtonBox, QLabel, QWidget
 
 from kvdesk.session import Changed, Store
-from kvdesk.session.changed import Update
 from kvdesk.translation import tr
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import ThinProgress, label
@@ -30,12 +29,11 @@ class ExplainedDialog(Dialog):
             self.column.addWidget(part)
         self.column.addStretch(1)
         self.buttons.addButton(QDialogButtonBox.StandardButton.Close).setDefault(True)
-        self.destroyed.connect(kit.store.listen(self._on_changed))
+        self.destroyed.connect(kit.store.listen(self._show, _SHOWN))
 
-    def _on_changed(self, changed: Changed, _update: Update | None) -> None:
-        if changed & _SHOWN:
-            for view, part in zip(self.parts, parts(facts_of(self._store)), strict=True):
-                view.show_part(part)
+    def _show(self, *_heard: object) -> None:
+        for view, part in zip(self.parts, parts(facts_of(self._store)), strict=True):
+            view.show_part(part)
 
 
 def facts_of(store: Store) -> Facts:

@@ -8,7 +8,6 @@ from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDragLeaveEvent, QDropEv
 from PySide6.QtWidgets import QApplication, QWidget
 
 from kvdesk.session import Changed, Commands, Store
-from kvdesk.session.changed import Update
 from kvdesk.ui.chat.chat_pane import ChatPane
 from kvdesk.ui.chat_list.conversation_list import ConversationList
 from kvdesk.ui.shell.action_table import BUTTONS, widget_keys, window_actions
@@ -88,7 +87,7 @@ class MainWindow(Window):
         self.inspector.tab_shown.connect(self._tell_watched)
         self.shown_settings.shown.connect(self._tell_watched)
         self.help.explaining.connect(self._tell_watched)
-        self.destroyed.connect(store.listen(self._on_changed))
+        self.destroyed.connect(store.listen(lambda *_: self._tell_watched(), Changed.SERVED))
         self.shown_settings.show_changed(frozenset())
         theme.style()
         self._placement.restore()
@@ -112,10 +111,6 @@ class MainWindow(Window):
         if not self.rooms.shows_chats:
             return self.rooms
         return self.chat.messages if self.inspector.isHidden() else self.inspector
-
-    def _on_changed(self, changed: Changed, _update: Update | None) -> None:
-        if changed & Changed.SERVED:
-            self._tell_watched()
 
     def _on_room_switched(self) -> None:
         self._tell_watched()

@@ -10,7 +10,6 @@ from PySide6.QtCore import QObject
 
 from kvdesk.chat import MessageId, as_read
 from kvdesk.session import Changed, Store
-from kvdesk.session.changed import Update
 from kvdesk.translation import tr
 from kvdesk.ui.messages.chat_view import ChatView
 from kvdesk.ui.shell.inspector import Inspector
@@ -48,7 +47,7 @@ class SelectionLinks(QObject):
         chat.looked_at.connect(self._on_looked_at)
         inspector.cell_map.view_shown.connect(self._on_view_shown)
         inspector.cell_map.pointed_at.connect(self._on_pointed_at)
-        self.destroyed.connect(state.listen(self._on_changed))
+        self.destroyed.connect(state.listen(self._on_range, Changed.RANGE))
 
     def _on_text_selected(self, message: str, first: int, last: int) -> None:
         self._wanted = MessageId(message), first, last
@@ -138,8 +137,8 @@ class SelectionLinks(QObject):
         self._state.choose_range(seq_id, p0, p1)
         self._chooses = False
 
-    def _on_changed(self, changed: Changed, _update: Update | None) -> None:
-        if changed & Changed.RANGE and not self._chooses:
+    def _on_range(self, *_heard: object) -> None:
+        if not self._chooses:
             self._show_range()
 
     def _show_range(self) -> None:

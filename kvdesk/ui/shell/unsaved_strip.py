@@ -4,7 +4,6 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFrame, QMessageBox, QWidget
 
 from kvdesk.session import Changed
-from kvdesk.session.changed import Update
 from kvdesk.translation import tr
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.access.announce import announce
@@ -19,7 +18,7 @@ class UnsavedStrip(QFrame):
     def __init__(self, kit: Kit) -> None:
         super().__init__()
         self._kit = kit
-        self.destroyed.connect(kit.store.listen(self._on_changed))
+        self.destroyed.connect(kit.store.listen(self._show, Changed.UNSAVED))
         self.setProperty("card", "banner")
         self._sentence = label("", tone="danger", wrap=True, selectable=True)
         self.save_button = push_button(
@@ -41,10 +40,8 @@ class UnsavedStrip(QFrame):
         """The sentence shown, empty while everything is saved."""
         return "" if self.isHidden() else self._sentence.text()
 
-    def _on_changed(self, changed: Changed, _update: Update | None) -> None:
+    def _show(self, *_heard: object) -> None:
         """Say what is not saved."""
-        if not changed & Changed.UNSAVED:
-            return
         sentence = self._kit.store.unsaved
         self._sentence.setText(sentence)
         if sentence and sentence != self.sentence:

@@ -11,7 +11,6 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFormLayout, QFrame, QLineEdit, QWidget
 
 from kvdesk.session import Changed
-from kvdesk.session.changed import Update
 from kvdesk.settings import ToolGrant, ToolServer
 from kvdesk.tools.servers import bound_to, good_name
 from kvdesk.translation import marked, tr
@@ -68,7 +67,7 @@ class ServersSection(QWidget):
             margins=(0, 0, 0, 8),
             spacing=12,
         )
-        self.destroyed.connect(kit.store.listen(self._on_changed))
+        self.destroyed.connect(kit.store.listen(self._on_changed, Changed.TOOLS | Changed.CONTEXT))
         self.destroyed.connect(kit.store.settings.listen(self._on_settings_changed))
         self._show_servers()
         self._show_grants()
@@ -117,10 +116,9 @@ class ServersSection(QWidget):
 
     # --- what there is ------------------------------------------------------------------------------------------------
 
-    def _on_changed(self, changed: Changed, _update: Update | None) -> None:
-        if changed & (Changed.TOOLS | Changed.CONTEXT):
-            for row in self.rows.values():
-                row.show_state()
+    def _on_changed(self, *_heard: object) -> None:
+        for row in self.rows.values():
+            row.show_state()
 
     def _on_settings_changed(self, changed: frozenset[str]) -> None:
         if "tool_servers" in changed:

@@ -10,7 +10,6 @@ from PySide6.QtWidgets import QCheckBox, QWidget
 
 from kvdesk.protocol.features import Feature
 from kvdesk.session import Changed
-from kvdesk.session.changed import Update
 from kvdesk.translation import tr
 from kvdesk.ui.tools.words import again_text, is_large, place_of, price_text, state_text
 from kvdesk.ui.widgets import boxes
@@ -47,7 +46,9 @@ class ToolsChoice(Popup):
             margins=12,
             spacing=4,
         )
-        self.destroyed.connect(kit.store.listen(self._on_changed))
+        self.destroyed.connect(
+            kit.store.listen(self._on_changed, Changed.TOOLS | Changed.CONVERSATIONS | Changed.RUNNING)
+        )
 
     @property
     def boxes(self) -> dict[str, QCheckBox]:
@@ -59,8 +60,8 @@ class ToolsChoice(Popup):
         self.show_servers()
         self.open_at(next(iter(self.boxes.values()), None))
 
-    def _on_changed(self, changed: Changed, _update: Update | None) -> None:
-        if self.isVisible() and changed & (Changed.TOOLS | Changed.CONVERSATIONS | Changed.RUNNING):
+    def _on_changed(self, *_heard: object) -> None:
+        if self.isVisible():
             self.show_servers()
 
     def show_servers(self) -> None:
