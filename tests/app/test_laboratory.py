@@ -7,7 +7,7 @@ import psutil
 import pytest
 from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QPushButton
+from PySide6.QtWidgets import QLabel, QPushButton
 from pytestqt.qtbot import QtBot
 
 from kvdesk.app.slices import laboratory
@@ -59,7 +59,7 @@ def test_it_runs_to_a_result_that_is_kept(
     qtbot.waitUntil(lambda: controller(rig)._run is None, timeout=TIMEOUT_MS)
     qtbot.waitUntil(lambda: lab.past.view.count() == 1, timeout=TIMEOUT_MS)
     (kept,) = past_results("positions")
-    assert kept.record.finished.result.verdict.sentence in lab.result.texts
+    assert kept.record.finished.result.verdict.sentence in [label.text() for label in lab.result.findChildren(QLabel)]
     assert lab.banner.sentence == ""
     assert lab._stack.currentWidget() is not lab.run
     opened: list[str] = []

@@ -16,6 +16,7 @@ from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets.controls import ElidedButton, ElidedLabel
 from kvdesk.values import replace
 from tests.tour.caption import Caption
+from tests.ui.map.cell_rect import cell_rect
 from tests.ui.samples import (
     CONTEXT,
     CONVERSATIONS,
@@ -136,7 +137,7 @@ def test_the_head_is_whole_at_the_first_cell(window: MainWindow, qtbot: QtBot, q
     qapp.processEvents()
     cell_map = window.inspector.cell_map
     image = cell_map.grab().toImage().convertToFormat(QImage.Format.Format_RGB32)
-    rect = cell_map.cell_rect(0, 0)
+    rect = cell_rect(cell_map, 0, 0)
     left, top = rect.left() - 1, rect.top() - 1  # the frame stands around the cell
     edge = np.array([[image.pixelColor(left + x, top + y).lightness() for x in range(8)] for y in range(8)])
     assert (edge[:2, :5].max(axis=0) > 180).all(), "the upper side"

@@ -31,22 +31,6 @@ class ResultView(QScrollArea):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
 
-    @property
-    def texts(self) -> tuple[str, ...]:
-        """Of all labels, from the top."""
-        page = self.widget()
-        return tuple(found.text() for found in page.findChildren(QLabel)) if page else ()
-
-    @property
-    def tables(self) -> list[ResultTable]:
-        page = self.widget()
-        return page.findChildren(ResultTable) if page else []
-
-    @property
-    def plots(self) -> list[CurvePlot]:
-        page = self.widget()
-        return page.findChildren(CurvePlot) if page else []
-
     def show_result(self, past: PastResult, parameters: Sequence[Parameter] = ()) -> None:
         """The answer, then the numbers it rests on. `parameters`: of its form, for their names."""
         record = past.record

@@ -29,11 +29,6 @@ class ResultTable(QWidget):
         self._view.show_table(table)
         boxes.column(label(table.title, weight="strong"), self._view, on=self, margins=0, spacing=4)
 
-    @property
-    def cells(self) -> tuple[tuple[str, ...], ...]:
-        rows, columns = range(self._view.rowCount()), range(self._view.columnCount())
-        return tuple(tuple(self._view.text(i, j) for j in columns) for i in rows)
-
 
 class _Cells(Grid):
     """Columns as wide as their texts, and wider if a person draws them so. If they have no room side by side, titles

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from PySide6.QtCore import QPointF, QRect, QRectF, QSignalBlocker, Qt
+from PySide6.QtCore import QPointF, QRectF, QSignalBlocker, Qt
 from PySide6.QtGui import QResizeEvent, QWheelEvent
 from PySide6.QtWidgets import QScrollBar, QWidget
 
@@ -29,13 +29,6 @@ class ScrolledMap(QWidget):
     @property
     def zoom(self) -> float:
         return self._viewport.zoom
-
-    def cell_rect(self, strip: int, cell: int) -> QRect:
-        """Where a cell is drawn, in pixels of this widget; outside of it when it is out of sight."""
-        box = self.strips[strip]
-        corner = self._viewport.to_widget(*box.corner(cell))
-        size = box.cell * self._viewport.zoom
-        return QRectF(corner.x(), corner.y(), size, size).toRect()
 
     def zoom_at(self, point: QPointF, factor: float) -> None:
         """Zoom, the point staying where it is."""

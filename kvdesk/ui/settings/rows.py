@@ -178,15 +178,6 @@ class SettingRows(QWidget):
                 set_value(row.control, getattr(values, name))
         self._show_states()
 
-    def open_row(self, table: str, name: str) -> SettingRow:
-        """A row that is shown: its group is opened."""
-        row = self._fields[table, name]
-        for section in self._sections:
-            for group in section.groups:
-                if row in group.rows and group.box is not None:
-                    group.box.button.setChecked(True)
-        return row
-
     # --- filling ------------------------------------------------------------------------------------------------------
 
     def add_heading(self, text: str) -> None:

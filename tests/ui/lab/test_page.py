@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QPushButton
+from PySide6.QtWidgets import QLabel, QPushButton
 from pytestqt.qtbot import QtBot
 
 from kvdesk.cache.snapshot import CacheMap, StreamMap
@@ -28,7 +28,9 @@ from kvdesk.protocol.experiment import (
     Verdict,
 )
 from kvdesk.protocol.experiment_cells import CellsSeen
+from kvdesk.ui.lab.curves import CurvePlot
 from kvdesk.ui.lab.page import LabPage
+from kvdesk.ui.lab.tables import ResultTable
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.values import replace
@@ -80,6 +82,15 @@ def page(kit: Kit, qtbot: QtBot) -> LabPage:
     page.show_questions([ONE, TWO])
     page.show()
     return page
+
+
+def texts(page: LabPage) -> list[str]:
+    return [label.text() for label in page.result.findChildren(QLabel)]
+
+
+def cells(table: ResultTable) -> tuple[tuple[str, ...], ...]:
+    rows, columns = range(table._view.rowCount()), range(table._view.columnCount())
+    return tuple(tuple(table._view.text(i, j) for j in columns) for i in rows)
 
 
 def ready(page: LabPage) -> Request:
@@ -275,14 +286,14 @@ def test_a_result_has_verdict_figures_plots_and_tables(page: LabPage, qtbot: QtB
     wanted = record(page._commands.lab.open_report)
     new, old = past("new"), past("old")
     page.show_results("one", [new, old], new.folder)
-    assert page.result.texts[0] == "It is new.", "the answer comes first"
-    assert "It is new (1.02 to 3.4)." in page.result.texts, "in full below"
-    assert "One remark." in page.result.texts
-    figures, medians, conditions = page.result.tables
-    assert figures.cells == (("ratio", "2 s", "1 to 3 s"),)
-    assert medians.cells == (("x", "1 s"),)
-    assert ("model", "tiny.gguf") in conditions.cells
-    assert page.result.plots[0].shown.log
+    assert texts(page)[0] == "It is new.", "the answer comes first"
+    assert "It is new (1.02 to 3.4)." in texts(page), "in full below"
+    assert "One remark." in texts(page)
+    figures, medians, conditions = page.result.findChildren(ResultTable)
+    assert cells(figures) == (("ratio", "2 s", "1 to 3 s"),)
+    assert cells(medians) == (("x", "1 s"),)
+    assert ("model", "tiny.gguf") in cells(conditions)
+    assert page.result.findChildren(CurvePlot)[0].shown.log
     qtbot.mouseClick(page.result.findChildren(QPushButton)[0], Qt.MouseButton.LeftButton)
     assert wanted == [(new,)]
 
@@ -290,8 +301,9 @@ def test_a_result_has_verdict_figures_plots_and_tables(page: LabPage, qtbot: QtB
 def test_two_results_are_compared(page: LabPage) -> None:
     page.show_results("one", [past("new", "no", 6.0), past("old")])
     page.past.select(0, 1)
-    assert "The verdicts differ." in page.result.texts
-    assert page.result.tables[0].cells == (("ratio", "3", "2 s (95 %: 1 to 3)", "6 s (95 %: 1 to 3)"),)
+    assert "The verdicts differ." in texts(page)
+    table = page.result.findChildren(ResultTable)[0]
+    assert cells(table) == (("ratio", "3", "2 s (95 %: 1 to 3)", "6 s (95 %: 1 to 3)"),)
 
 
 def test_results_of_another_question_are_ignored(page: LabPage) -> None:
@@ -354,8 +366,8 @@ def test_results_are_named_by_what_differs(page: LabPage) -> None:
     names = [page.past.view.item(row).text() for row in range(2)]
     assert names == ["2026-01-01 10:20 · Tokens 1,024", "2026-01-01 10:20 · Tokens 10"]
     page.past.select(0, 1)
-    (differs,) = [table for table in page.result.tables if ("Tokens", "10", "1,024") in table.cells]
-    assert len(differs.cells) == 1
+    (differs,) = [table for table in page.result.findChildren(ResultTable) if ("Tokens", "10", "1,024") in cells(table)]
+    assert len(cells(differs)) == 1
     page.show_results("one", [past("a")])
     assert page.past.view.item(0).text() == "2026-01-01 10:20 · short"
 
@@ -379,7 +391,7 @@ def test_a_series_has_one_colour_in_all_plots_of_a_result(page: LabPage) -> None
     finished = shown.record.finished
     result = replace(finished.result, plots=plots)
     page.show_results("one", [replace(shown, record=replace(shown.record, finished=replace(finished, result=result)))])
-    first, second = page.result.plots
+    first, second = page.result.findChildren(CurvePlot)
     items = (first.plot.getPlotItem().listDataItems()[1], second.plot.getPlotItem().listDataItems()[0])
     assert len({item.opts["pen"].color().name() for item in items}) == 1
     ticks = second.plot.getAxis("bottom")._tickLevels
@@ -389,5 +401,5 @@ def test_a_series_has_one_colour_in_all_plots_of_a_result(page: LabPage) -> None
 def test_two_runs_share_their_plots(page: LabPage) -> None:
     page.show_results("one", [past("new"), past("old")])
     page.past.select(0, 1)
-    (plot,) = page.result.plots
+    (plot,) = page.result.findChildren(CurvePlot)
     assert [series.name for series in plot.shown.series] == ["A: with", "B: with"]

@@ -20,6 +20,7 @@ from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.values import replace
 from kvdesk.viewmodel.cells.links import CellRun
 from kvdesk.viewmodel.palette import TOOLS, ramp_colour
+from tests.ui.map.cell_rect import cell_rect
 from tests.ui.samples import ONE, Run, cache_view, spans, stream
 
 COLOURS, TITLES = {0: 0, 1: 1}, {0: "Village", 1: "Caches"}
@@ -265,19 +266,19 @@ def test_a_selection_from_outside_is_brought_into_view(cells: CellMapView, qtbot
     for _ in range(8):
         qtbot.keyClick(cells, Qt.Key.Key_Plus)
     cells.show_selection((CellRun(0, 0, np.array([511])),))
-    assert cells.cell_rect(0, 511).intersects(cells.rect())
-    assert not cells.cell_rect(0, 0).intersects(cells.rect())
+    assert cell_rect(cells, 0, 511).intersects(cells.rect())
+    assert not cell_rect(cells, 0, 0).intersects(cells.rect())
 
 
 def test_the_middle_button_drags_the_map_and_selects_nothing(cells: CellMapView, qtbot: QtBot) -> None:
     show(cells, cache_view(runs=OLD, size=512), qtbot)
     for _ in range(6):
         cells.zoom_at(QPointF(0, 0), 1.25)
-    before = cells.cell_rect(0, 0)
+    before = cell_rect(cells, 0, 0)
     qtbot.mousePress(cells, Qt.MouseButton.MiddleButton, pos=QPoint(100, 100))
     drag_to(cells, 0, Qt.MouseButton.MiddleButton)
     qtbot.mouseRelease(cells, Qt.MouseButton.MiddleButton)
-    assert cells.cell_rect(0, 0).x() < before.x()
+    assert cell_rect(cells, 0, 0).x() < before.x()
     assert cells._selection.runs == ()
 
 
@@ -387,12 +388,12 @@ def test_the_wheel_scrolls_a_map_that_is_higher_than_its_room(cells: CellMapView
     assert cells.height() == 120
     columns, side = cells.strips[0].columns, cells.strips[0].cell
     assert wheel(cells, -120)
-    assert cells.cell_rect(0, 0).y() == TOP_PX - 60
+    assert cell_rect(cells, 0, 0).y() == TOP_PX - 60
     assert cells.strips[0].columns == columns == 64
     assert cells.strips[0].cell == side, "it scrolled and did not zoom"
     assert bar.value() == 60
     bar.setValue(0)
-    assert cells.cell_rect(0, 0).y() == TOP_PX
+    assert cell_rect(cells, 0, 0).y() == TOP_PX
     assert not wheel(cells, 120), "at its end what is around the map scrolls"
     assert wheel(cells, 240, Qt.KeyboardModifier.ControlModifier)
     assert cells.zoom > 1
@@ -402,7 +403,7 @@ def test_the_cursor_by_keyboard_scrolls_the_map(cells: CellMapView, qtbot: QtBot
     cells.set_room(120)
     show(cells, cache_view(runs=OLD, size=4096), qtbot)
     qtbot.keyClick(cells, Qt.Key.Key_End)
-    assert cells.rect().contains(cells.cell_rect(0, 4095).center())
+    assert cells.rect().contains(cell_rect(cells, 0, 4095).center())
 
 
 def test_a_small_room_never_takes_the_gap_between_cells(cells: CellMapView, theme: Theme, qtbot: QtBot) -> None:
@@ -420,14 +421,14 @@ def test_zooming_without_a_pointer_goes_to_the_cursor_else_to_used_cells(cells: 
     show(cells, cache_view(runs=OLD), qtbot)
     for _ in range(6):
         cells.zoom_in()
-    assert cells.rect().contains(cells.cell_rect(0, 29)), "not the free cells in the middle"
+    assert cells.rect().contains(cell_rect(cells, 0, 29)), "not the free cells in the middle"
     cells.reset_zoom()
     cells.setFocus(Qt.FocusReason.TabFocusReason)
     qtbot.keyClick(cells, Qt.Key.Key_End)
     for _ in range(6):
         qtbot.keyClick(cells, Qt.Key.Key_Plus)
     assert cells.zoom > 1
-    assert cells.rect().contains(cells.cell_rect(0, 1023)), "the cursor"
+    assert cells.rect().contains(cell_rect(cells, 0, 1023)), "the cursor"
 
 
 def test_lit_cells_are_brighter_in_their_own_colour(cells: CellMapView, qtbot: QtBot) -> None:

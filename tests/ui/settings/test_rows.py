@@ -11,7 +11,7 @@ from pytestqt.qtbot import QtBot
 from kvdesk import translation
 from kvdesk.settings import CachePolicy, CacheType, ContextSettings, Mirostat, SamplerName, Sampling
 from kvdesk.ui.settings.groups import groups_of
-from kvdesk.ui.settings.rows import SettingRows
+from kvdesk.ui.settings.rows import SettingRow, SettingRows
 from kvdesk.ui.settings.sampler_order import SamplerOrder
 from kvdesk.ui.settings.text_field import TextField
 from kvdesk.ui.widgets.style.theme import Theme
@@ -44,6 +44,15 @@ def rows(theme: Theme, qtbot: QtBot) -> SettingRows:
     return rows
 
 
+def opened(rows: SettingRows, table: str, name: str) -> SettingRow:
+    """A row in sight: its group is opened."""
+    row = rows._fields[table, name]
+    for group in (group for section in rows._sections for group in section.groups if row in group.rows):
+        if group.box is not None:
+            group.box.button.setChecked(True)
+    return row
+
+
 def text_field(rows: SettingRows, name: str) -> TextField:
     field = rows.field("sampling", name)
     assert isinstance(field, TextField)
@@ -72,7 +81,7 @@ def test_a_few_letters_find_a_setting_also_in_a_folded_group(rows: SettingRows) 
     assert rows.filter("XTC thresh") == 1
     assert threshold.isVisible()
     assert not temperature.isVisible()
-    assert rows.open_row("sampling", "xtc_threshold").isVisible()
+    assert opened(rows, "sampling", "xtc_threshold").isVisible()
     assert rows.filter("typical_p") == 1, "llama.cpp's name"
     assert rows.filter("unpredictable zebra") == 0
     assert rows.filter("") == len(Sampling.model_fields) + len(ContextSettings.model_fields)
@@ -98,7 +107,7 @@ def test_a_setting_goes_back_to_its_default_alone(rows: SettingRows, record: Any
 
 def test_a_folded_group_tells_how_much_in_it_is_changed(rows: SettingRows) -> None:
     rows.show_values("sampling", Sampling(dry_multiplier=0.8, dry_base=2.0))
-    row = rows.open_row("sampling", "dry_base")
+    row = opened(rows, "sampling", "dry_base")
     assert row.isVisible()
     titles = [group.box.button.text() for s in rows._sections for group in s.groups if group.box is not None]
     assert "DRY: no repeated sequences · 2 changed" in titles
@@ -106,7 +115,7 @@ def test_a_folded_group_tells_how_much_in_it_is_changed(rows: SettingRows) -> No
 
 
 def test_a_text_that_means_nothing_is_a_problem_and_the_last_value_stays(rows: SettingRows, qtbot: QtBot) -> None:
-    rows.open_row("sampling", "logit_bias")
+    opened(rows, "sampling", "logit_bias")
     biases = text_field(rows, "logit_bias")
     biases.edit.setPlainText("7-1")
     biases.edit.setPlainText("7-1\nx")
@@ -148,7 +157,7 @@ def test_a_text_from_the_clipboard_may_hold_anything(rows: SettingRows) -> None:
 @pytest.mark.usefixtures("styled")
 def test_controls_grow_with_the_text(rows: SettingRows, theme: Theme) -> None:
     names = ("top_k", "grammar", "samplers")
-    before = [rows.open_row("sampling", name).control.sizeHint() for name in names]
+    before = [opened(rows, "sampling", name).control.sizeHint() for name in names]
     width = rows.field("sampling", "top_k").width()
     theme.set_size(150)
     try:
@@ -160,7 +169,7 @@ def test_controls_grow_with_the_text(rows: SettingRows, theme: Theme) -> None:
 
 
 def test_samplers_are_moved_and_rest_by_keyboard(rows: SettingRows, record: Any) -> None:
-    rows.open_row("sampling", "samplers")
+    opened(rows, "sampling", "samplers")
     order = rows.field("sampling", "samplers")
     assert isinstance(order, SamplerOrder)
     edits = record(rows.edited)
