@@ -14,7 +14,9 @@ from kvdesk.ui.widgets.timers import every
 
 LOOK_MS: Final = 1_000
 SILENT_S: Final = 15.0
-"""After so long without a word it is said. Prompts are read in pieces of far less, and a load tells how far it is."""
+"""After so long without a word it is said, and after twice as long as a silence that ended. Prompts are read in pieces
+of less on most computers, and a load tells how far it is.
+"""
 
 
 class Silence(QObject):
@@ -23,7 +25,8 @@ class Silence(QObject):
     def __init__(self, parent: QObject, session: Store, host: Host) -> None:
         super().__init__(parent)
         self._session, self._host = session, host
-        self._said = False
+        self._said = ""  # what is said now
+        self._longest = self._before = 0.0  # of the silences that ended, and what it was at the last look
         self._clock = every(self, LOOK_MS, self.look)
         self._clock.start()
 
@@ -33,13 +36,16 @@ class Silence(QObject):
 
     def look(self) -> None:
         """Say what has changed since the last look."""
-        silent = self._host.silent_s >= SILENT_S
-        sentence = tr(
-            "The engine has not responded for {silent_s:.0f} seconds: it is computing, or it hangs. Everything shown "
-            "is saved; you can close and restart kvdesk."
-        ).format(silent_s=SILENT_S)
-        if silent and not self._said:
-            self._session.notify(sentence, "warning")
-        elif self._said and not silent:
-            self._session.notify(tr("The engine answers again."), "good", ends=sentence)
-        self._said = silent
+        now, patience = self._host.silent_s, max(SILENT_S, 2 * self._longest)
+        if now < self._before:
+            self._longest = max(self._longest, self._before)  # it was computing: a step takes that long here
+        self._before = now
+        if now >= patience and not self._said:
+            self._said = tr(
+                "The engine has not responded for {silent_s:.0f} seconds: it is computing, or it hangs. Everything "
+                "shown is saved; you can close and restart kvdesk."
+            ).format(silent_s=patience)
+            self._session.notify(self._said, "warning")
+        elif self._said and now < patience:
+            self._session.notify(tr("The engine answers again."), "good", ends=self._said)
+            self._said = ""

@@ -23,8 +23,12 @@ def test_silence_is_said_once_and_so_is_its_end(rig: Rig) -> None:
     rig.worker.host.silent_s = 0.0
     silence.look()
     assert activity.text == "The engine answers again."
-    rig.worker.host.silent_s = SILENT_S
+    rig.worker.host.silent_s = 2 * SILENT_S - 1
     silence.look()
+    assert activity.text == "The engine answers again.", "it takes that long here"
+    rig.worker.host.silent_s = 2 * SILENT_S
+    silence.look()
+    assert "has not responded for 30 seconds" in activity.text
     rig.worker.host.silent_s = 0.0
     silence.look()
     assert activity.sentences == ("The engine answers again.",), "that it does not is no longer true"
