@@ -61,6 +61,11 @@ class FileDrops(QObject):
         hint.show()
         hint.raise_()
 
+    def move(self, event: QDropEvent) -> None:
+        """They are dragged on: the pointer shows that they are not moved."""
+        if self.hint:
+            accept(event)
+
     def leave(self) -> None:
         """They are dragged elsewhere."""
         self._hint.hide()

@@ -4,7 +4,16 @@ from collections.abc import Sequence
 from typing import cast
 
 from PySide6.QtCore import QEvent, QTimer
-from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDragLeaveEvent, QDropEvent, QHideEvent, QKeyEvent, QShowEvent
+from PySide6.QtGui import (
+    QCloseEvent,
+    QDragEnterEvent,
+    QDragLeaveEvent,
+    QDragMoveEvent,
+    QDropEvent,
+    QHideEvent,
+    QKeyEvent,
+    QShowEvent,
+)
 from PySide6.QtWidgets import QApplication, QWidget
 
 from kvdesk.session import Changed, Commands, Store
@@ -173,6 +182,9 @@ class MainWindow(Window):
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         self.drops.enter(event)
+
+    def dragMoveEvent(self, event: QDragMoveEvent) -> None:
+        self.drops.move(event)
 
     def dragLeaveEvent(self, _event: QDragLeaveEvent) -> None:
         self.drops.leave()

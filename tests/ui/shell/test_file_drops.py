@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
-from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent
+from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDragMoveEvent, QDropEvent
 from PySide6.QtWidgets import QApplication
 
 from kvdesk.protocol.chat import EngineDied, ModelLoaded
@@ -60,6 +60,10 @@ def test_what_a_drop_does_is_said_before(
     data = dragged(*(tmp_path / name for name in names))
     event = enter(window, data)
     assert (event.isAccepted(), event.dropAction(), window.drops.hint) == (True, COPY, said)
+    moved = QDragMoveEvent(QPoint(6, 6), COPY | MOVE | LINK, data, *ABOUT)
+    moved.setDropAction(MOVE)
+    window.dragMoveEvent(moved)
+    assert moved.dropAction() is COPY
     QApplication.sendEvent(window, QDragLeaveEvent())
     assert window.drops.hint == ""
     assert drop(window, data).dropAction() is COPY
