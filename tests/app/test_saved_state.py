@@ -15,7 +15,7 @@ from kvdesk.errors import UserError
 from kvdesk.settings import ContextSettings
 from tests.app.conftest import Rig
 from tests.cache.models import write_model
-from tests.state_files.files import TOKENS, context, read, write_slot
+from tests.state_files.files import TOKENS, context, read, read_here, write_slot  # noqa: F401 - with the fixture
 
 SETTINGS = ContextSettings(n_ctx=256, n_seq_max=2, n_batch=32, n_ubatch=32)
 
@@ -48,6 +48,7 @@ def column(window: StateWindow, n: int) -> list[str]:
     return [str(model.index(row, n).data()) for row in range(model.rowCount())]
 
 
+@pytest.mark.usefixtures("read_here")
 def test_a_slot_file_is_shown_with_its_verdict_and_compared(qtbot: QtBot, folder: Path) -> None:
     window = saved_state.open_window(Question(folder / "slot.bin", model=folder / "model.gguf", settings=SETTINGS))
     qtbot.addWidget(window)
@@ -87,6 +88,7 @@ def test_the_main_window_opens_one_that_is_dropped(rig: Rig, qtbot: QtBot, folde
     assert other.question.path.name == "other.bin"
 
 
+@pytest.mark.usefixtures("read_here")
 def test_for_no_state_there_is_no_window(folder: Path) -> None:
     with pytest.raises(UserError, match="not a saved state"):
         open_state.main([str(folder / "none.bin")])

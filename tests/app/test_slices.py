@@ -41,8 +41,10 @@ from PySide6.QtCore import QObject
 from kvdesk.app import application
 from kvdesk.protocol.blocks import BlockMapView
 from kvdesk.ui.shell.slices import SLICES
+from kvdesk.ui.widgets.style import theme
 from tests.backends.scripted import ScriptedBackend
 
+theme.style_sheet = lambda *_: ""  # no size and no colour is looked at
 given = tuple(one for one in SLICES if one.name not in sys.argv[1:])
 make = application.MainWindow
 application.MainWindow = lambda *parts: make(*parts, slices=given)

@@ -122,7 +122,7 @@ WEATHER: Any = {
         "description": "The weather of a city",
         "parameters": {
             "type": "object",
-            "properties": {"city": {"type": "string", "maxLength": 20}, "days": {"type": "integer", "enum": [1, 2]}},
+            "properties": {"city": {"type": "string", "maxLength": 4}, "days": {"type": "integer", "enum": [1, 2]}},
             "required": ["city", "days"],
         },
     },
