@@ -163,16 +163,16 @@ def continued(headless: HeadlessEngine, prompt: list[int], n: int) -> list[int]:
 def test_sinks_go_on_for_ever(narrow: HeadlessEngine) -> None:
     chat = filled(narrow, Overflow.SINKS)
     start = next_prompt(narrow, chat, ())[:4]
-    endless = Sampling(temperature=0.9, seed=7, max_tokens=2 * 256, repeat_penalty=1.2)
+    endless = Sampling(temperature=0.9, seed=7, max_tokens=320, repeat_penalty=1.2)
     vocab = narrow.engine.session.loaded.model.vocab
     is_eog, vocab.is_eog = vocab.is_eog, lambda _: False  # type: ignore[method-assign]
     try:
         ended = chat.answer("Tell me a story that never ends.", endless)
     finally:
         vocab.is_eog = is_eog  # type: ignore[method-assign]
-    assert (ended.state, ended.stats.generated_tokens) == ("complete", 2 * 256)
+    assert (ended.state, ended.stats.generated_tokens) == ("complete", 320)
     events = overflowed(narrow)
-    assert len(events) > 10
+    assert len(events) > 4
     assert "beginning of this answer" in events[-1].sentence
     assert f"happened {len(events)} times" in ended.note
     holds = audited(narrow, chat)
