@@ -29,14 +29,14 @@ UNSTYLED = frozenset(
 )
 """Folders and modules whose tests look at no size and no colour, but for those that use `styled`."""
 SHARING = frozenset(
-    {"attention", "test_honesty"}
+    {"attention", "settings", "test_honesty", "test_zoom"}
     | {"test_alternatives", "test_chat", "test_command_palette", "test_conversation_list"}
     | {"test_actions", "test_main_window", "test_message_actions", "test_message_list", "test_operations"}
     | {"test_overflow_choice", "test_overview", "test_text_chunks", "test_timeline", "test_typing"}
     | {"test_focus", "test_input_methods", "test_introduction", "test_selection_links"}
     | {"test_empty_pane", "test_unreachable"}
     | {"test_composer_attachments", "test_leaving_row", "test_loop_notice", "test_pane_header"}
-    | {"test_room", "test_serve_section", "test_tokens", "test_tool_message", "test_tool_servers"}
+    | {"test_room", "test_serve_section", "test_tokens", "test_tool_message"}
 )
 """Modules and folders whose tests use one `window` a module, emptied before each, but for those that use `fresh`."""
 

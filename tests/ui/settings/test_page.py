@@ -225,6 +225,7 @@ def test_a_number_is_not_rewritten_while_it_is_typed(page: SettingsPage, store: 
     assert store.settings.current.sampling.temperature == 1.5
 
 
+@pytest.mark.usefixtures("fresh")
 @pytest.mark.parametrize("way", ["Esc", "back", "Ctrl+N"])
 def test_leaving_does_not_drop_a_context_that_is_edited(window: MainWindow, qtbot: QtBot, way: str) -> None:
     page = window.rooms.show_settings()
