@@ -11,7 +11,6 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from kvdesk.cache.difference import StreamDifference, map_difference
 from kvdesk.cache.metrics import StreamMetrics, stream_metrics
 from kvdesk.cache.seq_bits import seq_count, seq_has, seqs_in
 from kvdesk.cache.snapshot import CacheSnapshot, StreamMap
@@ -112,13 +111,10 @@ class StreamChange:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Comparison:
-    """Operation `before` to operation `after`. `sequences`: those that changed; `cells`: every cell that did."""
+    """Two states of the cache. `sequences`: those that changed."""
 
-    before: int
-    after: int
     streams: tuple[StreamChange, ...]
     sequences: tuple[SequenceChange, ...]
-    cells: tuple[StreamDifference, ...]
     n_kv_before: int
     n_kv_after: int
     logits: Mapping[int, LogitsComparison]  # by sequence
@@ -139,11 +135,8 @@ def compare_snapshots(
             changes = (_sequence_change(old_map.name, s, seq_id, old, new) for seq_id in present)
             sequences += [change for change in changes if change.changed]
     return Comparison(
-        before=before.operation,
-        after=after.operation,
         streams=tuple(streams),
         sequences=tuple(sequences),
-        cells=map_difference(before.maps, after.maps),
         n_kv_before=before.n_kv,
         n_kv_after=after.n_kv,
         logits=dict(logits or {}),
