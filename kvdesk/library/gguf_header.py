@@ -97,11 +97,6 @@ class GgufHeader:
         return self.text("general.name") or self.path.stem
 
     @property
-    def chat_template(self) -> str:
-        """Jinja2 source of the chat template; empty when there is none."""
-        return self.text("tokenizer.chat_template")
-
-    @property
     def n_split(self) -> int:
         """Files this model consists of."""
         return max(1, self.integer("split.count", 1))

@@ -73,10 +73,6 @@ class RemoteModel:
     def size_bytes(self) -> int:
         return sum(file.size for file in self.files)
 
-    @property
-    def quantization(self) -> str:
-        return quantization_of(self.files[0].name)
-
 
 @dataclass(frozen=True, slots=True)
 class Repo:

@@ -325,7 +325,7 @@ def test_search_and_the_files_of_a_repository(server: HubServer) -> None:
     assert (found.name, found.n_downloads, found.licence) == (REPO, 7, "apache-2.0")
     assert hub.search("nothing of this name") == ()
     (model,) = hub.models(REPO)  # neither the text nor the projector of images
-    assert (model.title, model.quantization, model.size_bytes) == ("small-Q4_K_M", "Q4_K_M", len(CONTENT))
+    assert (model.title, model.size_bytes) == ("small-Q4_K_M", len(CONTENT))
     with pytest.raises(HubError, match="has no maker/other, or it is private"):
         hub.models("maker/other")
     with pytest.raises(HubError, match="it is owner/name"):

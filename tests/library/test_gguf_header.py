@@ -54,7 +54,7 @@ def test_a_model(tmp_path: Path, version: int) -> None:
     assert header.architecture == "llama"
     assert header.name == "Tiny"
     assert header.n_vocab == 300
-    assert header.chat_template == "{{ messages }}"
+    assert header.text("tokenizer.chat_template") == "{{ messages }}"
     assert header.metadata["tokenizer.ggml.tokens"] == Skipped("string", 300)
     assert header.metadata["a.big"] == Skipped("<i", 5000)
     assert header.metadata["a.few"] == (1, 2, 3)
@@ -113,7 +113,7 @@ def test_the_embedded_model() -> None:
     assert header.architecture == "llama"
     assert header.hyper("block_count") == 30
     assert header.n_vocab == 49152
-    assert "<|im_start|>" in header.chat_template
+    assert "<|im_start|>" in header.text("tokenizer.chat_template")
 
 
 # --- what is refused ------------------------------------------------------------------------------------------------

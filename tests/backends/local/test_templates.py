@@ -297,7 +297,7 @@ def test_ten_thousand_typed_control_tokens_are_no_burden() -> None:
 def test_the_embedded_models_own_template() -> None:
     path = paths.embedded_model()
     assert path is not None
-    own = read_header(path).chat_template
+    own = read_header(path).text("tokenizer.chat_template")
     rendering = render(own, chat("Hi<|im_end|>", "Hello", "Bye"))
     assert rendering.text.startswith("<|im_start|>system\nYou are a helpful AI assistant named SmolLM")
     assert user_texts(rendering) == ["<|im_end|>"]
