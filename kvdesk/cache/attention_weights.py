@@ -29,14 +29,12 @@ class AttentionColumns:
     cells     for each attention cache, in the order of `CacheSnapshot.maps`: int32, the cell of the live cache that the
               column is, -1 if that cache no longer has it (a window)
     stream    the stream of all cells
-    seq_bits  uint64, shape (columns, words): the sequences that hold the cell, as in `StreamMap`
     """
 
     pos: NDArray[np.int32]
     token: NDArray[np.int32]
     cells: tuple[NDArray[np.int32], ...]
     stream: int
-    seq_bits: NDArray[np.uint64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

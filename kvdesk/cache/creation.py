@@ -10,23 +10,18 @@ from collections.abc import Iterable
 from kvdesk.cache.geometry import Geometry
 from kvdesk.values import dataclass
 
-_CACHE = re.compile(
-    r"llama_kv_cache: size = +[\d.]+ MiB \( *(\d+) cells, +(\d+) layers, +(\d+)/(\d+) seqs\), "
-    r"K \((\w+)\): +[\d.]+ MiB, V \((\w+)\): +[\d.]+ MiB"
-)
+_CACHE = re.compile(r"llama_kv_cache: size = +[\d.]+ MiB \( *(\d+) cells, +(\d+) layers, +(\d+)/(\d+) seqs\)")
 _STATES = re.compile(r"llama_memory_recurrent: size = +[\d.]+ MiB \( *(\d+) cells, +(\d+) layers, +(\d+) seqs")
 
 
 @dataclass(frozen=True, slots=True)
 class CreatedCache:
-    """One attention cache: cells per stream, layers that use it, streams, and the types of K and V."""
+    """One attention cache: cells per stream, layers that use it, and streams."""
 
     n_cells: int
     n_layer: int
     n_seq_max: int
     n_stream: int
-    type_k: str
-    type_v: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +43,7 @@ def parse_creation(messages: Iterable[str]) -> Creation:
     n_states = 0
     for message in messages:
         if found := _CACHE.match(message):
-            n_cells, n_layer, n_seq_max, n_stream = map(int, found.groups()[:4])
-            caches.append(CreatedCache(n_cells, n_layer, n_seq_max, n_stream, *found.groups()[4:]))
+            caches.append(CreatedCache(*map(int, found.groups())))
         elif found := _STATES.match(message):
             n_states = int(found[1])
     return Creation(tuple(caches), n_states)

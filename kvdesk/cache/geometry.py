@@ -101,8 +101,6 @@ class ContextParams:
     kv_unified: bool = False
     swa_full: bool = True
     flash_attn: bool = True
-    type_k: str = "f16"
-    type_v: str = "f16"
     n_ctx_train: int = 0
     embeddings: bool = False
     n_rs_seq: int = 0

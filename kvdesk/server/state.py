@@ -88,7 +88,7 @@ def decode_ms(stats: TurnStats) -> float:
 
 @dataclass(slots=True)
 class ServerState:
-    """Everything at this moment. `loading`: a model is being opened; `last`: of the request that ended last;
+    """Everything at this moment. `loading`: a model is being opened;
     `ledger`: memory that model and context take; `scores`: by client, the latest last; `score_of_all`: of all clients.
     """
 
@@ -98,7 +98,6 @@ class ServerState:
     dead: bool = False
     slots: dict[int, Slot] = field(default_factory=dict)
     counters: Counters = field(default_factory=Counters)
-    last: TurnStats | None = None
     ledger: tuple[LedgerRow, ...] = ()
     score_of_all: Score = field(default_factory=Score)
     scores: OrderedDict[str, Score] = field(default_factory=OrderedDict)
@@ -174,7 +173,6 @@ class ServerState:
             slot.is_processing = False
             slot.n_read, slot.n_decoded = event.stats.prefilled_tokens, event.sampled.generated_tokens
             self.counters.add(event.sampled)
-            self.last = event.stats
             if slot.client:
                 self.score_of_all = self.score_of_all.with_request(event.stats)
                 self.scores[slot.client] = self.scores.pop(slot.client, Score()).with_request(event.stats)

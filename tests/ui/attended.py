@@ -25,8 +25,7 @@ def attended(queries: Queries, number: int = 1, operation: int = 7) -> Attended:
             weights[SPECIAL[1]][:, [SINK, IS]] = 0.1, 0.6
         layers.append(LayerAttention(layer, 0, weights * n_of_row, np.zeros((N_HEADS, n_rows), np.float32)))
     at = np.arange(N_COLUMNS, dtype=np.int32)
-    bits = np.full((N_COLUMNS, 1), 3, np.uint64)
-    columns = AttentionColumns(at, at.copy(), (at.copy(),), 0, bits)
+    columns = AttentionColumns(at, at.copy(), (at.copy(),), 0)
     return Attended(queries, number, operation, pos, columns, tuple(layers), 0, 24_000_000, 120.0)
 
 

@@ -18,7 +18,7 @@ from kvdesk.protocol.operations import OperationName
 from kvdesk.settings import CacheType, ContextSettings
 from kvdesk.values import replace
 
-MADE = Creation((CreatedCache(256, 4, 4, 1, "f16", "f16"),), 0)
+MADE = Creation((CreatedCache(256, 4, 4, 1),), 0)
 
 
 def traits(
@@ -70,7 +70,7 @@ def test_a_plain_model_can_do_all() -> None:
         (traits(ModelFacts("step35", "attention", can_shift=False)), "step35"),
         (traits(ModelFacts("gemma3", "iswa", 32, "standard"), settings=ContextSettings(swa_full=False)), "swa_full"),
         (traits(model=ModelTraits(mixed_rope=True)), "not rotated"),
-        (replace(traits(), creation=Creation((CreatedCache(256, 0, 4, 1, "f16", "f16"),), 0)), "no layers"),
+        (replace(traits(), creation=Creation((CreatedCache(256, 0, 4, 1),), 0)), "no layers"),
         (traits(settings=ContextSettings(type_k=CacheType.BF16)), "bf16"),
         (traits(settings=ContextSettings(type_k=CacheType.Q8_0), rotation=False), "rotation matrix"),
         (traits(settings=ContextSettings(type_k=CacheType.Q8_0), head_k=80), "multiple of 64"),

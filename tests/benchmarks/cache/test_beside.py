@@ -7,7 +7,7 @@ from kvdesk.experiments.benchmarks.cache.beside import Beside, Both, most_over_n
 
 def both(read_s: float, gap_ms: float = 300.0) -> Both:
     """A reading beside an answer that takes 10 s alone."""
-    return Both(Beside(read_s, 7.0, 10.0, [200.0, gap_ms], 100, 0.0), (9.0, 11.0))
+    return Both(Beside(read_s, 7.0, 10.0, [200.0, gap_ms], 100), (9.0, 11.0))
 
 
 def test_a_chunk_that_took_longer_than_its_neighbours_is_a_hiccup() -> None:

@@ -434,7 +434,7 @@ def test_the_heads_of_a_large_model_are_drawn_within_a_frame(
     qtbot.addWidget(grid)
     grid.resize(420, 400)
     random, pos = np.random.default_rng(0), np.arange(n_columns, dtype=np.int32)
-    columns = AttentionColumns(pos, pos, (pos,), 0, np.ones((pos.size, 1), np.uint64))
+    columns = AttentionColumns(pos, pos, (pos,), 0)
     shape = (32, n_rows, n_columns)
     none = np.zeros(shape[:2], np.float32)
     parts = tuple(LayerAttention(i, 0, random.random(shape, dtype=np.float32), none) for i in range(32))

@@ -140,7 +140,6 @@ def plan_attention(snapshot: CacheSnapshot, geometry: Geometry, queries: Queries
         token=stream.token[base.index[shown]],
         cells=tuple(_cells_at(cells, base.pos[shown]) for cells in every),
         stream=_stream(queries.seq_id, geometry),
-        seq_bits=stream.seq_bits[base.index[shown]],
     )
     if not len(shown):
         raise UserError(tr("No cell is at position {first:,} or behind it.").format(first=queries.first))
@@ -153,7 +152,7 @@ def plan_text(tokens: Sequence[int], n_last: int) -> AttentionPlan:
     if not n:
         raise UserError(tr("The text has no token."))
     cells = np.arange(n, dtype=np.int32)
-    columns = AttentionColumns(cells, np.array(tokens, np.int32), (cells, cells), 0, np.ones((n, 1), np.uint64))
+    columns = AttentionColumns(cells, np.array(tokens, np.int32), (cells, cells), 0)
     p0 = max(0, n - n_last)
     queries = Queries(0, p0=p0, each=True)
     return AttentionPlan(queries, (Run(p0, list(tokens[p0:])),), columns, (), False, list(tokens[:p0]), 0)

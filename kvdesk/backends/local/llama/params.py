@@ -54,8 +54,6 @@ def planned(model: Model, settings: ContextSettings) -> Geometry:
             kv_unified=settings.kv_unified,
             swa_full=settings.swa_full,
             flash_attn=settings.flash_attn,
-            type_k=settings.type_k.value,
-            type_v=settings.type_v.value,
             n_ctx_train=model.n_ctx_train,
             n_rs_seq=settings.n_rs_seq if model.traits.causal else 0,  # one state is written (models/lfm2.cpp:208)
         ),

@@ -55,7 +55,7 @@ NEIGHBOURS = 2
 class Beside:
     """One reading beside an answer. step_ms: between two tokens of the answer before; tok_s: of the answer meanwhile.
 
-    gaps_ms: the longest ones between its tokens, without what was waited for a processor, `waited_s` in all.
+    gaps_ms: the longest ones between its tokens, without what was waited for a processor.
     """
 
     read_s: float
@@ -63,7 +63,6 @@ class Beside:
     step_ms: float
     gaps_ms: list[float]
     n_tokens: int
-    waited_s: float
 
     def __str__(self) -> str:
         return f"read in {self.read_s:.2f} s beside {self.tok_s:.1f} tok/s, longest gap {max(self.gaps_ms):.0f} ms"
@@ -278,7 +277,7 @@ def _read_beside(headless: HeadlessEngine, text: str) -> Beside:
     read_s, n = last.at_s - first.at_s, last.n_tokens - first.n_tokens
     gaps = [(b.own_s - a.own_s) * 1e3 for a, b in itertools.pairwise([*tokens, last])]
     step_ms = statistics.median(b - a for a, b in itertools.pairwise(alone)) * 1e3
-    return Beside(read_s, n / read_s, step_ms, sorted(gaps)[-5:], n, last.waited_s - first.waited_s)
+    return Beside(read_s, n / read_s, step_ms, sorted(gaps)[-5:], n)
 
 
 class _Now(NamedTuple):
