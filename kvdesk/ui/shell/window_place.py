@@ -49,10 +49,10 @@ class WindowPlacement(QObject):
         """The place now. A hidden pane has the width that it had last."""
         return WindowPlace(geometry=_text(self._window.saveGeometry()), panes=_text(self._panes.saveState()))
 
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+    def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
         if event.type() in (QEvent.Type.Resize, QEvent.Type.Move) and self._window.isVisible():
             self._soon.start()
-        return super().eventFilter(watched, event)
+        return False
 
 
 def _bytes(text: str) -> QByteArray:

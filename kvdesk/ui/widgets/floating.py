@@ -51,7 +51,7 @@ class Floating(QObject):
         self._widget.setGeometry(left, area.bottom() + 1 - MARGIN_PX - height, width, height)
         self._widget.raise_()
 
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+    def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
         if event.type() in _MOVES:
             self.place()
-        return super().eventFilter(watched, event)
+        return False
