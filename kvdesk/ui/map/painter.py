@@ -181,7 +181,7 @@ class MapPainter:
                 painter.drawStaticText(QPointF(x, y), text)
 
     def _static(self, text: str, most: int = 16) -> QStaticText:
-        """A text of at most so many characters, laid out once for as long as the map is drawn."""
+        """A text, cut to `most` characters and laid out once for as long as the map is drawn."""
         known = self._texts.get((text, most))
         if known is None:
             if len(self._texts) > _KEPT_TEXTS:
