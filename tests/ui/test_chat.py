@@ -72,9 +72,9 @@ def test_reading_the_prompt_shows_progress(window: MainWindow) -> None:
     widget = begin(window)
     window.store.apply(TurnStarted(ONE, ANSWER, 0, 900, 100))
     window.store.apply(PrefillProgress(ONE, ANSWER, 512, 800, 640.0))
-    assert "512 of 800 tokens" in widget.status_text
+    assert "512 of 800 tokens" in widget._waiting.text
     window.store.apply(TextDelta(ONE, ANSWER, "x", (1,)))
-    assert widget.status_text == ""
+    assert widget._waiting.isHidden()
 
 
 def test_why_an_answer_is_not_complete_is_under_it(window: MainWindow) -> None:

@@ -50,11 +50,6 @@ class BlocksPage(QWidget):
         )
         self.take(self._view)
 
-    @property
-    def numbers(self) -> dict[str, str]:
-        """The numbers by their captions."""
-        return {caption.text(): value.text() for caption, value in self._cells if not caption.isHidden()}
-
     def take(self, view: BlockMapView) -> None:
         """Show what is known now."""
         self._view = view

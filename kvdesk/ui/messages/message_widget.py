@@ -122,11 +122,6 @@ class MessageWidget(Listed):
         return self._body.make_next()
 
     @property
-    def status_text(self) -> str:
-        """The sentence shown while there is no text yet."""
-        return self._waiting.text if self._waiting is not None and not self._waiting.isHidden() else ""
-
-    @property
     def note(self) -> str:
         """Why the answer is not simply complete."""
         return self._note.text()

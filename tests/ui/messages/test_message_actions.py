@@ -123,9 +123,9 @@ def test_a_continued_answer_shows_what_is_read_and_then_its_text(window: MainWin
     assert button(widget, "Continue the answer").isHidden()
     window.store.apply(TurnStarted(ONE, ANSWER.id, 0, 900, 100))
     window.store.apply(PrefillProgress(ONE, ANSWER.id, 512, 800, 640.0))
-    assert "512 of 800" in widget.status_text
+    assert "512 of 800" in widget._waiting.text
     window.store.apply(TextDelta(ONE, ANSWER.id, " the cache", (3,)))
-    qtbot.waitUntil(lambda: widget.status_text == "")
+    qtbot.waitUntil(widget._waiting.isHidden)
     after = replace(STATS, earlier_prefilled=12, earlier_generated=40, prefilled_tokens=1)
     update_message(window, replace(ANSWER, text="Because of the cache", state="complete", finish="", stats=after))
     window.store.apply(TurnEnded(ONE, ANSWER.id, "complete", STATS))
