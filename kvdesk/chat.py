@@ -71,6 +71,11 @@ class QueuedMessage:
     attachments: tuple[Attachment, ...] = ()
 
 
+def typed(text: str, attachments: tuple[Attachment, ...] = ()) -> QueuedMessage:
+    """What a user typed, without the blank space after it."""
+    return QueuedMessage(text.rstrip(), attachments)
+
+
 @dataclass(frozen=True, slots=True)
 class EvictedMessages:
     """What was evicted from a conversation's context: whole messages, and with "sinks" the beginning of one answer, or

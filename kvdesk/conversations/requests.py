@@ -13,6 +13,7 @@ from kvdesk.chat import (
     history,
     new_message_id,
     text_in,
+    typed,
 )
 from kvdesk.conversations.parameters import Parameters
 from kvdesk.conversations.tool_steps import refusal
@@ -155,7 +156,7 @@ def preview_prompt(
     """How would its prompt be with other parameters? After the messages `shown` with what is typed, if something is;
     with a greeting where there is neither.
     """
-    draft = QueuedMessage(conversation.draft, conversation.draft_attachments)
+    draft = typed(conversation.draft, conversation.draft_attachments)
     if not (draft.text.strip() or draft.attachments):
         draft = QueuedMessage("" if shown else tr(_GREETING))
     messages = [*shown, _question(conversation, draft)] if draft.text or draft.attachments else shown
@@ -165,7 +166,7 @@ def preview_prompt(
 
 def next_turn(conversation: Conversation, shown: Sequence[Message], settings: Settings, tools: str) -> PreviewTurn:
     """The next turn with what is typed; with a greeting where that is nothing and there are no messages."""
-    draft = QueuedMessage(conversation.draft or ("" if shown else tr(_GREETING)))
+    draft = typed(conversation.draft or ("" if shown else tr(_GREETING)))
     messages = [*shown, _question(conversation, draft)] if draft.text else shown
     return _turn(conversation, messages, draft, settings, tools)
 

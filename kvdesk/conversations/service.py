@@ -13,7 +13,7 @@ end's events. Must never know: Qt, the database and the cache.
 from collections.abc import Callable, Iterable
 from functools import partial
 
-from kvdesk.chat import Attachment, Conversation, ConversationId, Message, MessageId, QueuedMessage, new_message_id
+from kvdesk.chat import Attachment, Conversation, ConversationId, Message, MessageId, new_message_id, typed
 from kvdesk.conversations import requests
 from kvdesk.conversations.arrangement import Arrangement
 from kvdesk.conversations.branch_rows import BranchRow, branch_rows
@@ -295,7 +295,7 @@ class ConversationService:
         if known is None or not (text.strip() or known.draft_attachments):
             return None
         draft = "" if text.startswith(known.draft) else known.draft  # else something else is typed by now
-        message, rest = QueuedMessage(text, known.draft_attachments), replace(known, draft=draft, draft_attachments=())
+        message, rest = typed(text, known.draft_attachments), replace(known, draft=draft, draft_attachments=())
         if (place := self.queued.take_place(known)) is not None:
             self.queued.add(rest, place, message)
             return None

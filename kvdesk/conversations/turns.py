@@ -17,6 +17,7 @@ from kvdesk.chat import (
     TurnStats,
     ended_early,
     new_message_id,
+    typed,
 )
 from kvdesk.conversations import requests
 from kvdesk.conversations.answers import RunningAnswer
@@ -76,7 +77,7 @@ class Turns:
         if not (text.strip() or old.attachments):
             return None
         self._state.cut_branch(conversation, old.parent)
-        self._add(conversation, "user", QueuedMessage(text, old.attachments), old.parent)
+        self._add(conversation, "user", typed(text, old.attachments), old.parent)
         return self._ask(conversation)
 
     def regenerate(self, conversation: ConversationId, n: int = 1, message: MessageId | None = None) -> None:
@@ -190,7 +191,7 @@ class Turns:
         if tree is None:
             return
         known, old = self._known[conversation], tree.get(replaced)
-        draft = QueuedMessage(text, known.draft_attachments if old is None else old.attachments)
+        draft = typed(text, known.draft_attachments if old is None else old.attachments)
         if not (text.strip() or draft.attachments):
             return
         before = self._state.branch(conversation)
@@ -370,9 +371,9 @@ class Turns:
         parent: MessageId | None,
         replaces: MessageId | None = None,
     ) -> Message:
-        """A user's message, without the empty lines after it, or an answer that begins to run."""
+        """A user's message, or an answer that begins to run."""
         now = now_ms()
-        message = Message(new_message_id(), conversation, parent, role, wanted.text.rstrip(), created_ms=now)
+        message = Message(new_message_id(), conversation, parent, role, wanted.text, created_ms=now)
         message = replace(message, attachments=wanted.attachments)
         if role == "assistant":
             message = replace(message, state="streaming", model=self.model_name)
