@@ -264,7 +264,7 @@ def test_several_answers_draft_at_once(several: HeadlessEngine, monkeypatch: pyt
     chats = [HeadlessChat(drafting) for _ in range(3)]
     drafting.events = []
     for one in chats:
-        one.add_question(ASKED)
+        one.add_question(ASKED.rstrip())
         drafting.engine.handle(Generate(one.id, one.messages[-1].id, tuple(one.messages), GREEDY))
     while drafting.engine.busy:
         drafting.engine.step()

@@ -117,7 +117,7 @@ def test_what_will_be_reused_is_foretold(narrow: HeadlessEngine, overflow: Overf
 
 
 def foretold(headless: HeadlessEngine, chat: HeadlessChat, text: str) -> TurnPreview:
-    message = Message(new_message_id(), chat.id, None, "user", text)
+    message = Message(new_message_id(), chat.id, None, "user", text.rstrip())
     return of(headless.do(PreviewTurn(chat.id, (*chat.messages, message), chat.overflow)), TurnPreview)[0]
 
 

@@ -42,7 +42,7 @@ def together(
 def test_where_others_fill_the_cache_the_own_policy_acts(narrow: HeadlessEngine, overflow: Overflow) -> None:
     """256 cells for two answers that would need about 150 each, so neither has a context that is full by itself."""
     long, short = HeadlessChat(narrow, SYSTEM, overflow), HeadlessChat(narrow, "You are brief.", Overflow.STOP)
-    long.answer(TOLD[:97], SHORT)
+    long.answer(TOLD[:98], SHORT)
     long.answer("And then?", SHORT)
     oldest = [m.id for m in long.messages][1:3]
     told = together(narrow, [long, short], questions=["Go on.", QUESTION], n_tokens=[90, 70])

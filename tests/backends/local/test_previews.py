@@ -44,7 +44,7 @@ def test_a_conversation_that_does_not_fit_is_more_than_full_and_not_empty(narrow
     chat = HeadlessChat(narrow)
     with pytest.raises(UserError, match="needs") as refused:
         chat.answer(SEA * 40, SHORT)
-    chat.add_question(SEA * 40)
+    chat.add_question((SEA * 40).rstrip())
     found = use(narrow, chat)
     assert found.n_ctx == N_CTX
     assert f"needs {found.n_tokens:,} tokens" in str(refused.value)
