@@ -17,6 +17,7 @@ from kvdesk.chat import (
     MessageId,
     new_conversation_id,
     new_message_id,
+    typed,
 )
 from kvdesk.conversations.requests import shown_to_model
 from kvdesk.conversations.service import ConversationService
@@ -194,7 +195,7 @@ class HeadlessChat:
 
     def add_question(self, text: str) -> None:
         """A message of the user that nobody is asked to answer yet."""
-        self.messages = [*self.messages, Message(new_message_id(), self.id, None, "user", text)]
+        self.messages = [*self.messages, Message(new_message_id(), self.id, None, "user", typed(text).text)]
 
     def _stop(self, answer: MessageId) -> None:
         self.headless.host.stop(answer)

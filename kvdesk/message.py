@@ -273,7 +273,7 @@ def is_limit_note(note: str) -> bool:
 
 
 def finish_of(message: Message) -> FinishReason:
-    """Why an answer ended; if it was stored before this was, its state and note tell it."""
+    """Why an answer ended; for one stored before reasons were, what its state and note say."""
     if message.finish or message.role != "assistant":
         return message.finish
     if message.state == "complete" and is_limit_note(message.note):

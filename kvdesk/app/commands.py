@@ -1,4 +1,4 @@
-"""Carries out what a user asks for and neither the conversations nor the engine do alone."""
+"""Carries out what takes more than the conversations or the engine alone."""
 
 from __future__ import annotations
 

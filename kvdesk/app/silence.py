@@ -17,6 +17,8 @@ SILENT_S: Final = 15.0
 """After so long without a word it is said, and after twice as long as a silence that ended. Prompts are read in pieces
 of less on most computers, and a load tells how far it is.
 """
+MOST_S: Final = 120.0
+"""It is said after so long in any case."""
 
 
 class Silence(QObject):
@@ -36,7 +38,7 @@ class Silence(QObject):
 
     def look(self) -> None:
         """Say what has changed since the last look."""
-        now, patience = self._host.silent_s, max(SILENT_S, 2 * self._longest)
+        now, patience = self._host.silent_s, min(max(SILENT_S, 2 * self._longest), MOST_S)
         if now < self._before:
             self._longest = max(self._longest, self._before)  # it was computing: a step takes that long here
         self._before = now
@@ -47,5 +49,5 @@ class Silence(QObject):
             ).format(silent_s=patience)
             self._session.notify(self._said, "warning")
         elif self._said and now < patience:
-            self._session.notify(tr("The engine answers again."), "good", ends=self._said)
+            self._session.notify(tr("The engine is responding again."), "good", ends=self._said)
             self._said = ""

@@ -7,6 +7,7 @@ from typing import Final
 from PySide6.QtCore import QObject
 
 from kvdesk.chat import Conversation, ConversationId, Message, new_message_id
+from kvdesk.conversations.requests import GREETING
 from kvdesk.conversations.service import ConversationService
 from kvdesk.protocol.chat import ModelLoaded, PreviewTurn, TurnEnded
 from kvdesk.protocol.features import Feature
@@ -14,6 +15,7 @@ from kvdesk.protocol.messages import Event
 from kvdesk.protocol.prompt import PriceTools, ToolsPriced
 from kvdesk.session import Store
 from kvdesk.session.changed import Changed
+from kvdesk.translation import tr
 from kvdesk.ui.tools.words import read_again_text
 from kvdesk.ui.widgets.timers import once
 from kvdesk.values import replace
@@ -81,7 +83,7 @@ class ToolPrices(QObject):
         session = self._session
         if session.model is None or session.missing(Feature.TOOLS) or not session.tool_lists:
             return
-        sample = (Message(new_message_id(), _SAMPLE, None, "user", "Hello"),)
+        sample = (Message(new_message_id(), _SAMPLE, None, "user", tr(GREETING)),)
         for name in session.tool_lists:
             if (price := session.tool_prices.get(name)) is None or price.ms is None:
                 alone = PreviewTurn(_SAMPLE, sample, tools=self._schemas((name,)))

@@ -114,7 +114,7 @@ class Tools(QObject, ToolCommands):
                 self._session.show_tools(questions={**self._session.tool_questions, call.message: question})
                 if known is not None and call.conversation != self._session.selected:
                     asks = tr("“{title}” asks whether it may call {tool}.")
-                    self._session.notify(asks.format(title=known.title or tr("New chat"), tool=tool))
+                    self._session.notify(asks.format(title=known.title or tr("New chat"), tool=tool), "warning")
 
     def cancel(self, message: MessageId) -> None:
         self._forget_question(message)

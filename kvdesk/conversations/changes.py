@@ -8,8 +8,9 @@ from kvdesk.errors import KvdeskError
 from kvdesk.values import dataclass
 
 QueueState = Literal[
-    "answer", "model", "stopped", "failed", "interrupted", "kvdesk closed", "load failed", "engine ended"
-]
+    "answer", "model", "stopped", "failed", "interrupted", "kvdesk closed", "load failed", "load stopped",
+    "engine ended",
+]  # fmt: skip
 """What the queued messages of a conversation wait for: for the first two, the end of the answer and a model, by
 themselves; after anything else until a user says to send them."""
 SENT_BY_THEMSELVES: tuple[QueueState, ...] = ("answer", "model")

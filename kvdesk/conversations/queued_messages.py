@@ -5,7 +5,7 @@ Owns when the next one goes. Which queues wait, and why, is in `queues`.
 
 from collections.abc import Mapping
 
-from kvdesk.chat import Conversation, ConversationId, MessageState, QueuedMessage
+from kvdesk.chat import Conversation, ConversationId, MessageState, QueuedMessage, typed
 from kvdesk.conversations.changes import QueuesChanged, QueueState
 from kvdesk.conversations.queues import Queues
 from kvdesk.conversations.state import ConversationState
@@ -73,7 +73,8 @@ class QueuedMessages:
         free = self._queues.open and not self._queues.is_held(conversation) and self._state.is_read(conversation)
         if not free or not known.queued or self._state.is_answered(conversation):
             return
-        self._turns.send(known, known.queued[0])  # what is typed is another text, and is typed still
+        first = known.queued[0]
+        self._turns.send(known, typed(first.text, first.attachments))  # the draft stays
         self._remove(self._known[conversation], 0)  # last, so that a crash loses nothing
 
     def send_due(self) -> None:
@@ -116,8 +117,8 @@ class QueuedMessages:
         self._queues.model_ready()
         self._tell()
 
-    def model_failed(self) -> None:
-        self._queues.model_failed(self._known.waiting())
+    def model_failed(self, *, stopped: bool = False) -> None:
+        self._queues.model_failed(self._known.waiting(), "load stopped" if stopped else "load failed")
         self._tell()
 
     def close(self) -> None:

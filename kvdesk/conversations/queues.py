@@ -59,11 +59,11 @@ class Queues:
     def model_ready(self) -> None:
         self._waits_for_model, self._had_model = False, True
 
-    def model_failed(self, waiting: Iterable[ConversationId]) -> None:
+    def model_failed(self, waiting: Iterable[ConversationId], why: QueueState) -> None:
         """If a model was open before, it still is; else everything waits for one."""
         self._waits_for_model = not self._had_model
         if self._had_model:
-            self.hold("load failed", *waiting)
+            self.hold(why, *waiting)
 
     # --- places -------------------------------------------------------------------------------------------------------
 

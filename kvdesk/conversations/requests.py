@@ -26,7 +26,7 @@ from kvdesk.values import replace
 
 MOST_CHARACTERS: Final = 1 << 17
 """Of the texts that an answer may repeat, without what its prompt has."""
-_GREETING: Final = marked("Hello")
+GREETING: Final = marked("Hello")
 
 
 def overflow_of(conversation: Conversation, settings: Settings) -> Overflow:
@@ -158,7 +158,7 @@ def preview_prompt(
     """
     draft = typed(conversation.draft, conversation.draft_attachments)
     if not (draft.text.strip() or draft.attachments):
-        draft = QueuedMessage("" if shown else tr(_GREETING))
+        draft = QueuedMessage("" if shown else tr(GREETING))
     messages = [*shown, _question(conversation, draft)] if draft.text or draft.attachments else shown
     turn, now = (_turn(c, messages, draft, settings, tools) for c in (parameters.put_into(conversation), conversation))
     return PreviewPrompt(turn, now, number)
@@ -166,7 +166,9 @@ def preview_prompt(
 
 def next_turn(conversation: Conversation, shown: Sequence[Message], settings: Settings, tools: str) -> PreviewTurn:
     """The next turn with what is typed; with a greeting where that is nothing and there are no messages."""
-    draft = typed(conversation.draft or ("" if shown else tr(_GREETING)))
+    draft = typed(conversation.draft)
+    if not (draft.text or shown):
+        draft = QueuedMessage(tr(GREETING))
     messages = [*shown, _question(conversation, draft)] if draft.text else shown
     return _turn(conversation, messages, draft, settings, tools)
 

@@ -239,7 +239,8 @@ class ConversationService:
         the `number`.
         """
         if (known := self._known.get(conversation)) is not None and self.is_read(conversation):
-            shown, settings = self.branch(conversation), self._settings()
+            shown = [message for message in self.branch(conversation) if message.text or message.role != "assistant"]
+            settings = self._settings()
             tools = self.turns.offered(known)
             self._submit(requests.preview_prompt(known, parameters, shown, settings, number, tools))
 
@@ -355,7 +356,7 @@ class ConversationService:
                 self.turns.model_name = event.model.name
                 self.queued.model_ready()
             case CommandFailed() if isinstance(event.command, LoadModel):
-                self.queued.model_failed()
+                self.queued.model_failed(stopped=event.stopped)
             case CommandFailed() if isinstance(event.command, Generate):
                 self.turns.refused(event.command)
             case EngineDied():

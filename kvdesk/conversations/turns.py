@@ -191,7 +191,9 @@ class Turns:
         if tree is None:
             return
         known, old = self._known[conversation], tree.get(replaced)
-        draft = typed(text, known.draft_attachments if old is None else old.attachments)
+        attachments = known.draft_attachments if old is None else old.attachments
+        is_answer = old is not None and old.role == "assistant"
+        draft = QueuedMessage(text, attachments) if is_answer else typed(text, attachments)
         if not (text.strip() or draft.attachments):
             return
         before = self._state.branch(conversation)

@@ -56,7 +56,7 @@ class Host:
     # --- for any thread -----------------------------------------------------------------------------------------------
 
     def submit(self, command: Command, age_s: float = 0.0) -> None:
-        """Queue a command that was given `age_s` seconds ago. Nobody takes it once no back end is started again."""
+        """Queue a command that was given `age_s` seconds ago. Dropped once the engine has ended for good."""
         if self._over:
             return
         if isinstance(command, Generate):

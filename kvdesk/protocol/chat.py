@@ -224,9 +224,9 @@ class PreviewTurn:
 
 @dataclass(frozen=True, slots=True)
 class MeasureContext:
-    """How full is the context of a conversation whose shown branch is the messages of `turn`, which has no draft?
-    Answered by `ContextUse`; by nothing if that is unknown.
-    """
+    """How full is the context of a conversation that shows the messages of `turn`? `turn` has no draft.
+
+    Answered by `ContextUse`; by nothing if that is unknown."""
 
     turn: PreviewTurn
 

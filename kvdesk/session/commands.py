@@ -1,4 +1,4 @@
-"""What a user can ask of the application: widgets call it, and nothing else of what does it.
+"""What a user can ask of the application. Widgets call only this.
 
 What conversations do is a method of `kvdesk.conversations`, what the engine does is sent to it, and both are called
 directly. The rest are the typed methods here, which `kvdesk.app.commands` carries out, and those of `session.features`.
@@ -39,7 +39,7 @@ class ReportChoice:
 
 
 class Commands:
-    """The attributes are other ones once there is an application: look them up when you call them.
+    """The application replaces these attributes: look them up at each call.
 
     conversations  messages, answers, queues, names and folders
     submit         sends a command to the engine: `Host.submit`
@@ -119,8 +119,8 @@ class Commands:
         """Cancel what `Working` reports, or the load of a model."""
 
     def fork(self, conversation: ConversationId, message: MessageId | None, p0: int = -1, p1: int = -1) -> None:
-        """A new conversation with the messages up to this one (None: all) that shares the cells of `[p0, p1)`; -1: from
-        the start, to the end.
+        """A new conversation with the messages up to this one (None: all) that shares the cells of `[p0, p1)` if
+        that can be done. p0 -1: from the start; p1 -1: to the end, or, of a message: unknown, and nothing is shared.
         """
 
     def save_recording(self, path: Path, recording: Recording) -> None:

@@ -252,7 +252,7 @@ class CachePolicy(Table):
         title=marked("Documents as q8_0"),
         description=marked(
             "What is kept of documents read once takes about half of the memory and of the disk space: K and V are "
-            "rounded to q8_0, and read back to the types of the cache. Answers may differ a little more. Applies to "
+            "rounded to q8_0, and converted back when they are used. Answers may differ a little more. Applies to "
             "documents that are kept from now on"
         ),
     )

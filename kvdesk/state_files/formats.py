@@ -111,6 +111,8 @@ def _of_kvdesk(path: Path, data: memoryview) -> Parts:
     if not found.intact or len(blob) != most:
         problem = tr("It does not match its index: kvdesk would not restore it.")
     made_by = {name: str(value) for name, value in found.kind.items()}
+    if found.saved.rounded:
+        made_by["kept_as"] = "q8_0"
     return Parts("kvdesk", 0, found.saved.tokens, blob, whole=False, problem=problem, made_by=made_by)
 
 

@@ -60,6 +60,10 @@ def judge(file: StateFile, header: GgufHeader, settings: ContextSettings) -> Fit
     if facts.has_other_keys or facts.kind == "unknown":
         why = facts.reason or tr("the cache has keys of an indexer, or compressed ones, whose size it does not know")
         return Fit(None, (tr("kvdesk cannot tell: {why}.").format(why=why),), (), context)
+    if file.made_by is not None and "kept_as" in file.made_by:
+        return Fit(
+            None, (tr("It is a document kept as q8_0, which kvdesk converts before it restores it."),), (), context
+        )
     reasons = [*_of_model(file, header, facts), *_of_kvdesk(file, header, settings)]
     if not reasons:
         reasons = [*_of_memory(file, geometry, hyper, settings), *_of_tokens(file, geometry, hyper)]

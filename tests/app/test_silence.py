@@ -22,16 +22,16 @@ def test_silence_is_said_once_and_so_is_its_end(rig: Rig) -> None:
     assert activity.text == "", "it was dismissed"
     rig.worker.host.silent_s = 0.0
     silence.look()
-    assert activity.text == "The engine answers again."
+    assert activity.text == "The engine is responding again."
     rig.worker.host.silent_s = 2 * SILENT_S - 1
     silence.look()
-    assert activity.text == "The engine answers again.", "it takes that long here"
+    assert activity.text == "The engine is responding again.", "it takes that long here"
     rig.worker.host.silent_s = 2 * SILENT_S
     silence.look()
     assert "has not responded for 30 seconds" in activity.text
     rig.worker.host.silent_s = 0.0
     silence.look()
-    assert activity.sentences == ("The engine answers again.",), "that it does not is no longer true"
+    assert activity.sentences == ("The engine is responding again.",), "that it does not is no longer true"
 
 
 @over_both

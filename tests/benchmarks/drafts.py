@@ -41,14 +41,13 @@ from kvdesk.protocol.model import LocalFile
 from kvdesk.protocol.operations import ClearCache, Operate
 from kvdesk.settings import CachePolicy, ContextSettings, Sampling
 from tests.benchmarks.peers.started_server import StartedServer, llama_server
-from tests.places import ROOT
 
 SPEC_TYPES: Final = ("none", "ngram-simple", "ngram-mod")
 SERVER: Final = "server"
 WITHOUT, WITH, BARE = "without", "with", "bare loop"
 SETTINGS: Final = ContextSettings(n_ctx=8192, n_seq_max=2)
-_PROGRAM: Final = ROOT / "kvdesk/backends/local/scheduler/running.py"
-_N_LINES: Final = 300
+_PROGRAM: Final = Path(__file__).with_name("edited_program.txt")
+"""300 lines that stay the same, unlike a module of kvdesk, so that figures of two versions can be compared."""
 _PEOPLE: Final = "; ".join(
     f"{name} from {town}, born {year}, who {works}"
     for name, town, year, works in (
@@ -88,7 +87,7 @@ class Text(NamedTuple):
 
 
 def texts() -> dict[str, Text]:
-    program = "\n".join(_PROGRAM.read_text(encoding="utf-8").splitlines()[:_N_LINES])
+    program = _PROGRAM.read_text(encoding="utf-8").rstrip("\n")
     asked = "Rename `request` to `asked` everywhere in this program. Answer with the whole program."
     edit = f"{asked}\n```python\n{program}\n```"
     return {

@@ -155,7 +155,7 @@ def hung(row: Row, app: App, qtbot: QtBot, hang_s: float) -> None:
     ended = app.last(TurnEnded)
     assert isinstance(ended, TurnEnded)
     assert ended.state == "complete", ended
-    qtbot.waitUntil(lambda: "The engine answers again." in said, timeout=5_000)
+    qtbot.waitUntil(lambda: "The engine is responding again." in said, timeout=5_000)
     beat.stop()
     assert any("has not responded" in text for text in said), said
     assert app.parts.window.chat.composer.text == "typed meanwhile"

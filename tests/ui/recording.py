@@ -62,7 +62,7 @@ class RecordedActions(ActionSet):
         super().__init__(QWidget(), store.notify)
         self.ran: list[str] = []
 
-    def run(self, name: str, at: QWidget | None = None) -> None:  # noqa: ARG002
+    def run(self, name: str, _checked: bool = False, *, at: QWidget | None = None) -> None:  # noqa: ARG002
         self.ran.append(name)
 
 

@@ -76,6 +76,17 @@ def test_what_is_too_long_is_not_sent_and_stays(window: MainWindow, record: Reco
     assert not composer.help.isVisible()
 
 
+def test_a_draft_with_blank_space_after_it_is_priced(window: MainWindow, record: Record) -> None:
+    sent = record(window.commands.conversations.send)
+    composer = window.chat.composer
+    composer.set_text("hello world \n")
+    composer._on_pause()
+    window.store.apply(replace(TOO_LONG, text="hello world"))
+    assert composer.is_too_long
+    composer.submit()
+    assert not sent
+
+
 def test_what_was_said_of_another_text_is_not_shown(window: MainWindow) -> None:
     typed(window, "hello world", TOO_LONG)
     composer = window.chat.composer

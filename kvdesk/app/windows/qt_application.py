@@ -5,7 +5,7 @@ import sys
 from typing import Final
 
 from PySide6.QtCore import QObject, QTimer
-from PySide6.QtGui import QKeySequence, QShortcut
+from PySide6.QtGui import QKeyEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import QApplication, QWidget
 
 from kvdesk import paths
@@ -13,6 +13,7 @@ from kvdesk.session import Commands, Store
 from kvdesk.store.settings_file import load_settings
 from kvdesk.ui.shell.activity_strip import ActivityStrip
 from kvdesk.ui.widgets.access.key_tips import tell_reached
+from kvdesk.ui.widgets.access.typing import presses
 from kvdesk.ui.widgets.controls import on_ground
 from kvdesk.ui.widgets.floating import Floating
 from kvdesk.ui.widgets.style.icons import application_icon
@@ -50,6 +51,10 @@ class SideWindow(QWidget):
         self.setWindowIcon(application_icon())
         for keys in ("Ctrl+Q", "Ctrl+W"):
             QShortcut(QKeySequence(keys), self).activated.connect(self.close)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if not presses(self.focusWidget(), event):
+            super().keyPressEvent(event)
 
     def focusNextPrevChild(self, next: bool) -> bool:  # noqa: A002 - Qt's name
         return tell_reached(self, moved=super().focusNextPrevChild(next))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from kvdesk.chat import Message, TurnStats, new_conversation_id, new_message_id
+from kvdesk.chat import Message, TurnStats, new_conversation_id, new_message_id, typed
 from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
 from kvdesk.protocol.chat import CloseConversation, Generate
 from kvdesk.settings import Sampling
@@ -14,7 +14,7 @@ REQUEST = "Count slowly from one to fifty in words and say something kind after 
 def asked(text: str, sampling: Sampling) -> Generate:
     """The first turn of a new conversation."""
     conversation = new_conversation_id()
-    message = Message(new_message_id(), conversation, None, "user", text)
+    message = Message(new_message_id(), conversation, None, "user", typed(text).text)
     return Generate(conversation, new_message_id(), (message,), sampling)
 
 

@@ -35,7 +35,7 @@ class AttentionLegend(ColourBar):
         sink = [(tr("sink"), sink_colour(colours))] if shown.sinks.any() else []
         spot = [(tr("looked from"), spot_colour(colours))] if shown.spot is not None else []
         self.show_swatches([*levels, *sink, *spot])
-        names = ", ".join(name for name, _ in (*levels, *sink, *spot))
+        names = tr(", ").join(name for name, _ in (*levels, *sink, *spot))
         self.setAccessibleName(
             tr("Legend: attention to each word, the strongest colour last: {names}").format(names=names)
         )

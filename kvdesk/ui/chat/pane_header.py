@@ -91,7 +91,7 @@ class PaneHeader(QWidget):
 
     def show_tools(self, servers: Sequence[str]) -> None:
         """The servers whose tools the chat has."""
-        names = ", ".join(servers)
+        names = tr(", ").join(servers)
         self.tools.set_ink("accent" if servers else "secondary")
         self.tools.setToolTip(tr("Tools of this chat: {names}").format(names=names or tr("none")))
         self.tools.setAccessibleDescription(names)

@@ -182,7 +182,7 @@ class ConversationModel(QAbstractListModel):
                 held = tr("%n cells in the cache", cells) if cells else tr("not in the cache")
                 branches = tr("%n branches in the cache", n) if cells and n else ""
                 parts = (_title(chat), tr("pinned") if chat.pinned else "", held, branches)
-                return ", ".join(part for part in parts if part)
+                return tr(", ").join(part for part in parts if part)
             case _:
                 return self._own_data(chat, role)
 

@@ -194,7 +194,7 @@ class Composer(QFrame):
 
     def _is_of_draft(self, preview: TurnPreview) -> bool:
         """Whether a preview is of the draft as it is now."""
-        is_draft = preview.replaced is None and preview.text == self.text
+        is_draft = preview.replaced is None and preview.text == self.text.rstrip()
         return is_draft and preview.attached_chars == self._attached_chars
 
     def _why_not(self) -> str:

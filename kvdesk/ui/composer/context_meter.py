@@ -77,7 +77,7 @@ class ContextMeter(QWidget):
         if parts.is_estimate:
             title += "\n" + tr("Draft and attachments are estimated until you pause")
         self.bar.setToolTip("\n".join((title, *lines)))
-        self.bar.setAccessibleDescription(", ".join(lines))
+        self.bar.setAccessibleDescription(tr(", ").join(lines))
         self.bar.show_parts(parts)
         self._show_legend()
 
@@ -88,7 +88,7 @@ class ContextMeter(QWidget):
             return
         found = named_parts(parts, self._theme.colours)
         self._legend.show_entries((ink(colour), f"{name} {n:,}") for name, n, colour in found)
-        self._legend.setAccessibleName(", ".join(f"{name}: {n:,}" for name, n, _ in found))
+        self._legend.setAccessibleName(tr(", ").join(f"{name}: {n:,}" for name, n, _ in found))
         self._legend.show()
 
 

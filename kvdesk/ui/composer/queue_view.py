@@ -23,6 +23,7 @@ _WORDS: Final[Mapping[QueueState, str]] = {
     "interrupted": marked("Waiting: the answer was interrupted"),
     "kvdesk closed": marked("Waiting since kvdesk was closed"),
     "load failed": marked("Waiting: the model could not be opened"),
+    "load stopped": marked("Waiting: loading the model was stopped"),
     "engine ended": marked("Waiting: the engine has stopped"),
 }
 

@@ -51,6 +51,7 @@ from kvdesk.viewmodel.cells.attention import Shown
 from kvdesk.viewmodel.cells.links import CellRun
 from kvdesk.viewmodel.cells.recency import Recency
 
+_SHOWN: Final = Changed.VIEW | Changed.CONVERSATIONS | Changed.ATTENTION
 _FADE_STEP_MS: Final = 120
 _AROUND: Final = QMarginsF(5, 5, 5, 5)  # of a cell, where its frame may be
 _NOTHING: Final = ("", "")
@@ -136,8 +137,8 @@ class CellMapView(ScrolledMap):
         """Show the cells that are there now, from now on."""
         self._store = store
         self.show_token_texts(store.texts)
-        self.destroyed.connect(store.listen(self._on_changed))
-        self._on_changed(~Changed.NOTHING)
+        self.destroyed.connect(store.listen(self._on_changed, _SHOWN))
+        self._on_changed(_SHOWN)
 
     def _on_changed(self, changed: Changed, _update: Update | None = None) -> None:
         store = self._store

@@ -36,7 +36,7 @@ class CellLegend(Legend):
         words = [" ".join((entry.words, *entry.ends)).strip() for entry in key.entries]
         self.setAccessibleDescription(
             tr("Coloured by {property}: {entries}").format(
-                property=tr(key.mode.value).lower(), entries=", ".join(words)
+                property=tr(key.mode.value).lower(), entries=tr(", ").join(words)
             )
         )
         self.setToolTip(key.mode.meaning)

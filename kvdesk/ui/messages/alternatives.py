@@ -12,6 +12,7 @@ from kvdesk.chat import Message, MessageId
 from kvdesk.translation import tr
 from kvdesk.ui.messages.message_body import MessageBody
 from kvdesk.ui.widgets import boxes
+from kvdesk.ui.widgets.access.typing import presses
 from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, has_focus, label, push_button, show_text
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.ui.widgets.style.theme import Theme
@@ -79,6 +80,8 @@ class AlternativesView(QWidget):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         here = self._here()
+        if presses(self.focusWidget(), event):
+            return
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and here is not None:
             self._columns[here].keep.click()
         else:

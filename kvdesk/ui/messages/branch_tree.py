@@ -131,7 +131,7 @@ class BranchTree(QFrame):
             item.setFont(1, self._theme.small)
             item.setForeground(1, QColor(self._theme.colours.secondary))
             said = (item.text(0), more, tr("shown") if is_shown else "", "" if self._ends is None else where)
-            item.setData(0, Qt.ItemDataRole.AccessibleTextRole, ", ".join(part for part in said if part))
+            item.setData(0, Qt.ItemDataRole.AccessibleTextRole, tr(", ").join(part for part in said if part))
         self.tree.ensurePolished()  # rows are as high as the style sheet wants
         self.tree.setFixedHeight(self.tree.sizeHintForRow(0) * min(max(len(self._rows), 2), _ROWS) + 4)
 

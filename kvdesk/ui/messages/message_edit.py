@@ -18,6 +18,7 @@ from PySide6.QtWidgets import QFrame, QPlainTextEdit
 
 from kvdesk.ui.widgets.access.direction import align_by_text
 from kvdesk.ui.widgets.access.input_method import composes
+from kvdesk.ui.widgets.dropped_files import has_files
 from kvdesk.ui.widgets.text_height import text_height
 
 _MAX_LINES: Final = 8
@@ -84,7 +85,7 @@ class MessageEdit(QPlainTextEdit):
         super().insertFromMimeData(source)
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        if any(url.isLocalFile() for url in event.mimeData().urls()):
+        if has_files(event):
             event.ignore()  # the window takes files
         else:
             super().dragEnterEvent(event)

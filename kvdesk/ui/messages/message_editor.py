@@ -4,7 +4,7 @@ from math import ceil
 from typing import Final
 
 from PySide6.QtCore import QEvent, Qt, Signal
-from PySide6.QtGui import QKeyEvent, QResizeEvent, QTextCursor
+from PySide6.QtGui import QDragEnterEvent, QKeyEvent, QResizeEvent, QTextCursor
 from PySide6.QtWidgets import QAbstractScrollArea, QHBoxLayout, QTextEdit, QWidget
 
 from kvdesk.chat import Message
@@ -15,6 +15,7 @@ from kvdesk.ui.messages.room_help import RoomHelp, edit_words, select_excess
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.access.input_method import composes
 from kvdesk.ui.widgets.controls import label, push_button, show_text
+from kvdesk.ui.widgets.dropped_files import has_files
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.ui.widgets.timers import once
 
@@ -80,7 +81,7 @@ class MessageEditor(QWidget):
 
     def show_preview(self, preview: TurnPreview) -> None:
         """What it costs; ignored where the text has changed since."""
-        if preview.text == self.text:
+        if preview.text.rstrip() == self.text.rstrip():
             self._preview = preview
             self._show_state()
 
@@ -129,7 +130,7 @@ class MessageEditor(QWidget):
             self.edit.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _on_text_changed(self) -> None:
-        if self._preview is not None and self._preview.text != self.text:
+        if self._preview is not None and self._preview.text.rstrip() != self.text.rstrip():
             self._preview = None
         self._pause.start()
         self._show_state()
@@ -149,6 +150,12 @@ class _Edit(QTextEdit):
         self._least = least_lines
         self.textChanged.connect(self._fit)
         composes(self)
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        if has_files(event):
+            event.ignore()  # the window takes files
+        else:
+            super().dragEnterEvent(event)
 
     def event(self, event: QEvent) -> bool:
         is_override = event.type() == QEvent.Type.ShortcutOverride

@@ -108,8 +108,9 @@ def _add_fork(menu: QMenu, kit: Kit, message: Message) -> None:
         tr("Fork the chat after it"), lambda: kit.commands.fork(message.conversation, message.id, -1, p1)
     )
     tip = tr("A new chat with the messages up to this one. Cells in the cache are shared: they are not stored twice")
-    fork.setToolTip(tip)
-    fork.setEnabled(not kit.store.is_answering)
+    why = tr("An answer is being written; stop it first.") if kit.store.is_answering else ""
+    fork.setToolTip(why or tip)
+    fork.setEnabled(not why)
 
 
 def _add_attention(menu: QMenu, kit: Kit, message: Message) -> None:

@@ -15,7 +15,7 @@ class SurpriseBar(ColourBar):
         super().__init__(IconButton(kit.theme, "close", without, tip, clicked=kit.act("view.probabilities")))
         self._theme = kit.theme
         self.set_lead(tr("How likely each token was:"))
-        names = ", ".join(map(tr, LEVEL_NAMES))
+        names = tr(", ").join(map(tr, LEVEL_NAMES))
         self.setAccessibleName(
             tr("Legend: how likely each token was, from no colour to the strongest: {names}").format(names=names)
         )

@@ -64,7 +64,7 @@ class CollapsedThinking(QWidget):
         return [self._body.mapTo(self, place) for place in found]
 
     def show_tokens(self, tokens: TokenText | None) -> None:
-        """As `ProseView.show_tokens`."""
+        """As `TextMarks.show_tokens`."""
         self._tokens = tokens
         if self.is_open:
             self._show_text()

@@ -33,7 +33,7 @@ class Row:
     def spoken(self) -> str:
         """For a screen reader."""
         keys = self.action.all_keys if self.action is not None else ""
-        return ", ".join(part for part in (self.text, keys, self.why) if part)
+        return tr(", ").join(part for part in (self.text, keys, self.why) if part)
 
 
 def rows_of(groups: Iterable[ActionGroup], wanted: str, *, with_keys: bool = False) -> list[Row]:

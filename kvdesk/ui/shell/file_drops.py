@@ -92,15 +92,16 @@ class FileDrops(QObject):
         if models and not store.dead:
             said = tr("Drop to open the model {file}")
             return _Outcome(said.format(file=_name(models[0])), lambda: commands.open_model(Path(models[0])))
-        if models:
-            return None
+        files = [file for file in files if file not in models]
         if states:
-            said = tr("Drop to look into the saved cache {file}")
-            return _Outcome(said.format(file=_name(states[0])), lambda: _each(states, commands.open_state))
+            said = tr("Drop to look into the saved cache {file}").format(file=_name(states[0]))
+            if len(states) > 1:
+                said = tr("Drop to look into %n saved caches", len(states))
+            return _Outcome(said, lambda: _each(states, commands.open_state))
         if chats := chats_in(files):
             said = tr("Drop to import the chats of {file}")
             return _Outcome(said.format(file=_name(chats)), lambda: commands.import_chats(Path(chats)))
-        if not (store.can_chat and chat.isVisible() and chat.attachments.can_attach):
+        if not (files and store.can_chat and chat.isVisible() and chat.attachments.can_attach):
             return None
         said = tr("Drop to attach {file}").format(file=_name(files[0]))
         if len(files) > 1:

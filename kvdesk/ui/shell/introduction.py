@@ -8,7 +8,7 @@ from typing import Final
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QRectF, QSize, Qt, SignalInstance
 from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QFrame, QPlainTextEdit, QPushButton, QWidget
+from PySide6.QtWidgets import QFrame, QPlainTextEdit, QWidget
 
 from kvdesk.translation import tr
 from kvdesk.ui.shell.window import Window
@@ -197,14 +197,6 @@ class Introduction(QFrame):
         about = QRect(target.mapTo(self._window, QPoint()), target.size()).intersected(area)
         self._ring.show_around(about)
         self.setGeometry(placed(size, about, area))
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Enter presses the button that has the keys."""
-        button = self.focusWidget()
-        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and isinstance(button, QPushButton):
-            button.click()
-        else:
-            super().keyPressEvent(event)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if watched is self._composer and self._composer is not None:

@@ -7,7 +7,7 @@ import shlex
 import sys
 from typing import Final
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import QFormLayout, QFrame, QLineEdit, QWidget
 
 from kvdesk.session import Changed
@@ -172,7 +172,7 @@ class ServersSection(QWidget):
         self.values.clear()
         if (row := self.rows.get(name)) is not None:
             self.form.button.setChecked(False)
-            row.main.setFocus()  # one starts it
+            QTimer.singleShot(0, row.main, row.main.setFocus)  # another Enter starts it
 
     def _complain(self, sentence: str) -> None:
         show_text(self.problem, sentence)

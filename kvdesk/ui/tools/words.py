@@ -63,7 +63,7 @@ def changed_text(server: str, before: Sequence[Tool], now: Sequence[Tool]) -> st
 
 
 def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(map(visible, names[:_SHOWN_NAMES]))
+    shown = tr(", ").join(map(visible, names[:_SHOWN_NAMES]))
     return (
         shown
         if len(names) <= _SHOWN_NAMES

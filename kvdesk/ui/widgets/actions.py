@@ -104,7 +104,7 @@ class ActionSet(QObject):
     def __contains__(self, name: str) -> bool:
         return name in self._by_id
 
-    def run(self, name: str, at: QWidget | None = None) -> None:
+    def run(self, name: str, _checked: bool = False, *, at: QWidget | None = None) -> None:
         """Do it, or say why not. `at`: as `asked_at`. Raises KeyError without an action of this id."""
         self.asked_at = at
         try:

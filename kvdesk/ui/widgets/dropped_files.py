@@ -8,6 +8,11 @@ from PySide6.QtGui import QDropEvent
 _HARMLESS: Final = Qt.DropAction.CopyAction, Qt.DropAction.LinkAction
 
 
+def has_files(event: QDropEvent) -> bool:
+    """Whether files of this computer are dragged, which a field for text leaves to the window."""
+    return any(url.isLocalFile() for url in event.mimeData().urls())
+
+
 def files_of(event: QDropEvent) -> list[str]:
     """The paths of the files on this computer; none if they can only be moved."""
     can = any(event.possibleActions() & one for one in _HARMLESS)

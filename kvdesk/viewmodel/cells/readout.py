@@ -141,7 +141,7 @@ def stats_rows(stats: TurnStats) -> tuple[tuple[str, str], ...]:
         (tr("Prefilled tokens"), f"{stats.prefilled_tokens:,}"),
         (tr("Tokens of the answer"), f"{stats.generated_tokens:,}"),
         (tr("First token after"), seconds(stats.ttft_ms) if stats.ttft_ms else "–"),
-        (tr("Tokens per second"), f"{stats.decode_tok_s:.1f}" if stats.decode_tok_s else "–"),
+        (tr("Tokens per second"), rate_text(stats.decode_tok_s) if stats.decode_tok_s else "–"),
     )
 
 
@@ -153,7 +153,7 @@ def stats_tip(stats: TurnStats) -> str:
         else tr(" ({reading_tok_s} tok/s)").format(reading_tok_s=rate_text(stats.reading_tok_s))
     )
     decoded = (
-        tr(" ({decode_tok_s} tok/s)").format(decode_tok_s=f"{stats.decode_tok_s:.1f}") if stats.decode_tok_s else ""
+        tr(" ({decode_tok_s} tok/s)").format(decode_tok_s=rate_text(stats.decode_tok_s)) if stats.decode_tok_s else ""
     )
     continued = ""
     if stats.put_tokens:

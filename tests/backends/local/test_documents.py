@@ -30,6 +30,7 @@ from kvdesk.chat import (
 from kvdesk.conversations.parameters import Parameters
 from kvdesk.conversations.requests import generate, preview, preview_prompt
 from kvdesk.headless import HeadlessEngine, session_of
+from kvdesk.library.gguf_header import read_header
 from kvdesk.policies import prompt_piece
 from kvdesk.policies.swap import Limits, Placement, StateKind
 from kvdesk.protocol.cache import (
@@ -45,6 +46,8 @@ from kvdesk.protocol.chat import CloseConversation, Generate, TurnEnded, TurnPre
 from kvdesk.protocol.operations import Compact, Operate
 from kvdesk.protocol.prompt import PromptPreview
 from kvdesk.settings import CachePolicy, CacheType, ContextSettings, Overflow, Sampling, Settings
+from kvdesk.state_files.reading import open_file
+from kvdesk.state_files.restore import judge
 from kvdesk.values import replace
 from tests.backends.local.conftest import SMALL, opened_with
 from tests.backends.local.ids import Ids
@@ -404,7 +407,12 @@ def test_kept_as_q8_0_after_a_restart_without_the_setting(
             assert price.n_put == put[-1]
             audited(headless)
     assert put[0] == 0 < put[1]
-    assert [row["rounded"] for row in json.loads((tmp_path / "index.json").read_bytes()) if row["chats"]] == [True]
+    (row,) = (row for row in json.loads((tmp_path / "index.json").read_bytes()) if row["chats"])
+    assert row["rounded"]
+    kept = [open_file(path).file for path in tmp_path.rglob("*") if path.is_file() and path.name != "index.json"]
+    (rounded,) = (file for file in kept if file.made_by is not None and file.made_by.get("kept_as") == "q8_0")
+    fit = judge(rounded, read_header(talking_file), SMALL)
+    assert (fit.fits, "converts" in fit.reasons[0]) == (None, True)
 
 
 def test_its_price_has_the_time_to_read_it_back(rounding: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -412,12 +420,12 @@ def test_its_price_has_the_time_to_read_it_back(rounding: HeadlessEngine, monkey
     one.ask("How many lamps has Ada?", REPORT)
     (saved,) = [saved for saved in store(rounding)._all() if saved.chats]
     prices, kept = [], session_of(rounding).runtime.documents
-    for ms in (0.0, 0.5):
+    for ms in (0.0, 1e-4):
         monkeypatch.setitem(kept.__dict__, "_unrounding_ms", ms)
         draft = QueuedMessage("Who has three lamps?", (REPORT,))
         (price,) = of(rounding.do(preview(two.known, [], draft, READ_ONCE)), TurnPreview)
         prices.append(price.first_token_ms or 0.0)
-    assert prices[1] - prices[0] == pytest.approx(0.5 * saved.n_bytes)
+    assert prices[1] - prices[0] == pytest.approx(1e-4 * saved.n_bytes)
 
 
 def test_when_the_types_of_the_cache_change_it_is_what_they_say(rounding: HeadlessEngine) -> None:

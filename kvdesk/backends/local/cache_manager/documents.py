@@ -74,9 +74,10 @@ class Documents:
             at = max(n_held, run.start + READ_AGAIN)
             if run.end - at < LEAST_TOKENS:
                 continue
-            offer = self._cache_manager.swapper.document(prompt[run.start : run.end], run.end - at)
+            tokens = prompt[run.start : run.end]
+            offer = self._cache_manager.swapper.document(tokens, run.end - at, self._unrounding_ms)
             if offer is not None:
-                found.append(Splice(run, at, self._priced(offer)))
+                found.append(Splice(run, at, offer))
         return tuple(found)
 
     def put(self, sequence: CacheSequence, splice: Splice) -> str:
@@ -121,11 +122,6 @@ class Documents:
                 self._keep(sequence, run, tokens)
 
     # --- private ------------------------------------------------------------------------------------------------------
-
-    def _priced(self, offer: Offer) -> Offer:
-        """With the time to read K and V back to the types of the cache."""
-        extra_ms = offer.saved.n_bytes * self._unrounding_ms if offer.saved.rounded else 0.0
-        return offer._replace(restore_ms=offer.restore_ms + extra_ms)
 
     @cached_property
     def _unrounding_ms(self) -> float:

@@ -87,14 +87,15 @@ class StateSwapper:
         prefill_ms, restore_ms = self._costs(n - found, saved.n_bytes)
         return Offer(saved, n, restore_ms) if restore_ms < prefill_ms else None
 
-    def document(self, tokens: Sequence[int], n_spared: int) -> Offer | None:
+    def document(self, tokens: Sequence[int], n_spared: int, unrounding_ms: float) -> Offer | None:
         """The state of the document with exactly these tokens, if restoring it takes less time than computing
-        `n_spared` of them.
+        `n_spared` of them. `unrounding_ms`: to convert a byte of a rounded one to the types of the cache.
         """
         saved = self.saved_states.document(tokens)
         if saved is None:
             return None
         prefill_ms, restore_ms = self._costs(n_spared, saved.n_bytes)
+        restore_ms += unrounding_ms * saved.n_bytes if saved.rounded else 0.0
         return Offer(saved, n_spared, restore_ms) if restore_ms < prefill_ms else None
 
     def pauses(self, sequence: CacheSequence, prompt: list[int], marks: Iterable[int]) -> tuple[int, ...]:

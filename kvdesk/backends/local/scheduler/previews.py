@@ -187,7 +187,7 @@ class Previews:
     def _continued(self, asked: PreviewTurn, answer: Message) -> TurnPreview:
         command = Generate(
             asked.conversation, answer.id, asked.messages, Sampling(), asked.overflow, asked.n_keep, asked.evicted,
-            template=asked.template, continued=answer,
+            template=asked.template, continued=answer, tools=asked.tools, variables=asked.variables,
         )  # fmt: skip
         shown = replace(_NOTHING, conversation=asked.conversation, replaced=asked.replaced)
         try:
