@@ -204,7 +204,7 @@ class Drafts:
         if len(self._gains) == self._gains.maxlen:
             slower = statistics.fmean(self._gains) < 1.0
             self._next_rest = self._next_rest if slower else _QUARTER
-        if slower or (self._saved < -1.0 and n_new < steps):
+        if slower or self._saved < -1.0:
             self._gains.clear()
             self._rests, self._rested = self._next_rest, True
             self._next_rest *= 2

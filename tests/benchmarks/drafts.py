@@ -42,7 +42,8 @@ from kvdesk.protocol.operations import ClearCache, Operate
 from kvdesk.settings import CachePolicy, ContextSettings, Sampling
 from tests.benchmarks.peers.started_server import StartedServer, llama_server
 
-SPEC_TYPES: Final = ("none", "ngram-simple", "ngram-mod")
+SPEC_TYPES: Final = ("none", "ngram-simple")
+"""Without `ngram-mod`, which drafts the answers of earlier rounds: it keeps n-grams of all requests."""
 SERVER: Final = "server"
 WITHOUT, WITH, BARE = "without", "with", "bare loop"
 SETTINGS: Final = ContextSettings(n_ctx=8192, n_seq_max=2)

@@ -77,7 +77,7 @@ def test_runs_of_positions() -> None:
 def test_speeds_that_were_not_measured_are_not_told() -> None:
     one = replace(STATS, reused_tokens=139, prefilled_tokens=1, prefill_tok_s=31.0, decode_tok_s=0.0)
     assert "1 were computed\nanswer 40 tokens\n" in stats_tip(one)
-    assert "12 were computed (640 tok/s)\nanswer 40 tokens (118.2 tok/s)\n" in stats_tip(STATS)
+    assert "12 were computed (640 tok/s)\nanswer 40 tokens (118 tok/s)\n" in stats_tip(STATS)
 
 
 def test_documents_that_were_not_read_are_not_among_the_reused() -> None:

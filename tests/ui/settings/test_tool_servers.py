@@ -193,11 +193,13 @@ def test_one_comes_to_add_the_first_server_or_to_start_one(window: MainWindow, q
     hear(window.commands.tools.add, lambda server, _: window.store.settings.change(tool_servers=(server,)))
     assert section.form.is_open
     assert section.place.hasFocus()
+    started = record(window.commands.tools.start)
     qtbot.keyClicks(section.place, "/opt/bin/python3 /srv/tools/my_mcp_server.py --port 1")
     qtbot.keyClick(section.place, Qt.Key.Key_Return)
     assert list(section.rows) == ["my_mcp_server"]
     assert not section.form.is_open
-    assert section.rows["my_mcp_server"].main.hasFocus()
+    qtbot.waitUntil(section.rows["my_mcp_server"].main.hasFocus)
+    assert not started, "this Enter added it, and another one starts it"
     window.rooms.show_chats()
     window.action_set.run("app.tools")
     assert section.rows["my_mcp_server"].main.hasFocus(), "one starts it"
