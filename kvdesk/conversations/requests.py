@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from kvdesk.chat import (
+    Attachment,
     Conversation,
     Message,
     MessageId,
@@ -156,21 +157,28 @@ def preview_prompt(
     """How would its prompt be with other parameters? After the messages `shown` with what is typed, if something is;
     with a greeting where there is neither.
     """
-    draft = typed(conversation.draft, conversation.draft_attachments)
-    if not (draft.text.strip() or draft.attachments):
-        draft = QueuedMessage("" if shown else tr(GREETING))
-    messages = [*shown, _question(conversation, draft)] if draft.text or draft.attachments else shown
+    messages, draft = _drafted(conversation, shown, conversation.draft_attachments)
     turn, now = (_turn(c, messages, draft, settings, tools) for c in (parameters.put_into(conversation), conversation))
     return PreviewPrompt(turn, now, number)
 
 
 def next_turn(conversation: Conversation, shown: Sequence[Message], settings: Settings, tools: str) -> PreviewTurn:
     """The next turn with what is typed; with a greeting where that is nothing and there are no messages."""
-    draft = typed(conversation.draft)
-    if not (draft.text or shown):
-        draft = QueuedMessage(tr(GREETING))
-    messages = [*shown, _question(conversation, draft)] if draft.text else shown
+    messages, draft = _drafted(conversation, shown)
     return _turn(conversation, messages, draft, settings, tools)
+
+
+def _drafted(
+    conversation: Conversation, shown: Sequence[Message], attachments: tuple[Attachment, ...] = ()
+) -> tuple[list[Message], QueuedMessage]:
+    """The messages that have a text, then what is typed, or a greeting if there is neither; and that draft."""
+    messages = [message for message in shown if message.text or message.role != "assistant"]
+    draft = typed(conversation.draft, attachments)
+    if not (draft.text or draft.attachments):
+        if messages:
+            return messages, draft
+        draft = QueuedMessage(tr(GREETING))
+    return [*messages, _question(conversation, draft)], draft
 
 
 def _question(conversation: Conversation, draft: QueuedMessage) -> Message:

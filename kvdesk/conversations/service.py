@@ -239,8 +239,7 @@ class ConversationService:
         the `number`.
         """
         if (known := self._known.get(conversation)) is not None and self.is_read(conversation):
-            shown = [message for message in self.branch(conversation) if message.text or message.role != "assistant"]
-            settings = self._settings()
+            shown, settings = self.branch(conversation), self._settings()
             tools = self.turns.offered(known)
             self._submit(requests.preview_prompt(known, parameters, shown, settings, number, tools))
 

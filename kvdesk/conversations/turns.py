@@ -205,8 +205,7 @@ class Turns:
         """Its next turn, of which tool servers are priced; None while it is not read."""
         if not self._state.is_read(known.id):
             return None
-        shown = [message for message in self._state.branch(known.id) if message.text or message.role != "assistant"]
-        return requests.next_turn(known, shown, self._settings(), self.offered(known))
+        return requests.next_turn(known, self._state.branch(known.id), self._settings(), self.offered(known))
 
     def preview_token(self, conversation: ConversationId, message: MessageId, at: int) -> None:
         """Ask what `take_token` would cost there: the same for every token."""

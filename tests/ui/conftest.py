@@ -1,6 +1,6 @@
 """A window fed by hand. What it says is recorded."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 from PySide6.QtCore import QEvent
@@ -167,7 +167,7 @@ def window(qapp: QApplication, qtbot: QtBot, request: pytest.FixtureRequest, sha
 
 
 @pytest.fixture
-def record() -> Callable[[object], list[tuple[object, ...]]]:
+def record() -> recording.Record:
     """Connects to a signal or a recorded command, and returns the list of what it sends."""
     return recording.record
 

@@ -11,6 +11,9 @@ from kvdesk.ui.widgets.actions import ActionSet
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.ui.widgets.style.theme import Theme
 
+Record = Callable[[object], list[tuple[object, ...]]]
+"""The fixture `record`, which is the function below."""
+
 
 class Recorded:
     """One command: who is connected hears the values it is called with, those with names last."""

@@ -1,7 +1,5 @@
 """What the window says is so: names, captions, empty titles, an engine that is gone, and small windows."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, QRect
@@ -17,6 +15,7 @@ from kvdesk.ui.widgets.controls import ElidedButton, ElidedLabel
 from kvdesk.values import replace
 from tests.tour.caption import Caption
 from tests.ui.map.cell_rect import cell_rect
+from tests.ui.recording import Record
 from tests.ui.samples import (
     CONTEXT,
     CONVERSATIONS,
@@ -29,7 +28,6 @@ from tests.ui.samples import (
     show_messages,
 )
 
-Record = Callable[[object], list[tuple[object, ...]]]
 NEW = ConversationId("new")
 
 

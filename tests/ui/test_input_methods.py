@@ -1,7 +1,5 @@
 """Writing with an input method, by the events that one sends: what is composed is not sent, kept, counted or run."""
 
-from collections.abc import Callable
-
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QInputMethodEvent, QTextCharFormat
 from PySide6.QtWidgets import QApplication, QLineEdit, QPlainTextEdit, QWidget
@@ -9,9 +7,9 @@ from pytestqt.qtbot import QtBot
 
 from kvdesk.chat import MessageId
 from kvdesk.ui.shell.main_window import MainWindow
+from tests.ui.recording import Record
 from tests.ui.samples import ONE, STATS, append_message, message, show_messages
 
-Record = Callable[[object], list[tuple[object, ...]]]
 KEYS = (Qt.Key.Key_Return, Qt.Key.Key_Escape, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_Tab)
 
 

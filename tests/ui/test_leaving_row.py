@@ -1,7 +1,5 @@
 """What would leave with the chosen positions, under the form of the operations."""
 
-from collections.abc import Callable
-
 import pytest
 
 from kvdesk.protocol.attention import Attend, AttentionPreview, PreviewAttention
@@ -13,10 +11,9 @@ from kvdesk.ui.operations.leaving_row import LeavingRow
 from kvdesk.ui.shell.main_window import MainWindow
 from tests.ui.attended import attended, price
 from tests.ui.chat.test_overflow_choice import MESSAGES
+from tests.ui.recording import Record
 from tests.ui.samples import CONTEXT, ONE
 from tests.ui.test_operations import show
-
-Record = Callable[[object], list[tuple[object, ...]]]
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """Operations by hand: what the form makes of its fields, what it refuses and why, and what came of it."""
 
-from collections.abc import Callable
-
 import pytest
 from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QAction
@@ -54,9 +52,8 @@ from kvdesk.ui.operations.request import ask
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.values import replace
 from kvdesk.viewmodel.cells.effect_text import logits_sentence
+from tests.ui.recording import Record
 from tests.ui.samples import CONTEXT, CONVERSATIONS, ONE, TWO, append_message, cache_view, message, show_messages
-
-Record = Callable[[object], list[tuple[object, ...]]]
 
 
 def show(window: MainWindow, view: CacheView | None = None) -> OperationsPanel:

@@ -1,7 +1,5 @@
 """A draft against the room there is: what the composer says of it, and what helps where it is too long."""
 
-from collections.abc import Callable
-
 import pytest
 from PySide6.QtCore import QPoint
 
@@ -12,9 +10,9 @@ from kvdesk.settings import Overflow
 from kvdesk.ui.messages.room_help import RoomHelp, room_words
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.values import replace
+from tests.ui.recording import Record
 from tests.ui.samples import CONTEXT, ONE, STATS, append_message, message, show_messages
 
-Record = Callable[[object], list[tuple[object, ...]]]
 COST = "100 tokens from cache, 60 to compute"
 FITS = TurnPreview(ONE, 100, 60, None, COST, n_ctx=1024, n_conversation=124, n_draft=40, n_answer=128, n_fitting=5)
 TOO_LONG = replace(FITS, n_draft=958, refused="The conversation needs 1,082 tokens, but the context holds 1,024.")

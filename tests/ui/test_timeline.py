@@ -1,7 +1,5 @@
 """The time line: rows, folding, the map of any moment, and what is asked of the engine for it."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
@@ -22,10 +20,9 @@ from kvdesk.ui.widgets.controls import IconButton
 from kvdesk.values import replace
 from kvdesk.viewmodel.cells.history import view_of
 from tests.cache.journals import FACTS, Player
+from tests.ui.recording import Record
 from tests.ui.samples import CONTEXT, MODEL, cache_view, spans
 from tests.ui.test_operations import done
-
-Record = Callable[[object], list[tuple[object, ...]]]
 
 
 def entries(names: str, start: int = 1, conversation: str = "one") -> list[Entry]:

@@ -1,7 +1,6 @@
 """What the model looked at: page, words of the chat, map, table, heads; what is selected in one is selected in all."""
 
 import time
-from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -38,9 +37,9 @@ from kvdesk.viewmodel.cells.head_pictures import Heads
 from kvdesk.viewmodel.palette import contrast
 from tests.ui import recording
 from tests.ui.attended import IS, N_HEADS, SEA, SINK, SPECIAL, attended, indexed, price
+from tests.ui.recording import Record
 from tests.ui.samples import CONTEXT, ONE, STATS, TWO, cache_view, message, show_messages
 
-Record = Callable[[object], list[tuple[object, ...]]]
 QUESTION, ANSWER = MessageId("q"), MessageId("a")
 TEXT = "The **sea** is far."
 ENDS = (3, 6, 9, 11, 14, 18, 19)  # The| **|sea|**| is| far|., positions 11 to 18

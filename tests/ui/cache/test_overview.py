@@ -1,7 +1,5 @@
 """The calm view of the first start, and the way to the whole inspector and back."""
 
-from collections.abc import Callable
-
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QPushButton, QToolButton
 from pytestqt.qtbot import QtBot
@@ -15,7 +13,6 @@ from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.values import replace
 from tests.ui.samples import CONTEXT, CONVERSATIONS, MODEL, ONE, STATS, TWO, cache_view, message, show_messages
 
-Record = Callable[[object], list[tuple[object, ...]]]
 INSTRUMENTS = "bar", "operations", "numbers", "rulers", "trends"
 
 

@@ -1,6 +1,5 @@
 """The header of a chat: the title first, the model as a chip with its menu, the rest in the main menu."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,9 +15,8 @@ from kvdesk.protocol.model import LocalFile
 from kvdesk.settings import ContextSettings, Settings, ThemeChoice
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.values import replace
+from tests.ui.recording import Record
 from tests.ui.samples import MODEL, ONE
-
-Record = Callable[[object], list[tuple[object, ...]]]
 
 TITLE = propose_title("Please explain to me how a KV cache shares the beginnings of prompts between several chats")
 NAME = "SmolLM2-135M-Instruct.Q4_1"

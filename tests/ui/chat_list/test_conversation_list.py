@@ -1,7 +1,5 @@
 """The list of conversations, by mouse and keyboard."""
 
-from collections.abc import Callable
-
 from PySide6.QtCore import QMimeData, QModelIndex, Qt
 from PySide6.QtGui import QAction, QContextMenuEvent
 from PySide6.QtWidgets import QApplication, QLineEdit, QMenu
@@ -12,9 +10,9 @@ from kvdesk.ui.chat_list.conversation_list import ConversationList
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.values import replace
 from kvdesk.viewmodel.chat.found import FoundRow
+from tests.ui.recording import Record
 from tests.ui.samples import CONVERSATIONS, ONE, TWO
 
-Record = Callable[[object], list[tuple[object, ...]]]
 WORK = tuple(Conversation(ConversationId(name), name, 0, folder="Work") for name in ("plan", "budget"))
 PINNED = Conversation(ConversationId("top"), "top", 0, pinned=True)
 OLD = Conversation(ConversationId("old"), "old", 0, archived=True)

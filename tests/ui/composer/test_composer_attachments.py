@@ -1,6 +1,5 @@
 """Attachments of a draft, by paste, drop and button: costs, shortened, removed, text again; and cards afterwards."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,10 +16,9 @@ from kvdesk.ui.messages.message_edit import LONG_PASTE
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.values import replace
 from kvdesk.viewmodel.chat.attachment_facts import shortened
-from tests.ui.recording import hear
+from tests.ui.recording import Record, hear
 from tests.ui.samples import ONE, TWO, message, show_messages
 
-Record = Callable[[object], list[tuple[object, ...]]]
 PAPER = Attachment("paper.pdf", "pdf", "All work and no play. " * 60, "3 pages")
 NOTES = Attachment("notes & more.txt", "text", "short")
 

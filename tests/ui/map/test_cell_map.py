@@ -21,6 +21,7 @@ from kvdesk.values import replace
 from kvdesk.viewmodel.cells.links import CellRun
 from kvdesk.viewmodel.palette import TOOLS, ramp_colour
 from tests.ui.map.cell_rect import cell_rect
+from tests.ui.recording import Record
 from tests.ui.samples import ONE, Run, cache_view, spans, stream
 
 COLOURS, TITLES = {0: 0, 1: 1}, {0: "Village", 1: "Caches"}
@@ -203,9 +204,6 @@ def test_the_cursor_goes_on_in_the_next_strip(cells: CellMapView, qtbot: QtBot) 
     with qtbot.waitSignal(cells.described) as said:
         qtbot.keyClick(cells, Qt.Key.Key_Right)
     assert said.args[0] == "cell 1  ·  stream 1"
-
-
-Record = Callable[[object], list[tuple[object, ...]]]
 
 
 def drag_to(cells: CellMapView, index: int, button: Qt.MouseButton = Qt.MouseButton.LeftButton) -> None:

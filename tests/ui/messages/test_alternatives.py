@@ -1,7 +1,5 @@
 """Several answers side by side."""
 
-from collections.abc import Callable
-
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
@@ -10,9 +8,9 @@ from kvdesk.chat import MessageId
 from kvdesk.ui.messages.alternatives import AlternativesView
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.values import replace
+from tests.ui.recording import Record
 from tests.ui.samples import ONE, STATS, message, show_messages
 
-Record = Callable[[object], list[tuple[object, ...]]]
 FIRST = replace(message("a1", "assistant", "A *horse* walks into a bar."), stats=STATS, model="Tiny")
 SECOND = replace(message("b1", "assistant", "Knock, knock."), stats=replace(STATS, decode_tok_s=33.0))
 

@@ -1,7 +1,5 @@
 """The tree of branches over the messages: walked with the arrows, the chat follows."""
 
-from collections.abc import Callable
-
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
@@ -12,9 +10,9 @@ from kvdesk.ui.messages.branch_tree import BranchTree
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.values import replace
+from tests.ui.recording import Record
 from tests.ui.samples import CONVERSATIONS, ONE, cache_view, message, show_messages
 
-Record = Callable[[object], list[tuple[object, ...]]]
 M = MessageId
 ROWS = (
     BranchRow(-1, (M("q"),), "user", "Tell me\na joke"),

@@ -1,6 +1,5 @@
 """Under and over a message: why it ended, continue, edit the answer, pin, delete, copy."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -31,10 +30,8 @@ from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets.controls import ElidedLabel, IconButton
 from kvdesk.values import replace
 from kvdesk.viewmodel.cells.readout import stats_parts, stats_tip
-from tests.ui.recording import record
+from tests.ui.recording import Record, record
 from tests.ui.samples import MODEL, ONE, STATS, append_message, message, remove_messages, show_messages, update_message
-
-Record = Callable[[object], list[tuple[object, ...]]]
 
 QUESTION = message("q", "user", "Why?")
 ANSWER = replace(message("a", "assistant", "Because of", stats=STATS), finish="limit", tokens=(1, 2))

@@ -1,6 +1,5 @@
 """Answers coloured by surprise; one token looked at with what else was likely, and another one taken instead."""
 
-from collections.abc import Callable
 from math import exp
 
 import pytest
@@ -22,9 +21,9 @@ from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.values import replace
 from kvdesk.viewmodel.chat.token_surprise import LEVELS, colours_of, level_of, percent, shown, words
 from tests.protocol.logprobs import prob
+from tests.ui.recording import Record
 from tests.ui.samples import MODEL, ONE, STATS, message, show_messages, update_message
 
-Record = Callable[[object], list[tuple[object, ...]]]
 QUESTION = message("q", "user", "Why?")
 
 

@@ -1,6 +1,5 @@
 """The parameters of a chat in the window, by mouse and keys; the engine's answers are given by hand."""
 
-from collections.abc import Callable
 from itertools import pairwise
 
 import pytest
@@ -23,9 +22,9 @@ from kvdesk.ui.parameters.panel import ParametersPanel
 from kvdesk.ui.settings.text_field import TextField
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.values import replace
+from tests.ui.recording import Record
 from tests.ui.samples import CONVERSATIONS, ONE, STATS, TWO, show_messages
 
-Record = Callable[[object], list[tuple[object, ...]]]
 TOKENS = (
     PromptToken(1, "<|im_start|>", is_special=True),
     PromptToken(20, "user"),

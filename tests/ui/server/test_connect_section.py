@@ -1,7 +1,5 @@
 """The section of the settings that connects to a server, by real clicks and keys."""
 
-from collections.abc import Callable
-
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLineEdit
@@ -10,9 +8,8 @@ from pytestqt.qtbot import QtBot
 from kvdesk.protocol.servers import ServerFound
 from kvdesk.settings import KnownServer
 from kvdesk.ui.server.connect_section import ConnectSection
-from tests.ui.recording import Recorder
+from tests.ui.recording import Record, Recorder
 
-Record = Callable[[object], list[tuple[object, ...]]]
 SERVERS = (KnownServer(url="http://bigbox:8080", name="bigbox", model="llama"), KnownServer(url="https://gpu"))
 
 

@@ -1,7 +1,5 @@
 """Serving other programs: what the section of the settings says is wanted, what it shows."""
 
-from collections.abc import Callable
-
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
@@ -17,8 +15,8 @@ from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets.number_fields import WholeField
 from kvdesk.viewmodel.curl import curl_line
 from kvdesk.viewmodel.requests import RequestRow
+from tests.ui.recording import Record
 
-Record = Callable[[object], list[tuple[object, ...]]]
 URL = "http://127.0.0.1:8099/v1"
 
 

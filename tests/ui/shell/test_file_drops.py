@@ -1,6 +1,5 @@
 """Files that are dropped on the window: what happens is said before, and no file is ever moved."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,9 +10,9 @@ from PySide6.QtWidgets import QApplication
 from kvdesk.protocol.chat import EngineDied, ModelLoaded
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.values import replace
+from tests.ui.recording import Record
 from tests.ui.samples import MODEL, ONE
 
-Record = Callable[[object], list[tuple[object, ...]]]
 COPY, MOVE, LINK = Qt.DropAction.CopyAction, Qt.DropAction.MoveAction, Qt.DropAction.LinkAction
 ABOUT = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.ShiftModifier
 

@@ -1,4 +1,3 @@
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -45,7 +44,7 @@ from kvdesk.ui.widgets.controls import ElidedButton, ElidedLabel
 from kvdesk.values import replace
 from kvdesk.viewmodel.cells.readout import stats_parts
 from kvdesk.viewmodel.graphs.cell_metrics import GAPS, HIGH_WATER, USED
-from tests.ui.recording import record
+from tests.ui.recording import Record, record
 from tests.ui.samples import (
     CONTEXT,
     CONVERSATIONS,
@@ -58,8 +57,6 @@ from tests.ui.samples import (
     message,
     show_messages,
 )
-
-Record = Callable[[object], list[tuple[object, ...]]]
 
 
 def test_an_empty_window_says_what_to_do(empty_window: MainWindow, record: Record) -> None:
