@@ -88,8 +88,9 @@ endif
 
 stress: setup
 ifneq ($(or $(filter matrix,$(ROWS)),$(if $(ROWS),,all)),)
-	$(PYTEST) $(SHARED) -m 'matrix and not stress and not soak' --timeout 600
-	HYPOTHESIS_PROFILE=explore $(PYTEST) $(SHARED) -m 'hypothesis and not matrix and not real and not stress and not soak' --timeout 600
+	@failed=; $(PYTEST) $(SHARED) -m 'matrix and not stress and not soak' --timeout 600 || failed=1; \
+	HYPOTHESIS_PROFILE=explore $(PYTEST) $(SHARED) -m 'hypothesis and not matrix and not real and not stress and not soak' \
+		--timeout 600 || failed=1; [ -z "$$failed" ]
 endif
 ifneq ($(or $(filter-out matrix,$(ROWS)),$(if $(ROWS),,all)),)
 	$(PYTEST) -m stress -rA --timeout 7200 $(patsubst %,tests/stress/test_%.py,$(filter-out matrix,$(ROWS)))
