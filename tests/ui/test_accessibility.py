@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QAccessible
+from PySide6.QtGui import QAccessible, QAccessibleInterface
 from PySide6.QtWidgets import (
     QAbstractButton,
     QAbstractItemView,
@@ -134,6 +134,13 @@ def test_every_place_is_used_by_keys_and_by_a_screen_reader(
         leave(used, place, root)
 
 
+def is_told_by_name(choice: QComboBox, interface: QAccessibleInterface) -> bool:
+    """Qt says its text where its name belongs, but on Windows: so a label's or its description says what it is for."""
+    told = " ".join(interface.text(text) for text in (QAccessible.Text.Name, QAccessible.Text.Description))
+    has_label = any(flag & QAccessible.RelationFlag.Label for _, flag in interface.relations())
+    return has_label or (choice.accessibleName() or "no name") in told
+
+
 def check_names(place: str, root: QWidget) -> None:
     """Everything has a name and a role, and no field keeps the Tab key."""
     nameless, roles = [], []
@@ -143,6 +150,8 @@ def check_names(place: str, root: QWidget) -> None:
         interface = QAccessible.queryAccessibleInterface(widget)
         if not interface.text(QAccessible.Text.Name).strip():
             nameless.append(f"{type(widget).__name__} in {type(widget.parentWidget()).__name__}")
+        if isinstance(widget, QComboBox) and not is_told_by_name(widget, interface):
+            nameless.append(f"{type(widget).__name__} {widget.accessibleName()!r}")
         if interface.role() == QAccessible.Role.NoRole:
             roles.append(type(widget).__name__)
     assert n > 1, place

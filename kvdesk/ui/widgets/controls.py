@@ -1,5 +1,6 @@
 """Small controls used in several rooms of the window."""
 
+import sys
 from collections.abc import Callable
 from html import escape
 from typing import Final
@@ -26,6 +27,7 @@ from kvdesk.ui.widgets.access.direction import drawing_flags
 from kvdesk.ui.widgets.access.input_method import composes
 from kvdesk.ui.widgets.style.theme import Theme
 
+_NAMED_BY_TEXT: Final = sys.platform != "win32"  # combo boxes
 _STEPS: Final = 1_000  # of a line of progress
 Clicked = Callable[..., object] | SignalInstance
 """What a click does."""
@@ -271,7 +273,11 @@ class ThinProgress(QProgressBar):
 
 
 class Choice(QComboBox):
-    """A combo box in which a text that has no room ends in …"""
+    """A combo box in which a text that has no room ends in …
+
+    Where no label beside it is its buddy, its name is its description too: on Linux and macOS the name that Qt tells a
+    screen reader is the current text (QAccessibleComboBox::text).
+    """
 
     def __init__(self, *, name: str = "", scale: str = "") -> None:
         super().__init__()
@@ -285,6 +291,9 @@ class Choice(QComboBox):
         if is_tip:
             self.initStyleOption(option)
         is_elided = is_tip and option.currentText != self.currentText()
+        if event.type() == QEvent.Type.Polish and _NAMED_BY_TEXT and not _has_caption(self):
+            told = (self.accessibleName(), self.accessibleDescription() or self.toolTip())
+            self.setAccessibleDescription(". ".join(filter(None, told)))
         return (is_elided and whole_tip(self, event, self.currentText())) or super().event(event)
 
     def showPopup(self) -> None:
@@ -301,6 +310,12 @@ class Choice(QComboBox):
         field = self.style().subControlRect(QStyle.ComplexControl.CC_ComboBox, option, part, self)
         elided = Qt.TextElideMode.ElideRight
         option.currentText = self.fontMetrics().elidedText(self.currentText(), elided, field.width())
+
+
+def _has_caption(choice: QComboBox) -> bool:
+    """Whether a label beside it names it."""
+    around = choice.parentWidget()
+    return around is not None and any(one.buddy() is choice for one in around.findChildren(QLabel))
 
 
 def small_choice(name: str) -> Choice:
