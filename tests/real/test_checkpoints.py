@@ -1,5 +1,5 @@
-"""A conversation of two sliding windows on each real model that has one: an edit reuses all that stays, and the answer
-is that of a conversation in an empty cache that was never edited.
+"""A conversation of two sliding windows on each real model that has one: an edit reuses all that stays (its whole blocks,
+where answers can be exact only so), and the answer is that of a conversation in an empty cache that was never edited.
 
 If no model has a window, the smallest is asked for the same: it needs no checkpoint.
 """
@@ -18,7 +18,10 @@ from tests.backends.local.test_turns import GREEDY, of
 from tests.real.conftest import EXACT, MODELS, name_of, opened_real
 
 DEFAULT_WINDOW = 512
-SYSTEM = "You keep a lighthouse."
+SYSTEM = (
+    "You keep a lighthouse on a small island in the north. Write short answers about the birds there, what they eat, "
+    "where they breed, and what the sea brings to the shore in winter."
+)
 EDITS = {
     "inside": (3, "And then? {long} and a clock"),
     "outside": (3, "Name a bird."),
@@ -68,7 +71,9 @@ def test_an_edit_reuses_all_that_stays(chat: HeadlessChat, real_file: Path, wind
     n_kept, question = EDITS[where]
     chat.messages = chat.messages[:n_kept]
     stats = chat.answer(question.format(long=long_text(window)), GREEDY).stats
-    assert stats.reused_tokens == common_prefix(before, tokens_of(chat))
+    block, stays = session_of(chat.headless).runtime.context.block, common_prefix(before, tokens_of(chat))
+    assert stays > block
+    assert stats.reused_tokens == stays // block * block
     back = [e.reason for e in of(chat.headless.events, OperationDone) if e.name == "swap in"]
     needs_state = where != "inside" and window_of(real_file) > 0
     assert back == [f"back to a checkpoint of {stats.reused_tokens:,} tokens"] * needs_state
