@@ -153,7 +153,7 @@ def test_what_is_typed_is_priced(rig: Rig, qtbot: QtBot) -> None:
     rig.window.chat.composer.set_blocked("")
     sentence = "20 tokens from cache, 9 to compute, first token in about 0.1 s"
     rig.window.store.apply(TurnPreview(asked.conversation, 20, 9, 120.0, sentence, text="Another"))
-    assert "9 to compute" in rig.window.chat.composer.hint_text
+    assert "9 to compute" in rig.window.chat.composer.hint.full_text
 
 
 def test_an_edited_message_is_priced_in_its_place(rig: Rig, qtbot: QtBot) -> None:
@@ -170,7 +170,7 @@ def test_an_edited_message_is_priced_in_its_place(rig: Rig, qtbot: QtBot) -> Non
     found = TurnPreview(preview.conversation, 20, 9, 1_240.0, "", text=editor.text, replaced=question)
     rig.worker.give(found)
     qtbot.waitUntil(lambda: editor._cost.text() == "9 of 29 tokens to read: about 1.2 s")
-    assert "29" not in rig.window.chat.composer.hint_text
+    assert "29" not in rig.window.chat.composer.hint.full_text
     rig.worker.give(replace(found, refused="Too long.", n_ctx=8, n_conversation=0, n_draft=9, n_fitting=4))
     qtbot.waitUntil(lambda: not editor._save.isEnabled())
     editor.help.links[0].click()

@@ -30,9 +30,10 @@ class Editor:
 
     def preview(self) -> PromptPreview:
         """The answer to what is edited now."""
-        self._app.wait(lambda: not self.dialog.is_counting)
-        assert self.dialog._preview is not None
-        return self.dialog._preview
+        panel = self.dialog
+        self._app.wait(lambda: panel._preview is not None and panel._asked is None and not panel._asking.isActive())
+        assert panel._preview is not None
+        return panel._preview
 
     def set_prompt(self, text: str) -> PromptPreview:
         """Type another system prompt, and apply it once its cost was said."""

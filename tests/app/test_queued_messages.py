@@ -92,7 +92,7 @@ def test_while_a_model_is_opened_it_waits_for_it(make_rig: Callable[..., Rig], q
     rig.worker.give(ModelLoading(LocalFile(Path("/models/tiny.gguf")), 0.4))
     rig.window.show()
     qtbot.waitUntil(lambda: not rig.window.chat.composer.blocked)
-    assert rig.window.chat.composer.hint_text == "Loading tiny. What you send waits for it."
+    assert rig.window.chat.composer.hint.full_text == "Loading tiny. What you send waits for it."
     enter(rig, qtbot, "Hello")
     assert (asked(rig), queue(rig).texts) == ([], ("Hello",))
     assert queue(rig)._state.full_text == "Sent when the model is ready"

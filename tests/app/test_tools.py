@@ -109,7 +109,7 @@ def test_from_the_switch_to_the_answer(tools: Rig, qtbot: QtBot) -> None:
     assert offered == sorted(offered)
     assert question._question.text() == "The model wants to call echo of the server test."
     assert question._facts.text() == "Waiting for you"
-    assert tools.window.chat.composer.hint_text == "Allow or deny the call above  ·  Esc stops the answer"
+    assert tools.window.chat.composer.hint.full_text == "Allow or deny the call above  ·  Esc stops the answer"
     assert len(tools.worker.asked) == 1, "nothing runs before it is allowed"
     question.buttons["once"].click()
     second = n_asked(tools, qtbot, 2)
@@ -135,7 +135,7 @@ def test_a_call_of_a_chat_that_is_not_shown_is_said(tools: Rig, qtbot: QtBot) ->
     composer = tools.window.chat.composer
     assert not composer.is_running
     tools.window.commands.select(asked.conversation)
-    qtbot.waitUntil(lambda: composer.hint_text.startswith("Allow or deny the call above"), timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: composer.hint.full_text.startswith("Allow or deny the call above"), timeout=PATIENCE_MS)
 
 
 def test_no_starts_nothing_and_a_call_of_it_says_so_to_the_model(tools: Rig, qtbot: QtBot) -> None:

@@ -47,7 +47,7 @@ class Pages(Tour):
         assert parameters is not None
         for page, name in enumerate(("prompt", "sampling", "template")):
             parameters.tab(page).click()
-            yield lambda: not parameters.is_counting
+            yield lambda: bool(parameters._cost.text())
             yield from self._picture(f"parameters-{name}")
         window.chat_parameters.close()
         yield lambda: window.store.view is not None

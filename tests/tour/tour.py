@@ -23,6 +23,7 @@ from kvdesk.protocol.logprobs import unpack
 from kvdesk.protocol.messages import CommandFailed, Event
 from kvdesk.protocol.operations import Compact, HandOperation, Operate, RemoveRange, Undo
 from kvdesk.settings import ThemeChoice
+from kvdesk.translation import tr
 from kvdesk.ui.attention.page import AttentionPage
 from kvdesk.ui.map.colours import ColourBy
 from kvdesk.ui.markdown.prose_view import ProseView
@@ -252,7 +253,7 @@ class Tour(QObject):
         assert panel is not None
         panel.prompt_edit.setPlainText(system_prompt)
         panel.tab(2).click()
-        yield lambda: not panel.is_counting
+        yield lambda: panel._cost.text() != tr("Counting the tokens …")
         yield from self._picture("chat-parameters")
         panel.prompt_edit.clear()
         self._window.chat_parameters.close()

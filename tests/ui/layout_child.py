@@ -35,13 +35,19 @@ def layout(app: QApplication) -> dict[str, Any]:
     shown = [widget for widget in window.findChildren(QWidget) if widget.isVisible()]
     told = {
         "boxes": [[type(w).__name__, w.x(), w.y(), w.width(), w.height()] for w in shown],
-        "too_high_px": window.inspector.cache.too_high_px,
+        "too_high_px": too_high_px(window),
         "families": [QFontInfo(font).family() for font in (theme.text, theme.mono)],
         "emoji": drawn_with(EMOJI, theme.text),
         "emoji in code": drawn_with(EMOJI, theme.mono),
     }
     window.close()
     return told
+
+
+def too_high_px(window: MainWindow) -> int:
+    """So much of the numbers and positions is out of sight before one scrolls; graphs may be below."""
+    page = window.inspector.cache
+    return max(0, page.instruments.rulers.geometry().bottom() + 1 - page._scroll.viewport().height())
 
 
 def drawn_with(text: str, font: QFont) -> list[str]:

@@ -207,7 +207,7 @@ def test_enter_while_an_answer_is_written_hands_the_message_on(window: MainWindo
     begin(window)
     edit = window.chat.composer.edit
     qtbot.keyClicks(edit, "next")
-    assert window.chat.composer.hint_text == "Enter queues it  ·  Esc stops the answer"
+    assert window.chat.composer.hint.full_text == "Enter queues it  ·  Esc stops the answer"
     sent = record(window.commands.conversations.send)
     qtbot.keyClick(edit, Qt.Key.Key_Return)
     assert sent[-1] == (ONE, "next"), "whoever hears of it queues it"

@@ -64,7 +64,7 @@ def test_what_is_too_long_is_not_sent_and_stays(window: MainWindow, record: Reco
     sent = record(window.commands.conversations.send)
     typed(window, "hello world", TOO_LONG)
     composer = window.chat.composer
-    assert composer.hint_text.startswith("Too long")
+    assert composer.hint.full_text.startswith("Too long")
     assert composer.help.isVisible()
     composer.submit()
     assert (sent, composer.text) == ([], "hello world")
@@ -92,7 +92,7 @@ def test_what_was_said_of_another_text_is_not_shown(window: MainWindow) -> None:
     assert (composer.is_too_long, composer.help.isVisible()) == (False, False)
     window.store.apply(replace(TOO_LONG, text="hello world"))  # asked before, answered late
     assert not composer.is_too_long
-    assert composer.hint_text == "Enter sends  ·  Shift+Enter starts a new line"
+    assert composer.hint.full_text == "Enter sends  ·  Shift+Enter starts a new line"
 
 
 @pytest.mark.usefixtures("styled")

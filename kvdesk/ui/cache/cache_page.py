@@ -125,11 +125,6 @@ class CachePage(QWidget):
             made.effect.show_undoable(() if store.running or store.dead else store.undoable)
             self._place_undo()
 
-    @property
-    def too_high_px(self) -> int:
-        """So much of the numbers and positions is out of sight before one scrolls; graphs may be below."""
-        return max(0, self.instruments.rulers.geometry().bottom() + 1 - self._scroll.viewport().height())
-
     def show_all(self, shows_all: bool) -> None:
         """All instruments; else the map and four numbers, in words that need no glossary."""
         self._shows_all = shows_all

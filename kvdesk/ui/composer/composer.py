@@ -56,7 +56,7 @@ class Composer(QFrame):
         self.edit.textChanged.connect(self._on_text_changed)
         self._preview: TurnPreview | None = None
         self._pause = once(self, PAUSE_MS, self._on_pause)
-        self._hint = ElidedLabel(n_lines=2, tone="secondary", scale="small")  # no higher than the button beside it
+        self.hint = ElidedLabel(n_lines=2, tone="secondary", scale="small")  # no higher than the button beside it
         self._send = IconButton(
             theme, "send", tr("Send"), tr("Send (Enter)"), "accent_text", clicked=self._on_send_clicked
         )
@@ -65,7 +65,7 @@ class Composer(QFrame):
         self._attach = IconButton(theme, "attach", tr("Attach files"), tip, clicked=kit.act("chat.attach"))
         self.attachments = AttachmentList(theme)
         self.meter = ContextMeter(theme)
-        row = boxes.row((self._hint, 1), self._send, margins=0, spacing=4)
+        row = boxes.row((self.hint, 1), self._send, margins=0, spacing=4)
         self.help = RoomHelp(kit, self._shorten)
         """The links under a text that is too long; hidden otherwise."""
         field = boxes.row((self._attach, 0, Qt.AlignmentFlag.AlignBottom), (self.edit, 1), spacing=4)
@@ -81,10 +81,6 @@ class Composer(QFrame):
     def is_loading(self) -> bool:
         """Whether what is sent waits for a model."""
         return bool(self._loading)
-
-    @property
-    def hint_text(self) -> str:
-        return self._hint.full_text
 
     def set_text(self, text: str) -> None:
         self.edit.wrap_for(text)
@@ -245,8 +241,8 @@ class Composer(QFrame):
         self._attach.setEnabled(self._can_attach)
         self._send.setEnabled(self.is_running or (self._has_draft and not self._why_not()))
         words, tone = self._words()
-        self._hint.setText(words)
-        set_tone(self._hint, tone)
+        self.hint.setText(words)
+        set_tone(self.hint, tone)
 
     def _show_help(self) -> None:
         """What helps where the draft is too long: with attachments those are shortened, else the text."""

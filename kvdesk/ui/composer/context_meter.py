@@ -42,23 +42,14 @@ class ContextMeter(QWidget):
         self.parts: ContextParts | None = None
         self.bar = _Bar(theme)
         self.bar.toggled.connect(self._show_legend)
-        self._number = NumberLabel(scale="small")
-        self._number.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        self._legend = Legend()
-        self._legend.hide()
-        row = boxes.row((self.bar, 1), self._number, margins=0, spacing=8)
-        boxes.column(row, self._legend, on=self, margins=(0, 0, 4, 0), spacing=4)
+        self.number = NumberLabel(scale="small")
+        self.number.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        self.legend = Legend()
+        self.legend.hide()
+        row = boxes.row((self.bar, 1), self.number, margins=0, spacing=8)
+        boxes.column(row, self.legend, on=self, margins=(0, 0, 4, 0), spacing=4)
         theme.changed.connect(self._show_legend)
         self.hide()
-
-    @property
-    def number_text(self) -> str:
-        return self._number.text()
-
-    @property
-    def legend_text(self) -> str:
-        """The legend as plain text; empty while it is hidden."""
-        return "" if self._legend.isHidden() else self._legend.accessibleName()
 
     def show_parts(self, parts: ContextParts | None) -> None:
         """None, or a context of unknown size: nothing is shown."""
@@ -69,9 +60,9 @@ class ContextMeter(QWidget):
         if parts is None or not parts.n_ctx:
             return
         about = "≈ " if parts.is_estimate else ""
-        self._number.reserve(f"≈ {parts.n_ctx:,} / {parts.n_ctx:,}")
-        self._number.setText(f"{about}{parts.used:,} / {parts.n_ctx:,}")
-        set_tone(self._number, "danger" if parts.used >= parts.n_ctx else "secondary")
+        self.number.reserve(f"≈ {parts.n_ctx:,} / {parts.n_ctx:,}")
+        self.number.setText(f"{about}{parts.used:,} / {parts.n_ctx:,}")
+        set_tone(self.number, "danger" if parts.used >= parts.n_ctx else "secondary")
         lines = [f"{name}: {n:,}" for name, n, _ in named_parts(parts, self._theme.colours)]
         title = tr("Tokens of the context, {n} in all").format(n=f"{parts.n_ctx:,}")
         if parts.is_estimate:
@@ -84,12 +75,12 @@ class ContextMeter(QWidget):
     def _show_legend(self) -> None:
         parts = self.parts
         if parts is None or not self.bar.isChecked():
-            self._legend.hide()
+            self.legend.hide()
             return
         found = named_parts(parts, self._theme.colours)
-        self._legend.show_entries((ink(colour), f"{name} {n:,}") for name, n, colour in found)
-        self._legend.setAccessibleName(tr(", ").join(f"{name}: {n:,}" for name, n, _ in found))
-        self._legend.show()
+        self.legend.show_entries((ink(colour), f"{name} {n:,}") for name, n, colour in found)
+        self.legend.setAccessibleName(tr(", ").join(f"{name}: {n:,}" for name, n, _ in found))
+        self.legend.show()
 
 
 class _Bar(QAbstractButton):

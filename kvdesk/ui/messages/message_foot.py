@@ -124,16 +124,6 @@ class MessageFoot(QWidget):
         self._switch = switch
         self._row.insertWidget(self._row.indexOf(self._continue), switch)
 
-    @property
-    def text(self) -> str:
-        """Why the answer ended and what it cost."""
-        return self._lines[0]
-
-    @property
-    def why(self) -> str:
-        """The reasons as they are shown; "" while they are not."""
-        return "" if self._why.isHidden() else self._why.text()
-
     def close_why(self) -> bool:
         """Whether they were shown until now."""
         was_open = self._ask.isChecked()

@@ -106,11 +106,6 @@ class ParametersPanel(QWidget):
         """Whether something is not applied."""
         return self.parameters != self._applied
 
-    @property
-    def is_counting(self) -> bool:
-        """Whether the prompt of what is edited is not known yet."""
-        return self._preview is None or self._asked is not None or self._asking.isActive()
-
     def tab(self, index: int) -> QToolButton:
         """The button of a page: system prompt, sampling, template."""
         button = self._tabs.button(index)

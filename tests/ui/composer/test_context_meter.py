@@ -38,25 +38,25 @@ def test_it_follows_what_is_typed(window: MainWindow, qtbot: QtBot) -> None:
     meter = window.chat.composer.meter
     assert not meter.isVisible(), "nothing is known yet"
     window.store.apply(USE)
-    assert (meter.isVisible(), meter.number_text) == (True, "300 / 1,024")
+    assert (meter.isVisible(), meter.number.text()) == (True, "300 / 1,024")
     qtbot.keyClicks(window.chat.composer.edit, "hello")
-    assert meter.number_text == "≈ 301 / 1,024", "at once, not after a pause"
+    assert meter.number.text() == "≈ 301 / 1,024", "at once, not after a pause"
     window.store.apply(PREVIEW)
-    assert meter.number_text == "352 / 1,024"
+    assert meter.number.text() == "352 / 1,024"
     qtbot.keyClicks(window.chat.composer.edit, "!")
-    assert meter.number_text.startswith("≈")
+    assert meter.number.text().startswith("≈")
     window.chat.composer.edit.clear()
-    assert meter.number_text == "300 / 1,024"
+    assert meter.number.text() == "300 / 1,024"
 
 
 def test_the_legend_names_every_part(window: MainWindow, qtbot: QtBot) -> None:
     meter = window.chat.composer.meter
     window.store.apply(USE)
-    assert meter.legend_text == ""
+    assert meter.legend.isHidden()
     meter.bar.setFocus()
     qtbot.keyClick(meter.bar, Qt.Key.Key_Space)
     said = "System prompt: 40, History: 260, Attachments: 0, Draft: 0, Free: 596, Room for the answer: 128"
-    assert meter.legend_text == said
+    assert meter.legend.accessibleName() == said
     assert meter.bar.accessibleDescription() == said
     accent = QColor(window.theme.colours.accent).rgb()
     image = meter.grab(QRect(0, meter.bar.height(), meter.width(), meter.height())).toImage()
@@ -64,9 +64,9 @@ def test_the_legend_names_every_part(window: MainWindow, qtbot: QtBot) -> None:
     assert accent in inks, "the colour of the draft, in the legend"
     assert "Attachments: 0" in meter.bar.toolTip()
     window.store.apply(replace(USE, n_tokens=310))
-    assert "History: 270" in meter.legend_text, "it goes along"
+    assert "History: 270" in meter.legend.accessibleName(), "it goes along"
     qtbot.keyClick(meter.bar, Qt.Key.Key_Space)
-    assert meter.legend_text == ""
+    assert meter.legend.isHidden()
 
 
 def test_what_is_attached_counts_before_the_engine_has_counted(window: MainWindow) -> None:
@@ -93,5 +93,5 @@ def test_a_context_that_is_full_has_a_full_bar(window: MainWindow) -> None:
     image = bar.grab().toImage()
     middle = image.height() // 2
     assert len({image.pixelColor(int(image.width() * share), middle).name() for share in (0.1, 0.5, 0.9, 0.97)}) == 1
-    assert window.chat.composer.meter.number_text == "1,030 / 1,024"
+    assert window.chat.composer.meter.number.text() == "1,030 / 1,024"
     assert ContextParts(1024, history=1000, answer=128).answer_room == 24

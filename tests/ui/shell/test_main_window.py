@@ -44,6 +44,7 @@ from kvdesk.ui.widgets.controls import ElidedButton, ElidedLabel
 from kvdesk.values import replace
 from kvdesk.viewmodel.cells.readout import stats_parts
 from kvdesk.viewmodel.graphs.cell_metrics import GAPS, HIGH_WATER, USED
+from tests.ui.layout_child import too_high_px
 from tests.ui.recording import Record, record
 from tests.ui.samples import (
     CONTEXT,
@@ -360,7 +361,7 @@ def test_without_the_inspector_the_turns_tell_what_the_cache_holds(window: MainW
 
 def meter(window: MainWindow) -> str:
     shown = window.chat.composer.meter
-    return "" if shown.isHidden() else shown.number_text.removeprefix("≈ ")
+    return "" if shown.isHidden() else shown.number.text().removeprefix("≈ ")
 
 
 def test_how_full_the_conversation_is_stands_in_the_composer_alone(window: MainWindow) -> None:
@@ -415,7 +416,7 @@ def test_the_map_has_half_of_the_inspector_and_stays_in_sight(window: MainWindow
     qtbot.wait(1)
     cells = window.inspector.cell_map
     assert len(window.inspector.rulers.rows) == 2
-    assert window.inspector.cache.too_high_px == 0, "numbers and positions of two conversations need no scrolling"
+    assert too_high_px(window) == 0, "numbers and positions of two conversations need no scrolling"
     assert cells.height() == round(window.inspector.height() / 2)
     before = cells.mapTo(window, cells.rect().topLeft())
     window.inspector.cache.reveal(window.inspector.cache.instruments.trends)
@@ -445,7 +446,7 @@ def test_nothing_measured_of_one_model_is_shown_under_the_name_of_the_next(windo
     assert (measured.n_turns, measured.gaps.n, len(measured.marks)) == (0, 0, 0)
     assert [named.name for named in measured.all_series() if len(named.series)] == []
     assert window.store.texts == {}
-    assert "from cache" not in window.chat.composer.hint_text
+    assert "from cache" not in window.chat.composer.hint.full_text
     window.store.apply(SpeedSample(20.0, "decode", 1, 500.0, 256))
     assert measured.decode.series.values.tolist() == [2.0], "the first reading is the new model's own"
 
@@ -491,7 +492,7 @@ def test_at_900_by_600_names_are_not_cut_short(window: MainWindow, qtbot: QtBot)
     words = "1,409 tokens from cache, 1,013 to compute, first token in about 12 s"
     preview = TurnPreview(ONE, 1_409, 1_013, 12_000.0, words, 4_096, n_conversation=1_409, n_draft=1_001, text="Hello")
     window.store.apply(preview)
-    hint = next(w for w in composer.findChildren(ElidedLabel) if w.full_text == composer.hint_text)
+    hint = composer.hint
     assert "from cache" in hint.full_text
     assert not hint.is_elided
     assert hint.fontMetrics().lineSpacing() * 2 <= hint.height()
