@@ -58,11 +58,10 @@ BlockEvent = BlockStored | BlockRemoved | AllBlocksCleared
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What one step of a server changed. at_s: the server's own clock (Unix seconds); n_unknown: events left out."""
+    """What one step of a server changed. at_s: the server's own clock (Unix seconds)."""
 
     at_s: float
     events: tuple[BlockEvent, ...]
-    n_unknown: int = 0
 
 
 _FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -89,9 +88,7 @@ def decode(payload: bytes) -> Batch:
     if not isinstance(value, list) or len(value) < 2 or not isinstance(value[1], list):
         raise BadEvents("neither [ts, events] nor a map of them")
     at_s = float(value[0]) if isinstance(value[0], int | float) and math.isfinite(value[0]) else 0.0
-    events = [_event(each) for each in value[1]]
-    known = tuple(event for event in events if event is not None)
-    return Batch(at_s, known, len(events) - len(known))
+    return Batch(at_s, tuple(event for each in value[1] if (event := _event(each)) is not None))
 
 
 def _event(value: Any) -> BlockEvent | None:

@@ -44,9 +44,8 @@ class BlockMap:
                       parent is not known
     n_children        int32 of each block
     first_seq         number of the first message that was heard; -1 if none was
-    n_messages, n_missed, n_restarts, n_removed, n_unknown, n_forgotten
-                      messages heard, missed; starts of the server noticed; blocks removed; events of unknown type;
-                      blocks forgotten here
+    n_messages, n_missed, n_restarts, n_removed, n_forgotten
+                      messages heard, missed; starts of the server noticed; blocks removed, forgotten here
     """
 
     blocks: tuple[Block, ...]
@@ -59,7 +58,6 @@ class BlockMap:
     n_missed: int = 0
     n_restarts: int = 0
     n_removed: int = 0
-    n_unknown: int = 0
     n_forgotten: int = 0
 
     @property
@@ -84,7 +82,7 @@ class BlockTree:
         self._children: dict[BlockKey | None, dict[BlockKey, None]] = {}
         self._first_seq, self._next_seq = -1, -1
         self._n_messages = self._n_missed = self._n_restarts = 0
-        self._n_removed = self._n_unknown = self._n_forgotten = 0
+        self._n_removed = self._n_forgotten = 0
 
     def __len__(self) -> int:
         return len(self._blocks)
@@ -115,7 +113,6 @@ class BlockTree:
             self._first_seq = seq
         self._next_seq = seq + 1
         self._n_messages += 1
-        self._n_unknown += batch.n_unknown
         for event in batch.events:
             match event:
                 case BlockStored():
@@ -165,7 +162,6 @@ class BlockTree:
             n_missed=self._n_missed,
             n_restarts=self._n_restarts,
             n_removed=self._n_removed,
-            n_unknown=self._n_unknown,
             n_forgotten=self._n_forgotten,
         )
 
