@@ -9,3 +9,8 @@ def size_text(n_bytes: float, digits: int = 1) -> str:
 def rate_text(tok_s: float) -> str:
     """Tokens a second, without the unit."""
     return f"{tok_s:,.0f}" if tok_s >= 9.95 else f"{tok_s:.1f}"
+
+
+def seconds_text(seconds: float) -> str:
+    """A time that was measured, or foreseen, with two digits."""
+    return f"{seconds:.2f} s" if seconds < 1 else f"{seconds:.1f} s" if seconds < 9.95 else f"{seconds:,.0f} s"

@@ -8,7 +8,7 @@ from typing import Literal
 
 from kvdesk.message import FEW_TOKENS
 from kvdesk.policies.tuned import HALF_A_CORE, NOTICED, SCATTER
-from kvdesk.quantities import rate_text
+from kvdesk.quantities import rate_text, seconds_text
 from kvdesk.translation import tr
 from kvdesk.values import dataclass
 
@@ -48,7 +48,9 @@ def first_token_reason(delay: Delay) -> str:
     if delay.all_s <= 0:
         return ""
     parts = [*_before(delay), _reading(delay)]
-    head = tr("First token after {seconds}: {parts}").format(seconds=_seconds(delay.all_s), parts=tr(", ").join(parts))
+    head = tr("First token after {seconds}: {parts}").format(
+        seconds=seconds_text(delay.all_s), parts=tr(", ").join(parts)
+    )
     causes = _causes(delay)
     if not causes:
         return tr("{said}.").format(said=head)
@@ -67,7 +69,7 @@ def _before(delay: Delay) -> list[str]:
         (delay.prompt_s, tr("{seconds} for the chat template and the tokens")),
     )
     least = NOTICED * max(1.0, delay.all_s)
-    return [words.format(seconds=_seconds(took)) for took, words in parts if took >= least]
+    return [words.format(seconds=seconds_text(took)) for took, words in parts if took >= least]
 
 
 def _reading(delay: Delay) -> str:
@@ -98,7 +100,3 @@ def _causes(delay: Delay) -> list[str]:
     if delay.n_faults > delay.n_read:
         found.append(tr("{n} pages of memory were read from the disk").format(n=f"{delay.n_faults:,}"))
     return found
-
-
-def _seconds(seconds: float) -> str:
-    return tr("{seconds} s").format(seconds=f"{seconds:.2f}" if seconds < 1 else f"{seconds:.1f}")

@@ -6,10 +6,10 @@ from kvdesk.cache.snapshot import CacheSnapshot
 from kvdesk.chat import TurnStats
 from kvdesk.library.ggml_types import BY_NAME
 from kvdesk.protocol.cache import ContextInfo, MessageSpan
-from kvdesk.quantities import size_text
+from kvdesk.quantities import seconds_text, size_text
 from kvdesk.translation import tr
 from kvdesk.values import dataclass
-from kvdesk.viewmodel.cells.readout import seconds, totals
+from kvdesk.viewmodel.cells.readout import totals
 
 LENGTHS = (1024, 4096, 16_384, 65_536)
 """Tokens of contexts whose bytes are compared."""
@@ -173,7 +173,7 @@ def _turn(stats: TurnStats | None) -> tuple[Bar, ...]:
         Bar(
             tr("Read"),
             stats.prefilled_tokens,
-            read.format(n=f"{stats.prefilled_tokens:,}", time=seconds(stats.ttft_ms)),
+            read.format(n=f"{stats.prefilled_tokens:,}", time=seconds_text(stats.ttft_ms / 1e3)),
         ),
     )
 
@@ -185,7 +185,7 @@ def _edits(facts: Facts) -> tuple[Bar, ...]:
     for i in sorted({0, len(spans) // 2, len(spans) - 1} if spans else ()):
         n = spans[-1].p1 - spans[i].p0
         text = tr("{n} tokens, {time}") if speed else tr("{n} tokens")
-        time = seconds(1000 * n / speed) if speed else ""
+        time = seconds_text(n / speed) if speed else ""
         found.append(Bar(tr("Message {n}").format(n=i + 1), n, text.format(n=f"{n:,}", time=time)))
     return tuple(found)
 

@@ -287,7 +287,7 @@ def test_a_rebuild_that_reads_again_ends_with_a_card(window: MainWindow) -> None
     card = window.inspector.cache.instruments.effect
     assert card.isVisible()
     assert not card.undo_button.isVisible()
-    assert "1,066 tokens were read again in 7.70 s (138 tok/s)." in card.text
+    assert "1,066 tokens were read again in 7.7 s (138 tok/s)." in card.text
     assert "Conversations in the new cache: 3; without room: 1." in card.text
     window.store.apply(done())
     assert "Cells in use 220 → 64" in card.text, "the next operation has its numbers again"
@@ -356,10 +356,10 @@ def test_a_context_is_shown_before_it_is_made(window: MainWindow, qtbot: QtBot, 
     assert "18.0 of 900 MB" in panel.bar.ledger.text
     assert "about 110 tok/s" in panel.bar.ledger.text
     panel.bar.ledger.set_keep("tokens")
-    assert "220 tokens are prefilled again in about 1.50 s" in panel.bar.ledger.text
+    assert "220 tokens are prefilled again in about 1.5 s" in panel.bar.ledger.text
     assert "cells" not in panel.bar.ledger.text
     window.store.apply(preview(settings, n_cells=1066))
-    assert "220 tokens are prefilled again in about 1.50 s" in panel.bar.ledger.text
+    assert "220 tokens are prefilled again in about 1.5 s" in panel.bar.ledger.text
     assert "All 1,066 cells in use are removed." in panel.bar.ledger.text
     assert "recurrent" not in panel.bar.ledger.text
     window.store.apply(preview(settings, recurrent_bytes=8_000_000))

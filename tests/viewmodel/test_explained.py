@@ -60,7 +60,7 @@ def test_an_edit_costs_all_that_follows() -> None:
         "Message 3": "80 tokens",
     }
     measured = replace(STATS, prefilled_tokens=600, prefill_tok_s=100.0)
-    assert figure("What an edit costs", replace(FACTS, stats=measured))["Message 1"] == "180 tokens, 1.80 s"
+    assert figure("What an edit costs", replace(FACTS, stats=measured))["Message 1"] == "180 tokens, 1.8 s"
 
 
 def test_cells_are_those_of_the_map() -> None:

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QCheckBox, QWidget
 
 from kvdesk.protocol.attention import Attend, AttentionPreview, PreviewAttention, Queries
 from kvdesk.protocol.cache import CacheView
+from kvdesk.quantities import seconds_text
 from kvdesk.session import Changed
 from kvdesk.session.changed import Update
 from kvdesk.translation import tr
@@ -31,7 +32,7 @@ from kvdesk.viewmodel.cells import attention
 from kvdesk.viewmodel.cells.attention import Shown, Spot
 from kvdesk.viewmodel.cells.head_pictures import Heads
 from kvdesk.viewmodel.cells.links import cells_of_positions, range_of_cells
-from kvdesk.viewmodel.cells.readout import megabytes, seconds
+from kvdesk.viewmodel.cells.readout import megabytes
 
 _MAP_SHARE: Final = 0.2  # of the height of the pane
 _ASK_MS: Final = 300
@@ -353,4 +354,4 @@ class AttentionPage(QWidget):
 def _took(shown: Shown) -> str:
     done = shown.attended
     took = tr("It took {seconds} and {mb} MB for a moment.")
-    return took.format(seconds=seconds(done.ms), mb=megabytes(done.n_bytes))
+    return took.format(seconds=seconds_text(done.ms / 1e3), mb=megabytes(done.n_bytes))

@@ -10,12 +10,13 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QFrame, QWidget
 
 from kvdesk.chat import Message
+from kvdesk.quantities import seconds_text
 from kvdesk.session import Changed
 from kvdesk.session.features import ToolDecision
 from kvdesk.translation import marked, tr
 from kvdesk.ui.messages.listed import Listed, Owner
 from kvdesk.ui.messages.message_body import MessageBody
-from kvdesk.ui.tools.words import arguments_text, pretty, seconds
+from kvdesk.ui.tools.words import arguments_text, pretty
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.access.announce import announce
 from kvdesk.ui.widgets.collapsible import Collapsible
@@ -120,7 +121,7 @@ class ToolMessage(Listed):
         if use.n_tokens:
             parts.append(tr("{n} tokens").format(n=f"{use.n_tokens:,}"))
         if use.ms or not use.failed:
-            parts.append(seconds(use.ms))
+            parts.append(seconds_text(use.ms / 1e3))
         return "  ·  ".join(parts)
 
     def _show_content(self) -> None:

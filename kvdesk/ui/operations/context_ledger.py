@@ -5,14 +5,14 @@ from typing import Final
 from PySide6.QtWidgets import QFrame, QLabel
 
 from kvdesk.protocol.cache import ContextInfo, ContextPreview, PreviewContext
-from kvdesk.quantities import rate_text
+from kvdesk.quantities import rate_text, seconds_text
 from kvdesk.session.commands import Commands
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import marked, tr
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import Choice, label, set_tone
 from kvdesk.ui.widgets.timers import once
-from kvdesk.viewmodel.cells.readout import megabytes, seconds
+from kvdesk.viewmodel.cells.readout import megabytes
 
 _ASK_MS: Final = 200  # after the last keystroke
 _KEEPS: Final = {
@@ -134,13 +134,11 @@ class ContextLedger(QFrame):
             words = tr("No conversation is in the cache: nothing is prefilled again.")
         elif self.keep == "tokens":
             time = (
-                tr(" in about {time}").format(time=seconds(1000 * preview.seconds))
-                if preview.seconds is not None
-                else ""
+                tr(" in about {time}").format(time=seconds_text(preview.seconds)) if preview.seconds is not None else ""
             )
             words = tr("{n} are prefilled again{time}; it can be cancelled.").format(n=n, time=time)
         elif self.keep == "state" and preview.convert_seconds is not None:
-            time = seconds(1000 * preview.convert_seconds)
+            time = seconds_text(preview.convert_seconds)
             words = tr("{n} cells are converted in about {time}: nothing is computed, and it can be undone.").format(
                 n=f"{preview.n_cells:,}", time=time
             )

@@ -8,12 +8,12 @@ from PySide6.QtWidgets import QFrame, QPushButton
 
 from kvdesk.protocol import calls
 from kvdesk.protocol.cache import ContextPreview, PreviewContext
+from kvdesk.quantities import seconds_text
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import marked, tr
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import label, push_button
 from kvdesk.ui.widgets.kit import Kit
-from kvdesk.viewmodel.cells import readout
 
 _NAMED: Final = 3  # conversations; the others are counted
 _CONVERT: Final = (
@@ -91,7 +91,7 @@ class RebuildQuestion(QFrame):
         kept = tr("Where their states are kept, nothing is read again.")
         if converts is not None:
             kept = tr("Converting K and V takes about {time}, and nothing leaves the cache.")
-            kept = kept.format(time=readout.seconds(1000 * converts))
+            kept = kept.format(time=seconds_text(converts))
         states = kept if preview.carries_state else preview.why_not_carried
         self._cost.setText(
             tr("Reading {n_tokens} tokens again {how_long}. {states}")

@@ -6,6 +6,7 @@ from typing import Final
 
 from kvdesk.conversations.tool_steps import Spent
 from kvdesk.protocol.prompt import ToolPrice
+from kvdesk.quantities import seconds_text
 from kvdesk.settings import ToolBudget, ToolServer
 from kvdesk.tools.servers import ServerState, Tool, command_line, visible
 from kvdesk.translation import marked, tr
@@ -22,11 +23,6 @@ _SHOWN_ARGUMENTS: Final = 80
 _SHOWN_NAMES: Final = 5
 
 
-def seconds(ms: float) -> str:
-    """A duration."""
-    return tr("{s} s").format(s=f"{ms / 1e3:.1f}" if ms < 10_000 else f"{ms / 1e3:.0f}")
-
-
 def price_text(n_tools: int, price: ToolPrice | None) -> str:
     """What the schemas of a server cost, such as “12 tools · 1,234 tokens · 3.1 s to read”."""
     tools = tr("1 tool") if n_tools == 1 else tr("{n} tools").format(n=n_tools)
@@ -35,18 +31,18 @@ def price_text(n_tools: int, price: ToolPrice | None) -> str:
     tokens = tr("{n} tokens").format(n=f"{price.n_tokens:,}")
     if price.ms is None:
         return f"{tools}  ·  {tokens}"
-    return f"{tools}  ·  {tokens}  ·  " + tr("{time} to read").format(time=seconds(price.ms))
+    return f"{tools}  ·  {tokens}  ·  " + tr("{time} to read").format(time=seconds_text(price.ms / 1e3))
 
 
 def again_text(price: ToolPrice) -> str:
     """What switching it off reads again."""
-    time = "" if price.again_ms is None else f", {seconds(price.again_ms)}"
+    time = "" if price.again_ms is None else f", {seconds_text(price.again_ms / 1e3)}"
     return tr("Switched off, {n} tokens of this chat are read again{time}.").format(n=f"{price.n_again:,}", time=time)
 
 
 def read_again_text(price: ToolPrice) -> str:
     """What a change of the tools reads again."""
-    time = "" if price.again_ms is None else f", {seconds(price.again_ms)}"
+    time = "" if price.again_ms is None else f", {seconds_text(price.again_ms / 1e3)}"
     return tr("{n} tokens of this chat are read again{time}.").format(n=f"{price.n_again:,}", time=time)
 
 

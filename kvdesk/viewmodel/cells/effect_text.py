@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 
 from kvdesk.cache.compare import Comparison, LogitsComparison, SequenceChange, Verdict
 from kvdesk.protocol.cache import OperationDone
+from kvdesk.quantities import seconds_text
 from kvdesk.translation import tr
 from kvdesk.values import dataclass
 from kvdesk.viewmodel.cells.readout import visible
@@ -168,4 +169,4 @@ def took(ms: float) -> str:
     """A time as text, "" for 0: it is unknown."""
     if not ms:
         return ""
-    return f"{ms:,.1f} ms" if ms < 100 else f"{ms / 1000:,.2f} s"
+    return f"{ms:,.1f} ms" if ms < 100 else seconds_text(ms / 1e3)

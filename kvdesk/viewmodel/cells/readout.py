@@ -11,7 +11,7 @@ from kvdesk.cache.snapshot import CacheSnapshot, StreamMap, Verification
 from kvdesk.chat import ConversationId, TurnStats
 from kvdesk.graphemes import cut
 from kvdesk.protocol.cache import CacheView, ContextInfo
-from kvdesk.quantities import rate_text
+from kvdesk.quantities import rate_text, seconds_text
 from kvdesk.translation import tr
 from kvdesk.values import dataclass
 
@@ -128,7 +128,7 @@ def stats_parts(stats: TurnStats) -> tuple[str, ...]:
     if stats.put_tokens:
         parts.insert(1, tr("of documents {put_tokens}").format(put_tokens=f"{stats.put_tokens:,}"))
     if stats.ttft_ms:
-        parts.append(tr("first token {seconds}").format(seconds=seconds(stats.ttft_ms)))
+        parts.append(tr("first token {seconds}").format(seconds=seconds_text(stats.ttft_ms / 1e3)))
     if stats.decode_tok_s:
         parts.append(tr("{decode_tok_s} tok/s").format(decode_tok_s=rate_text(stats.decode_tok_s)))
     return tuple(parts)
@@ -140,7 +140,7 @@ def stats_rows(stats: TurnStats) -> tuple[tuple[str, str], ...]:
         (tr("Reused tokens"), f"{stats.reused_tokens:,}"),
         (tr("Prefilled tokens"), f"{stats.prefilled_tokens:,}"),
         (tr("Tokens of the answer"), f"{stats.generated_tokens:,}"),
-        (tr("First token after"), seconds(stats.ttft_ms) if stats.ttft_ms else "–"),
+        (tr("First token after"), seconds_text(stats.ttft_ms / 1e3) if stats.ttft_ms else "–"),
         (tr("Tokens per second"), rate_text(stats.decode_tok_s) if stats.decode_tok_s else "–"),
     )
 
@@ -182,7 +182,7 @@ def stats_tip(stats: TurnStats) -> str:
         generated=f"{stats.generated_tokens:,}",
         decoded=decoded,
         continued=continued,
-        ttft=seconds(stats.ttft_ms),
+        ttft=seconds_text(stats.ttft_ms / 1e3),
         seq_id=stats.seq_id,
         used=f"{stats.cells_used:,}",
         high_water=f"{stats.high_water:,}",
@@ -194,10 +194,6 @@ def stats_tip(stats: TurnStats) -> str:
 def reasons(stats: TurnStats) -> str:
     """A line each: why the first token came when it did, why so much of the prompt was reused, what drafts gave."""
     return "\n".join(part for part in (stats.time_why, stats.why, stats.draft_why) if part)
-
-
-def seconds(ms: float) -> str:
-    return f"{ms / 1000:.2f} s" if ms < 10_000 else f"{ms / 1000:.0f} s"
 
 
 def duration(seconds: float) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from kvdesk.chat import Attachment, attachment_as_read
+from kvdesk.quantities import seconds_text
 from kvdesk.translation import tr
 from kvdesk.values import replace
 
@@ -15,7 +16,7 @@ def attachment_facts(attachment: Attachment, n_tokens: int = 0, seconds: float |
     if n_tokens:
         facts.append(tr("{n} tokens").format(n=f"{n_tokens:,}"))
     if seconds is not None:
-        facts.append(f"{seconds:.{seconds < 10:d}f} s")
+        facts.append(seconds_text(seconds))
     if attachment.note:
         facts.append(attachment.note)
     return "  ·  ".join(facts)

@@ -3,9 +3,9 @@
 from typing import Final
 
 from kvdesk.chat import TurnStats
+from kvdesk.quantities import seconds_text
 from kvdesk.translation import marked, tr
 from kvdesk.values import dataclass
-from kvdesk.viewmodel.cells.readout import seconds
 
 _PASSAGE: Final = marked(
     "A language model reads a text token by token, and a token is about three quarters of a word. For each token "
@@ -86,8 +86,8 @@ def compared(first: TurnStats, second: TurnStats) -> str:
         "{reused} of its {prompt} tokens were in the cache."
     )
     return text.format(
-        first=seconds(first.ttft_ms),
-        second=seconds(second.ttft_ms),
+        first=seconds_text(first.ttft_ms / 1e3),
+        second=seconds_text(second.ttft_ms / 1e3),
         reused=f"{second.reused_tokens:,}",
         prompt=f"{second.prompt_tokens:,}",
     )

@@ -141,7 +141,7 @@ def test_the_cost_is_shown_and_what_is_attached_alone_can_be_sent(
     assert [cost.full_text for cost in composer.attachments._costs] == ["1.3 kB  ·  3 pages", "5 B"]
     qtbot.waitUntil(lambda: asked == [(ONE, "")])
     preview(window, 300, 20)
-    costs = ["1.3 kB  ·  300 tokens  ·  0.9 s  ·  3 pages", "5 B  ·  20 tokens  ·  0.1 s"]
+    costs = ["1.3 kB  ·  300 tokens  ·  0.94 s  ·  3 pages", "5 B  ·  20 tokens  ·  0.06 s"]
     assert [cost.full_text for cost in composer.attachments._costs] == costs
     qtbot.keyClick(composer.edit, Qt.Key.Key_Return)
     assert sent == [(ONE, "")]
