@@ -88,16 +88,16 @@ def _run(arguments: list[str]) -> int:
         return entry.run(CHILDREN[arguments[0]], arguments[1:])
     commands = "\n".join(f"  kvdesk {name:13} {tr(what)}" for name, what in COMMANDS.items())
     parser = Parser(
-        prog="kvdesk",
+        "",
+        tr("Chat with GGUF models on a laptop CPU and watch what the KV cache is doing."),
         usage="kvdesk [FILE]\n       kvdesk COMMAND …",
-        description=tr("Chat with GGUF models on a laptop CPU and watch what the KV cache is doing."),
         epilog=tr("commands (each has --help):") + f"\n{commands}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
         "file", nargs="?", metavar="FILE", help=tr("GGUF file to open; without one the model used last")
     )
-    parser.add_argument("--version", action="store_true", help=tr("versions of kvdesk and what it is made of"))
+    parser.flag("--version", tr("versions of kvdesk and what it is made of"))
     args = parser.parse_args(arguments)
     if args.version:
         from kvdesk.cli import version

@@ -163,7 +163,7 @@ def _commands() -> Iterator[str]:
     yield from _table("Command", "Meaning")
     for name, what in COMMANDS.items():
         yield _row(f"[kvdesk {name}](#kvdesk-{name})", tr(what))
-    shared = {"Context options": Parser(), "Sampling options": Parser()}
+    shared = {name: Parser("", "") for name in ("Context options", "Sampling options")}
     options.add_model(shared["Context options"])
     options.add_context(shared["Context options"])
     sampling_options.add_sampling(shared["Sampling options"])

@@ -16,16 +16,16 @@ from kvdesk.translation import tr
 def main(argv: Sequence[str]) -> int:
     """Exit code 0 when the log ends, 130 at Ctrl+C. UserError for a log that cannot be read."""
     parser = Parser(
-        prog="kvdesk attach",
-        description=tr(
+        "attach",
+        tr(
             "The cache of a running llama-server, from its log: each request explained as it ends, and the cells as "
             "the engine last printed them. Cells need LLAMA_KV_CACHE_DEBUG=1, 2 or 3 in its environment and -lv 5; "
             "such a log contains prompts."
         ),
     )
     parser.add_argument("file", metavar="LOG", help=tr("a growing file; - reads standard input"))
-    parser.add_argument("--text", action="store_true", help=tr("in this terminal instead of a window"))
-    parser.add_argument("--no-follow", action="store_true", help=tr("as text, to the end of the file"))
+    parser.flag("--text", tr("in this terminal instead of a window"))
+    parser.flag("--no-follow", tr("as text, to the end of the file"))
     args = parser.parse_args(argv)
     if args.file != "-":
         check_readable(args.file)

@@ -19,13 +19,10 @@ _N_CTX = {(False, False): 256, (True, False): 1024, (False, True): 512, (True, T
 
 def main(argv: Sequence[str]) -> int:
     """Exit code 0 with no mismatch, 1 with one. Raises KvdeskError."""
-    parser = Parser(
-        prog="kvdesk audit",
-        description=tr("Random operations on the cache, every one compared with the engine in every cell."),
-    )
+    parser = Parser("audit", tr("Random operations on the cache, every one compared with the engine in every cell."))
     parser.add_argument("--ops", type=int, default=2000, metavar="N", help=tr("operations (default 2000)"))
     parser.add_argument("--seed", type=int, default=1, metavar="S", help=tr("same seed, same operations (default 1)"))
-    parser.add_argument("--json", action="store_true", help=tr("the result as one JSON object on standard output"))
+    parser.flag("--json", tr("the result as one JSON object on standard output"))
     options.add_report(parser, tr("save the report of the last mismatch here"))
     options.add_model(parser)
     options.add_context(parser)

@@ -31,8 +31,7 @@ def main(argv: Sequence[str]) -> int:
     if argv[:1] == ["peers"]:
         return int(of_checkout("benchmarks.peers.command").main(argv[1:]))
     parser = Parser(
-        prog="kvdesk bench",
-        description=tr("Measurements that are judged, each a ratio within one run. Run them on a quiet machine."),
+        "bench", tr("Measurements that are judged, each a ratio within one run. Run them on a quiet machine.")
     )
     parser.add_argument(
         "what",
@@ -76,7 +75,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument(
         "--peer", default="", metavar="URL", help=tr("of serve: another server, such as http://…:8081/v1")
     )
-    parser.add_argument("--json", action="store_true", help=tr("the result as one JSON object on standard output"))
+    parser.flag("--json", tr("the result as one JSON object on standard output"))
     options.add_model(parser)
     options.add_context(parser)
     args = parser.parse_args(argv)

@@ -14,11 +14,8 @@ from kvdesk.translation import tr
 
 def main(argv: Sequence[str]) -> int:
     """Exit code 0. Raises KvdeskError."""
-    parser = Parser(
-        prog="kvdesk capabilities",
-        description=tr("What can be done to the cache of a model with these settings, and why not."),
-    )
-    parser.add_argument("--json", action="store_true", help=tr("one JSON object"))
+    parser = Parser("capabilities", tr("What can be done to the cache of a model with these settings, and why not."))
+    parser.flag("--json", tr("one JSON object"))
     options.add_model(parser)
     options.add_context(parser)
     args = parser.parse_args(argv)

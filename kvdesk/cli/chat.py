@@ -33,23 +33,21 @@ from kvdesk.translation import tr
 def main(argv: Sequence[str]) -> int:
     """Exit code 0. Raises KvdeskError."""
     parser = Parser(
-        prog="kvdesk chat",
-        description=tr(
+        "chat",
+        tr(
             "A conversation in this terminal, with the engine of the window: /help lists the commands. From a pipe, "
             "each line is a message; so is each --prompt."
         ),
     )
     parser.add_argument("--prompt", action="append", metavar="TEXT", help=tr("a turn; may be repeated"))
     parser.add_argument("--system", default="", metavar="TEXT", help=tr("system prompt"))
-    parser.add_argument("--json", action="store_true", help=tr("one JSON object a line and turn"))
-    parser.add_argument(
-        "--logprobs", action="store_true", help=tr("how likely each token was, and the likeliest alternatives")
-    )
-    parser.add_argument("--keep", action="store_true", help=tr("store the chat among the window's chats"))
+    parser.flag("--json", tr("one JSON object a line and turn"))
+    parser.flag("--logprobs", tr("how likely each token was, and the likeliest alternatives"))
+    parser.flag("--keep", tr("store the chat among the window's chats"))
     parser.add_argument("--chat", metavar="ID", help=tr("continue a stored chat, by its id or full title"))
     parser.add_argument("--thinking", choices=LEVELS[1:], help=tr("whether the model reasons before it answers"))
     parser.add_argument("--thinking-budget", type=int, metavar="N", help=tr("most tokens of reasoning"))
-    parser.add_argument("--keep-thinking", action="store_true", help=tr("earlier reasoning stays in the prompt"))
+    parser.flag("--keep-thinking", tr("earlier reasoning stays in the prompt"))
     options.add_model(parser)
     options.add_context(parser)
     sampling_options.add_sampling(parser)

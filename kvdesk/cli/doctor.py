@@ -19,15 +19,15 @@ from kvdesk.translation import tr
 def main(argv: Sequence[str]) -> int:
     """Exit code 0, also where requests missed. UserError for a log without a request."""
     parser = Parser(
-        prog="kvdesk doctor",
-        description=tr(
+        "doctor",
+        tr(
             "Explains the log of llama-server, Ollama, LM Studio or llama-cpp-python, request by request: what "
             "missed the cache, what it cost and what helps. A pasted fragment is enough."
         ),
     )
     parser.add_argument("file", metavar="FILE", help=tr("the log; - reads standard input"))
-    parser.add_argument("--json", action="store_true", help=tr("one object per line: each request, then the totals"))
-    parser.add_argument("--misses", action="store_true", help=tr("only requests that missed, then the totals"))
+    parser.flag("--json", tr("one object per line: each request, then the totals"))
+    parser.flag("--misses", tr("only requests that missed, then the totals"))
     args = parser.parse_args(argv)
     reader, totals = RequestReader(), report.Totals()
     for request in read_requests(read_events(read_lines(chunks_of(args.file))), reader):

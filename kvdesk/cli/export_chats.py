@@ -18,14 +18,13 @@ from kvdesk.values import replace
 def main(argv: Sequence[str]) -> int:
     """Exit code 0; UserError for what cannot be exported, or while a window has the chats open."""
     parser = Parser(
-        prog="kvdesk export",
-        description=tr("Chats to a file. JSON has everything and can be imported; Markdown and HTML are for reading."),
+        "export", tr("Chats to a file. JSON has everything and can be imported; Markdown and HTML are for reading.")
     )
     parser.add_argument("file", nargs="?", type=Path, metavar="FILE", help=tr("ends in .json, .md or .html"))
     parser.add_argument(
         "--chat", action="append", metavar="ID", help=tr("only this one, by its id or whole title; may be repeated")
     )
-    parser.add_argument("--list", action="store_true", help=tr("list the chats instead: id, day, title"))
+    parser.flag("--list", tr("list the chats instead: id, day, title"))
     args = parser.parse_args(argv)
     if args.file is None and not args.list:
         parser.error("FILE is missing")

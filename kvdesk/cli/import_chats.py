@@ -19,15 +19,15 @@ from kvdesk.viewmodel.palette import N_COLOURS
 def main(argv: Sequence[str]) -> int:
     """Exit code 0; UserError for a file that cannot be imported, or while a window has the chats open."""
     parser = Parser(
-        prog="kvdesk import",
-        description=tr(
+        "import",
+        tr(
             "Imports chats from a file of kvdesk, ChatGPT, Open WebUI, LM Studio, Jan or llama.cpp's web UI: all of "
             "its chats, or none. Chats that already exist, and damaged ones, are skipped."
         ),
     )
     parser.add_argument("file", type=Path, metavar="FILE", help=tr("a .json, .jsonl or .zip file"))
-    parser.add_argument("--preview", action="store_true", help=tr("say what is in the file, and import nothing"))
-    parser.add_argument("--copies", action="store_true", help=tr("import once more what is here already"))
+    parser.flag("--preview", tr("say what is in the file, and import nothing"))
+    parser.flag("--copies", tr("import once more what is here already"))
     args = parser.parse_args(argv)
     found = list(formats.read(args.file, _show_progress))
     with chats_there() as store:

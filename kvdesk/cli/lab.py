@@ -26,8 +26,7 @@ from kvdesk.viewmodel.lab import comparison, same_verdict
 def main(argv: Sequence[str]) -> int:
     """Exit code 0. Raises UserError."""
     parser = Parser(
-        prog="kvdesk lab",
-        description=tr("Experiments that answer questions about the KV cache, each in its own process, with a report."),
+        "lab", tr("Experiments that answer questions about the KV cache, each in its own process, with a report.")
     )
     parser.add_argument(
         "what",
@@ -36,15 +35,13 @@ def main(argv: Sequence[str]) -> int:
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help=tr("an experiment, or two result.json files"))
     options.add_model(parser)
-    parser.add_argument(
-        "--set", action="append", default=[], metavar="KEY=VALUE", help=tr("a parameter; may be repeated")
-    )
+    parser.several("--set", "KEY=VALUE", tr("a parameter; may be repeated"))
     parser.add_argument("--text", metavar="FILE", type=Path, help=tr("your own text, for experiments that read one"))
     parser.add_argument(
         "--journal", metavar="FILE", type=Path, help=tr("a saved journal, for experiments on a history")
     )
-    parser.add_argument("--short", action="store_true", help=tr("the short form: within three minutes"))
-    parser.add_argument("--json", action="store_true", help=tr("the result as one JSON object on standard output"))
+    parser.flag("--short", tr("the short form: within three minutes"))
+    parser.flag("--json", tr("the result as one JSON object on standard output"))
     parser.add_argument("--out", metavar="DIR", type=Path, help=tr("folder for the report (default: in kvdesk's own)"))
     args = parser.parse_args(argv)
     wanted = {"list": 0, "run": 1, "compare": 2}[args.what]

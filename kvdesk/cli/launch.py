@@ -46,12 +46,12 @@ def _split(argv: Sequence[str]) -> tuple[list[str], list[str]]:
 
 def _parser() -> Parser:
     parser = Parser(
-        prog="kvdesk launch",
-        usage="kvdesk launch {" + ",".join(AGENTS) + "} [options] [-- ARGS]",
-        description=tr(
+        "launch",
+        tr(
             "Starts a coding agent on this cache: on the window's server if it runs, otherwise on one for this run. "
             "The agent gets a key and settings for this run only; its files and permissions do not change."
         ),
+        usage="kvdesk launch {" + ",".join(AGENTS) + "} [options] [-- ARGS]",
         epilog=tr("Everything after -- goes to the agent."),
     )
     parser.add_argument("agent", choices=tuple(AGENTS), metavar="AGENT", help=", ".join(AGENTS))

@@ -16,8 +16,8 @@ from kvdesk.translation import tr
 def main(argv: Sequence[str]) -> int:
     """Exit code 0; 1 where the text is that the file would not be restored into the model. Raises UserError."""
     parser = Parser(
-        prog="kvdesk open",
-        description=tr(
+        "open",
+        tr(
             "Shows what is in a slot file of llama-server, a session of llama.cpp, a Llama.save_state of "
             "llama-cpp-python or a saved state of kvdesk: tokens, positions, cells, types and numbers of K and V. "
             "With OTHER, how they differ. With --model, whether it can be restored into a context of that model, or "
@@ -29,9 +29,9 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument(
         "--model", metavar="MODEL", type=Path, help=tr("GGUF file: would FILE be restored, and the text of its tokens")
     )
-    parser.add_argument("--text", action="store_true", help=tr("in this terminal instead of a window"))
-    parser.add_argument("--tokens", action="store_true", help=tr("as text, with each token on a line"))
-    parser.add_argument("--json", action="store_true", help=tr("one JSON object"))
+    parser.flag("--text", tr("in this terminal instead of a window"))
+    parser.flag("--tokens", tr("as text, with each token on a line"))
+    parser.flag("--json", tr("one JSON object"))
     options.add_context(parser)
     args = parser.parse_args(argv)
     settings = options.context_settings(args)

@@ -8,19 +8,20 @@ from pydantic import ValidationError
 
 from kvdesk import paths
 from kvdesk.cli.output import say
+from kvdesk.cli.parser import Parser
 from kvdesk.errors import ModelFileError, UserError
 from kvdesk.protocol.chat import ModelLoaded
 from kvdesk.settings import CacheType, ContextSettings
 from kvdesk.translation import tr
 
 
-def add_model(parser: argparse.ArgumentParser) -> None:
+def add_model(parser: Parser) -> None:
     parser.add_argument(
         "--model", metavar="FILE", type=Path, help=tr("GGUF file; the embedded SmolLM2-135M by default")
     )
 
 
-def add_context(parser: argparse.ArgumentParser, n_ctx: str = "") -> None:
+def add_context(parser: Parser, n_ctx: str = "") -> None:
     """Context settings by llama.cpp's names; the defaults are those of `ContextSettings`. `n_ctx`: help for a command
     with another number of cells.
     """
@@ -28,16 +29,14 @@ def add_context(parser: argparse.ArgumentParser, n_ctx: str = "") -> None:
     parser.add_argument("--n-ctx", type=int, metavar="N", help=n_ctx or tr("cells of the KV cache (default 4096)"))
     parser.add_argument("--n-batch", type=int, metavar="N", help=tr("most tokens in one llama_decode (default 512)"))
     parser.add_argument("--n-ubatch", type=int, metavar="N", help=tr("most tokens computed at once (default 512)"))
-    parser.add_argument("--exact", action="store_true", help=tr("answers bit for bit as without a cache, slower"))
+    parser.flag("--exact", tr("answers bit for bit as without a cache, slower"))
     parser.add_argument("--n-seq-max", type=int, metavar="N", help=tr("most sequences in the cache (default 8)"))
     parser.add_argument("--threads", type=int, metavar="N", help=tr("threads (default: physical cores)"))
     parser.add_argument("--type-k", choices=types, help=tr("data type of K (default f16)"))
     parser.add_argument("--type-v", choices=types, help=tr("data type of V (default f16)"))
-    parser.add_argument("--no-flash-attn", action="store_true", help=tr("switch flash attention off"))
-    parser.add_argument("--streams", action="store_true", help=tr("one stream for each sequence (kv_unified off)"))
-    parser.add_argument(
-        "--no-swa-full", action="store_true", help=tr("a small cache for sliding-window layers (swa_full off)")
-    )
+    parser.flag("--no-flash-attn", tr("switch flash attention off"))
+    parser.flag("--streams", tr("one stream for each sequence (kv_unified off)"))
+    parser.flag("--no-swa-full", tr("a small cache for sliding-window layers (swa_full off)"))
     parser.add_argument(
         "--n-rs-seq",
         type=int,
@@ -46,25 +45,25 @@ def add_context(parser: argparse.ArgumentParser, n_ctx: str = "") -> None:
     )
 
 
-def add_port(parser: argparse.ArgumentParser, default: int) -> None:
+def add_port(parser: Parser, default: int) -> None:
     """The port at which a command listens; see `check_port`."""
     parser.add_argument(
         "--port", type=int, default=default, metavar="N", help=tr("port (default {default})").format(default=default)
     )
 
 
-def check_port(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
+def check_port(parser: Parser, args: argparse.Namespace) -> None:
     """End with a usage error where the port is out of range."""
     if not 0 <= args.port <= 65535:
         parser.error("--port: a port is a number from 0 to 65535")
 
 
-def add_report(parser: argparse.ArgumentParser, about: str) -> None:
+def add_report(parser: Parser, about: str) -> None:
     """A file that is written at the end; see `check_report`."""
     parser.add_argument("--report", metavar="FILE", type=Path, help=about)
 
 
-def check_report(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
+def check_report(parser: Parser, args: argparse.Namespace) -> None:
     """End with a usage error where it cannot be written: better now than after minutes."""
     if args.report is None:
         return

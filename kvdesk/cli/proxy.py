@@ -20,8 +20,8 @@ DEFAULT_PORT: Final = 8090
 def main(argv: Sequence[str]) -> int:
     """Exit code 0. Raises UserError for an address that is none, a port that is taken, a log that cannot be written."""
     parser = Parser(
-        prog="kvdesk proxy",
-        description=tr(
+        "proxy",
+        tr(
             "Runs in front of any server of OpenAI's or Anthropic's protocol until Ctrl+C. It compares the requests "
             "that pass, and shows which message, field and character breaks a prefix, and what that costs. It "
             "changes and writes nothing."

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 def main(argv: Sequence[str]) -> int:
     """Exit code 0 when the source ends or at Ctrl+C. UserError if it cannot be read or the file not be written."""
     parser = Parser(
-        prog="kvdesk record",
-        description=tr(
+        "record",
+        tr(
             "Records what happens to a cache to one file, until Ctrl+C: of a kvdesk that serves, by its address; of "
             "a llama-server, from the log of kvdesk watch or another log with its cells; of requests that pass a "
             "kvdesk proxy, from its log. The file contains no texts and no token ids. kvdesk replay opens it, and "
@@ -38,11 +38,9 @@ def main(argv: Sequence[str]) -> int:
     )
     parser.add_argument("source", metavar="SOURCE", help=tr("a URL, a growing log, or - for a log from standard input"))
     parser.add_argument("file", metavar="FILE", type=Path, help=tr("the new file"))
-    parser.add_argument(
-        "--texts", action="store_true", help=tr("with token ids and quoted prompts; only you can read the file")
-    )
+    parser.flag("--texts", tr("with token ids and quoted prompts; only you can read the file"))
     parser.add_argument("--key", default="", help=tr("a key of the served kvdesk that may inspect its cache"))
-    parser.add_argument("--no-follow", action="store_true", help=tr("only what is in the log now"))
+    parser.flag("--no-follow", tr("only what is in the log now"))
     args = parser.parse_args(argv)
     is_url = args.source.startswith(("http://", "https://"))
     url = server_url(args.source) if is_url else ""

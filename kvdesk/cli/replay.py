@@ -10,9 +10,7 @@ from kvdesk.translation import tr
 
 def main(argv: Sequence[str]) -> int:
     """Exit code 0. Raises UserError if the file is no journal, another cannot be written, or there is no display."""
-    parser = Parser(
-        prog="kvdesk replay", description=tr("A journal that was exported, operation by operation, without any model.")
-    )
+    parser = Parser("replay", tr("A journal that was exported, operation by operation, without any model."))
     parser.add_argument("file", type=Path, metavar="FILE", help=tr("a journal, exported from the Timeline"))
     for option, text in (
         ("--trace", tr("write its calls as a trace for Chrome or Perfetto, without texts and token ids; no window")),

@@ -9,6 +9,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from kvdesk.cli.options import invalid
+from kvdesk.cli.parser import Parser
 from kvdesk.errors import UserError, explained
 from kvdesk.numerals import read_real
 from kvdesk.paths import open_regular
@@ -28,7 +29,7 @@ _LISTS: Final = {
 }
 
 
-def add_sampling(parser: argparse.ArgumentParser, defaults: Mapping[str, str] = _NO_OTHERS) -> None:
+def add_sampling(parser: Parser, defaults: Mapping[str, str] = _NO_OTHERS) -> None:
     """The default of each is the preset's value, and without one llama.cpp's. `defaults`: what others are."""
     group = parser.add_argument_group("sampling", tr("llama.cpp's samplers, and its defaults"))
     group.add_argument(

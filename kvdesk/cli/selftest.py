@@ -15,10 +15,9 @@ from kvdesk.translation import tr
 def main(argv: Sequence[str]) -> int:
     """Exit code 0 when every step passed, else 1, with the failing step on standard error."""
     parser = Parser(
-        prog="kvdesk selftest",
-        description=tr("Whether this installation is whole: a window, a plot, the store, the model, the cache."),
+        "selftest", tr("Whether this installation is whole: a window, a plot, the store, the model, the cache.")
     )
-    parser.add_argument("--json", action="store_true", help=tr("one JSON object on standard output"))
+    parser.flag("--json", tr("one JSON object on standard output"))
     args = parser.parse_args(argv)
     with tempfile.TemporaryDirectory(prefix="kvdesk-selftest-") as home:  # nothing of the user's is touched
         os.environ["KVDESK_HOME"] = home

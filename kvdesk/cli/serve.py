@@ -42,8 +42,8 @@ def main(argv: Sequence[str]) -> int:
     from kvdesk.server.config import DEFAULT_HOST, DEFAULT_PORT
 
     parser = Parser(
-        prog="kvdesk serve",
-        description=tr(
+        "serve",
+        tr(
             "An HTTP server on the engine and cache of kvdesk, until Ctrl+C. It speaks the protocols of OpenAI (chat "
             "completions, completions, responses, embeddings), Anthropic (messages), llama-server and Ollama (chat)."
         ),
@@ -55,33 +55,11 @@ def main(argv: Sequence[str]) -> int:
         help=tr("address (default {default})").format(default=DEFAULT_HOST),
     )
     options.add_port(parser, DEFAULT_PORT)
-    parser.add_argument(
-        "--api-key", action="append", default=[], metavar="KEY", help=tr("key that clients must send; may be repeated")
-    )
-    parser.add_argument(
-        "--inspect-key",
-        action="append",
-        default=[],
-        metavar="KEY",
-        help=tr("the same, and it may see the requests of others"),
-    )
-    parser.add_argument(
-        "--allow-origin",
-        action="append",
-        default=[],
-        metavar="URL",
-        help=tr("pages of a browser that may ask; * is all"),
-    )
-    parser.add_argument(
-        "--allow-host",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help=tr("name of this computer that clients may use"),
-    )
-    parser.add_argument(
-        "--no-shared-prefixes", action="store_true", help=tr("requests with different keys share no cells of the cache")
-    )
+    parser.several("--api-key", "KEY", tr("key that clients must send; may be repeated"))
+    parser.several("--inspect-key", "KEY", tr("the same, and it may see the requests of others"))
+    parser.several("--allow-origin", "URL", tr("pages of a browser that may ask; * is all"))
+    parser.several("--allow-host", "NAME", tr("name of this computer that clients may use"))
+    parser.flag("--no-shared-prefixes", tr("requests with different keys share no cells of the cache"))
     parser.add_argument(
         "--reasoning-budget",
         type=int,

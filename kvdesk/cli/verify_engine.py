@@ -18,8 +18,8 @@ from kvdesk.translation import tr
 def main(argv: Sequence[str]) -> int:
     """Exit code 0 if nothing differs, 1 where something does. Raises UserError."""
     parser = Parser(
-        prog="kvdesk verify-engine",
-        description=tr(
+        "verify-engine",
+        tr(
             "Runs random operations on another libllama of the same ABI, in its own process, and compares each cell "
             "by cell with the rules of llama.cpp that kvdesk mirrors. Writes a Markdown report for llama.cpp's "
             "issues."
@@ -38,7 +38,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--ops", type=int, default=150, metavar="N", help=tr("operations per case (default 150)"))
     parser.add_argument("--seed", type=int, default=1, metavar="S", help=tr("same seed, same operations (default 1)"))
     options.add_report(parser, tr("write the Markdown here instead of to standard output"))
-    parser.add_argument("--json", action="store_true", help=tr("one JSON object on standard output"))
+    parser.flag("--json", tr("one JSON object on standard output"))
     args = parser.parse_args(argv)
     if args.ops < 1:
         parser.error(tr("--ops: at least one operation"))

@@ -32,14 +32,14 @@ _VERBOSITY: Final = ("-lv", "--verbosity", "--log-verbosity")
 def main(argv: Sequence[str]) -> int:
     """The exit code of the server. UserError if it cannot be started or the log cannot be written."""
     parser = Parser(
-        prog="kvdesk watch",
-        usage="kvdesk watch [--text] [--cells N] [--log FILE] -- llama-server …",
-        description=tr(
+        "watch",
+        tr(
             "Starts llama-server so that it prints its cells, passes its output to standard error, and shows each "
             "request and the cells in a window or on standard output. Both end together."
         ),
+        usage="kvdesk watch [--text] [--cells N] [--log FILE] -- llama-server …",
     )
-    parser.add_argument("--text", action="store_true", help=tr("in this terminal instead of a window"))
+    parser.flag("--text", tr("in this terminal instead of a window"))
     parser.add_argument(
         "--cells",
         type=int,

@@ -47,10 +47,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = Parser(
-        prog="kvdesk xray",
-        description=tr("What a model looks at while it reads a text: the attention of each layer and head."),
-    )
+    parser = Parser("xray", tr("What a model looks at while it reads a text: the attention of each layer and head."))
     parser.add_argument(
         "--prompt", metavar="TEXT", required=True, help=tr("the text; marks such as <|im_start|> count")
     )

@@ -1,12 +1,12 @@
 """What the command line says: its commands, and one sentence about wrong input."""
 
-import argparse
 from pathlib import Path
 
 import pytest
 
 from kvdesk.__main__ import COMMANDS, main
 from kvdesk.cli import checkout, options
+from kvdesk.cli.parser import Parser
 from kvdesk.errors import UserError
 
 
@@ -67,7 +67,7 @@ def test_wrong_options_of_a_command_get_one_line(arguments: list[str], capsys: p
 
 @pytest.mark.parametrize(("arguments", "exact", "graph_tokens"), [([], False, 512), (["--exact"], True, 32)])
 def test_exact_is_one_switch(arguments: list[str], exact: bool, graph_tokens: int) -> None:
-    parser = argparse.ArgumentParser()
+    parser = Parser("", "")
     options.add_context(parser)
     settings = options.context_settings(parser.parse_args([*arguments, "--threads", "3"]))
     assert (settings.exact, settings.graph_tokens) == (exact, graph_tokens)

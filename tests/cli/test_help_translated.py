@@ -8,19 +8,23 @@ from tests.places import ROOT
 from tests.ui.cut_texts import chinese
 
 
+def texts_of(call: ast.Call) -> list[ast.expr]:
+    """What a call of the parser, or of one of its methods, gives to be read."""
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    said = call.args[-1:] if name in ("flag", "several") else call.args[1:2] if name == "Parser" else []
+    return [*said, *(keyword.value for keyword in call.keywords if keyword.arg in ("help", "epilog"))]
+
+
 def test_no_text_of_help_is_without_translation() -> None:
     bare = [
-        f"{file.name}:{keyword.value.lineno}: {ast.unparse(keyword.value)[:60]}"
+        f"{file.name}:{text.lineno}: {ast.unparse(text)[:60]}"
         for file in (ROOT / "kvdesk" / "cli").glob("*.py")
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
         if isinstance(node, ast.Call)
-        for keyword in node.keywords
-        if keyword.arg in ("help", "description", "epilog")
-        and (
-            isinstance(keyword.value, ast.JoinedStr)
-            or (isinstance(keyword.value, ast.Constant) and isinstance(keyword.value.value, str))
-            or ast.unparse(keyword.value) == "__doc__"
-        )
+        for text in texts_of(node)
+        if isinstance(text, ast.JoinedStr)
+        or (isinstance(text, ast.Constant) and isinstance(text.value, str))
+        or ast.unparse(text) == "__doc__"
     ]
     assert not bare
 
@@ -28,7 +32,7 @@ def test_no_text_of_help_is_without_translation() -> None:
 def test_what_argparse_adds_is_translated_too() -> None:
     translation.install(chinese(has_glyphs=True))
     try:
-        parser = Parser(prog="kvdesk x")
+        parser = Parser("x", "")
         parser.add_argument("file")
         told = parser.format_help()
     finally:

@@ -12,7 +12,7 @@ from kvdesk.settings.preset import exported
 
 
 def given(*argv: str) -> Preset:
-    parser = Parser(prog="kvdesk chat")
+    parser = Parser("chat", "")
     add_sampling(parser)
     return chosen(parser.parse_args(argv))
 

@@ -26,10 +26,7 @@ BOTH = "both"
 
 def main(argv: Sequence[str]) -> int:
     """Exit code 0 when every step did what it should, 1 when one did not, 2 for bad input."""
-    parser = Parser(
-        prog="kvdesk demo",
-        description=tr("A guided tour of the window with the real model; pictures and report.json are kept."),
-    )
+    parser = Parser("demo", tr("A guided tour of the window with the real model; pictures and report.json are kept."))
     parser.add_argument("--offscreen", action="store_true", help=tr("draw into memory: needs no display"))
     parser.add_argument("--out", type=Path, default=Path("demo-out"), metavar="DIR", help=tr("default: demo-out"))
     parser.add_argument("--size", default="1280x800", metavar="WxH", help=tr("size of the window (default 1280x800)"))

@@ -28,8 +28,8 @@ def main(argv: Sequence[str]) -> int:
     """Exit code 0 when a table was made, 2 for bad input."""
     rows = ", ".join(row.id for row in ROWS)
     parser = Parser(
-        prog="kvdesk bench peers",
-        description=tr(
+        "bench peers",
+        tr(
             "kvdesk beside other programs that run the same model: llama-cpp-python's Llama, and every "
             "OpenAI-compatible server whose address is given. Each row of the table is measured on all of "
             "them in turn; it says how many times as fast kvdesk is, with the 95 % interval. A server must "
