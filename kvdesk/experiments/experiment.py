@@ -15,6 +15,9 @@ from kvdesk.settings import ContextSettings
 from kvdesk.translation import marked, tr
 from kvdesk.values import dataclass, replace
 
+Measuring = Iterator[Progress | Sample]
+"""What an experiment tells while it measures."""
+
 
 class Work(NamedTuple):
     """How much is computed, to foresee the time: tokens read in batches, and tokens written one by one. fixed_s:
@@ -52,7 +55,7 @@ class Experiment:
     parameters: tuple[Parameter, ...]
     settings: Callable[[Values], ContextSettings]
     work: Callable[[Values], Work]
-    measure: Callable[[Bench], Iterator[Progress | Sample]]
+    measure: Callable[[Bench], Measuring]
     answer: Callable[[Values, Measured], Result]
     applies: Callable[[ModelFacts], str] = lambda _facts: ""
     takes_text: bool = False

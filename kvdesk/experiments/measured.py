@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 
 from kvdesk.experiments.statistics import figure, median
-from kvdesk.protocol.experiment import Bar, Figure, Point, Sample, Series
+from kvdesk.protocol.experiment import Figure, Point, Sample, Series
 from kvdesk.translation import tr
 
 Place = tuple[str, float]
@@ -53,16 +53,14 @@ class Measured:
         numbers = sorted({number for column in columns for number in column})
         return [[y for column in columns for y in column.get(number, ())] for number in numbers]
 
-    def figure(
-        self, name: str, series: str, x: float = 0, unit: str = "", *, scale: float = 1.0, bars: tuple[Bar, ...] = ()
-    ) -> Figure:
+    def figure(self, name: str, series: str, x: float = 0, unit: str = "", *, scale: float = 1.0) -> Figure:
         """The median of the rounds."""
-        return figure(name, [scale * y for y in self.all(series, x)], unit, bars)
+        return figure(name, [scale * y for y in self.all(series, x)], unit)
 
-    def ratio(self, name: str, over: Place, under: Place, *bars: Bar) -> Figure:
+    def ratio(self, name: str, over: Place, under: Place) -> Figure:
         """Of the sums of each round."""
         pairs = zip(self.rounds(*over), self.rounds(*under), strict=True)
-        return figure(name, [sum(a) / sum(b) for a, b in pairs], bars=bars)
+        return figure(name, [sum(a) / sum(b) for a, b in pairs])
 
     def curve(self, series: str, xs: Iterable[float], scale: float = 1.0, name: str = "") -> Series:
         """Medians with their intervals."""

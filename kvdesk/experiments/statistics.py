@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from kvdesk.protocol.experiment import Bar, Figure, at_least
+from kvdesk.protocol.experiment import Figure
 from kvdesk.translation import tr
 
 N_RESAMPLES = 2000
@@ -74,10 +74,10 @@ def _mean(data: NDArray[np.float64]) -> tuple[float, float, float]:
     return mean, mean - error, mean + error
 
 
-def figure(name: str, values: Sequence[float], unit: str = "", bars: tuple[Bar, ...] = ()) -> Figure:
+def figure(name: str, values: Sequence[float], unit: str = "") -> Figure:
     """The median of `values`, one a round. Ratios are made within a round, before they come here."""
     low, high = interval(values)
-    return Figure(name, median(values), low, high, unit, bars)
+    return Figure(name, median(values), low, high, unit)
 
 
 def uncertain(figures: Iterable[Figure]) -> tuple[str, ...]:
@@ -139,7 +139,7 @@ def ratios(ours: Sequence[float], theirs: Sequence[float]) -> list[float]:
 def ratio_at_least(name: str, bar: float, ours: Sequence[float], theirs: Sequence[float]) -> Figure:
     """Our speed over theirs, which is to be this much, give or take what MOST_NOISE allows."""
     found = figure(name, ratios(ours, theirs))
-    return found.judged(at_least(bar, noise=min(2 * error(ours, theirs), MOST_NOISE)))
+    return found.at_least(bar, noise=min(2 * error(ours, theirs), MOST_NOISE))
 
 
 def ratio(ours: Sequence[float], theirs: Sequence[float]) -> float:

@@ -155,14 +155,6 @@ class Bar:
         return said.format(limit=number(self.limit))
 
 
-def at_least(limit: float, noise: float = 0.0) -> Bar:
-    return Bar(limit, True, noise)
-
-
-def at_most(limit: float, noise: float = 0.0) -> Bar:
-    return Bar(limit, False, noise)
-
-
 @dataclass(frozen=True, slots=True)
 class Figure:
     """A measured number: its unit, its 95 % confidence interval where it has one, and the bars that judge it.
@@ -189,9 +181,13 @@ class Figure:
             return ()
         return tuple(bar for bar in self.bars if self.low < bar.limit < self.high)
 
-    def judged(self, *bars: Bar) -> Figure:
-        """The same with these bars too."""
-        return replace(self, bars=(*self.bars, *bars))
+    def at_least(self, *limits: float, noise: float = 0.0) -> Figure:
+        """The same, to be at least so much too."""
+        return replace(self, bars=(*self.bars, *(Bar(limit, True, noise) for limit in limits)))
+
+    def at_most(self, *limits: float, noise: float = 0.0) -> Figure:
+        """The same, to be at most so much too."""
+        return replace(self, bars=(*self.bars, *(Bar(limit, False, noise) for limit in limits)))
 
     def __str__(self) -> str:
         interval = ""
@@ -212,6 +208,11 @@ class Point:
 class Series:
     name: str
     points: tuple[Point, ...]
+
+    @classmethod
+    def of(cls, name: str, points: Iterable[tuple[float, float]]) -> Series:
+        """Each x with its y, without intervals."""
+        return cls(name, tuple(Point(x, y) for x, y in points))
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,8 +33,6 @@ from kvdesk.protocol.experiment import (
     Started,
     Table,
     Verdict,
-    at_least,
-    at_most,
     chosen,
     event_from_json,
 )
@@ -43,7 +41,7 @@ from tests.children.fake import fake_child
 PLOT = Plot("A < B", "x", "y", (Series("one & two", (Point(1, 2, 1, 3), Point(10, 20))),), log=True)
 RESULT = Result(
     Verdict("yes", "It is 2 < 3."),
-    (Figure("ratio", 2, 1, 3, bars=(at_least(1.5),)),),
+    (Figure("ratio", 2, 1, 3).at_least(1.5),),
     (PLOT,),
     (Table("T", ("a",), (("<b>",),)),),
     ("More.",),
@@ -169,18 +167,18 @@ def test_the_interval_of_few_values_has_their_median_as_often_as_it_says(n: int)
 
 def test_what_was_judged_within_its_interval_is_not_certain() -> None:
     figures = Figure("near", 1.1, 0.9, 1.3), Figure("far", 2.0, 1.9, 2.1), Figure("alone", 1.0)
-    assert statistics.uncertain(figure.judged(at_least(1.0)) for figure in figures) == (
+    assert statistics.uncertain(figure.at_least(1.0) for figure in figures) == (
         "Not certain: near, 1.1 (95 %: 0.9 to 1.3), was judged by 1, which is within its interval.",
     )
 
 
 def test_a_figure_holds_when_it_reaches_every_bar_give_or_take_its_noise() -> None:
     figure = Figure("f", 0.96)
-    assert figure.judged(at_least(0.97, 0.02), at_most(1)).holds
-    assert not figure.judged(at_least(0.97)).holds
-    assert not figure.judged(at_least(0.5), at_most(0.95)).holds
+    assert figure.at_least(0.97, noise=0.02).at_most(1).holds
+    assert not figure.at_least(0.97).holds
+    assert not figure.at_least(0.5).at_most(0.95).holds
     row = {"value": 0.96, "bar": 0.97, "noise": 0.02, "at_least": True, "passed": True}
-    result = Outcome([figure.judged(at_least(0.97, 0.02))], {"raw": [1]}).as_json()
+    result = Outcome([figure.at_least(0.97, noise=0.02)], {"raw": [1]}).as_json()
     assert result == {"passed": True, "figures": {"f": row}, "raw": [1]}
 
 

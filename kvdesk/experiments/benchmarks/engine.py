@@ -30,7 +30,7 @@ from kvdesk.experiments.statistics import SURE, error, most_rounds, ratio, ratio
 from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
 from kvdesk.protocol.cache import RebuildContext, Watch
 from kvdesk.protocol.chat import CloseConversation, LoadModel
-from kvdesk.protocol.experiment import Figure, at_most
+from kvdesk.protocol.experiment import Figure
 from kvdesk.protocol.model import LocalFile
 from kvdesk.settings import CachePolicy, ContextSettings, Sampling
 
@@ -101,7 +101,7 @@ def run(
                 say("six equal requests: " + ", ".join(f"{s:.2f} s" for s in seconds))
             slowest, machine = slowest_over_fastest(six)
             over = Figure("six_requests_slowest_over_fastest_over_bare", slowest / machine)
-            figures.append(over.judged(at_most(1.15)))
+            figures.append(over.at_most(1.15))
             values["six_requests"] = {
                 "slowest_over_fastest": round(slowest, 3),
                 "slowest_over_fastest_of_a_bare_loop": round(machine, 3),
@@ -111,14 +111,14 @@ def run(
         if "turns" in wanted:
             last, n_new = _fifth_turn(headless)
             say(f"turn 5: {last.reused_tokens} reused, {last.prefilled_tokens} prefilled of {n_new} new")
-            figures.append(Figure("turn_5_prefilled_over_new", last.prefilled_tokens / n_new).judged(at_most(1.0)))
+            figures.append(Figure("turn_5_prefilled_over_new", last.prefilled_tokens / n_new).at_most(1.0))
             values["turn_5"] = {"reused_tokens": last.reused_tokens, "prefilled_tokens": last.prefilled_tokens}
     values["audit"] = bench.audited
     if "memory" in wanted:
         allowed = path.stat().st_size + _repacked_bytes(path) + info.k_bytes + info.v_bytes + 300 * 2**20
         resident = _resident_bytes(path, settings)
         say(f"resident {resident / 2**20:.0f} MiB of {allowed / 2**20:.0f} MiB allowed")
-        figures.append(Figure("resident_over_allowed", resident / allowed).judged(at_most(1.0)))
+        figures.append(Figure("resident_over_allowed", resident / allowed).at_most(1.0))
         values |= {"resident_bytes": resident, "allowed_bytes": allowed}
     return Outcome(figures, values).as_json()
 

@@ -25,7 +25,7 @@ from kvdesk.experiments.statistics import figure
 from kvdesk.headless import running
 from kvdesk.host.host import Host
 from kvdesk.protocol.chat import Client, Generate, TextDelta, TurnEnded
-from kvdesk.protocol.experiment import Figure, at_least
+from kvdesk.protocol.experiment import Figure
 from kvdesk.server.config import Key, ServerConfig, new_key
 from kvdesk.server.server import Server
 from kvdesk.settings import ContextSettings, Sampling
@@ -97,8 +97,8 @@ def _figures(direct: Way, http: Way, rounds: int, say: Callable[[str], None]) ->
     if not ratios:
         raise UserError("The conversations came out differently every time with this model: nothing can be compared.")
     return [
-        figure("ten turns, HTTP over host", ratios, bars=(at_least(HTTP_BAR),)),
-        figure("four clients at once, HTTP over host", together, bars=(at_least(TOGETHER_BAR),)),
+        figure("ten turns, HTTP over host", ratios).at_least(HTTP_BAR),
+        figure("four clients at once, HTTP over host", together).at_least(TOGETHER_BAR),
     ], statistics.median(gains)
 
 
@@ -128,7 +128,7 @@ def _beside(http: Way, peer: Way, rounds: int, say: Callable[[str], None]) -> Fi
         if k > 2000:
             ratios.append(_tok_s(ours) / _tok_s(theirs))
             say(f"ten turns: {_tok_s(ours):.1f} tok/s, the peer {_tok_s(theirs):.1f}")
-    return figure("ten turns, tokens a second over the peer", ratios, bars=(at_least(PEER_BAR),))
+    return figure("ten turns, tokens a second over the peer", ratios).at_least(PEER_BAR)
 
 
 def _tok_s(turns: Sequence[Turn]) -> float:

@@ -9,24 +9,11 @@ from typing import NamedTuple
 from kvdesk.cache.geometry import CTX_PAD, pad
 from kvdesk.errors import ContextError
 from kvdesk.experiments.bench import Bench
-from kvdesk.experiments.experiment import Experiment, Work
+from kvdesk.experiments.experiment import Experiment, Measuring, Work
 from kvdesk.experiments.measured import Measured, curve
 from kvdesk.experiments.raw_context import RawContext
 from kvdesk.experiments.statistics import figure, jain, median, percentiles, ratios
-from kvdesk.protocol.experiment import (
-    Figure,
-    Parameter,
-    Plot,
-    Progress,
-    Result,
-    Sample,
-    Table,
-    Values,
-    Verdict,
-    at_least,
-    at_most,
-    series_title,
-)
+from kvdesk.protocol.experiment import Figure, Parameter, Plot, Result, Sample, Table, Values, Verdict, series_title
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import marked, tr
 
@@ -121,7 +108,7 @@ class _Chats:
                 self._next[seq_id] = n
 
 
-def _measure(bench: Bench) -> Iterator[Progress | Sample]:
+def _measure(bench: Bench) -> Measuring:
     text = bench.tokens(max(bench.whole("text"), bench.whole("longest")))
     with ExitStack() as stack:
         contexts = {UNIFIED: stack.enter_context(bench.context())}
@@ -259,26 +246,19 @@ def _answer(values: Values, held: Measured) -> Result:
         )
         for n in COUNTS
     }
-    gains[most] = gains[most].judged(at_least(SLIGHTLY_MORE), at_least(MORE))
+    gains[most] = gains[most].at_least(SLIGHTLY_MORE, MORE)
     streams = None
     if STREAMS in kinds:
         over = (f"{UNIFIED}, {TOGETHER}", most), (f"{STREAMS}, {TOGETHER}", most)
         streams = held.ratio(tr("{n} in streams over in one cache").format(n=most), *over)
-        streams = streams.judged(at_least(1 / MUCH), at_most(MUCH))
+        streams = streams.at_least(1 / MUCH).at_most(MUCH)
     lengths = prompt_lengths(int(values["longest"]))
     waits = {(kind, order): _waits(held, kind, order, lengths) for kind in kinds for order in ORDERS}
     came, shortest = waits[UNIFIED, CAME], waits[UNIFIED, SHORTEST]
-    sooner = figure(
-        tr("mean wait, shortest first over as they came"),
-        ratios(shortest.mean, came.mean),
-        bars=(at_most(1 / MUCH),),
-    )
+    sooner = figure(tr("mean wait, shortest first over as they came"), ratios(shortest.mean, came.mean))
     gaps = {way: [max(ys) for ys in held.rounds(f"{UNIFIED}, {way}: {GAP}", PIECES.get(way, 1))] for way in WAYS}
-    gap = figure(
-        tr("longest gap, small pieces over the whole prompt"),
-        ratios(gaps[SMALL], gaps[AT_ONCE]),
-        bars=(at_most(1 / MUCH),),
-    )
+    gap = figure(tr("longest gap, small pieces over the whole prompt"), ratios(gaps[SMALL], gaps[AT_ONCE]))
+    sooner, gap = sooner.at_most(1 / MUCH), gap.at_most(1 / MUCH)
     read = held.ratio(
         tr("prompt read, small pieces over the whole prompt"),
         (f"{UNIFIED}, {SMALL}: {PROMPT}", PIECES[SMALL]),

@@ -1,25 +1,14 @@
 """What a larger context costs when it is not full, and what n_batch and n_ubatch change for a prompt."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 
 from kvdesk.cache.geometry import CTX_PAD, pad
 from kvdesk.experiments.bench import Bench
-from kvdesk.experiments.experiment import Experiment, Work
+from kvdesk.experiments.experiment import Experiment, Measuring, Work
 from kvdesk.experiments.measured import Measured, Place, curve
 from kvdesk.experiments.raw_context import RawContext
-from kvdesk.protocol.experiment import (
-    Figure,
-    Parameter,
-    Plot,
-    Progress,
-    Result,
-    Sample,
-    Table,
-    Values,
-    Verdict,
-    at_least,
-)
+from kvdesk.protocol.experiment import Figure, Parameter, Plot, Result, Sample, Table, Values, Verdict
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import marked, tr
 
@@ -69,7 +58,7 @@ def _prompt_cells(values: Values) -> int:
     return pad(int(values["prompt"]), CTX_PAD)
 
 
-def _measure(bench: Bench) -> Iterator[Progress | Sample]:
+def _measure(bench: Bench) -> Measuring:
     text, sizes, n = bench.tokens(bench.whole("used")), _sizes(bench.values), bench.whole("tokens")
     with ExitStack() as stack:
         contexts = {size: stack.enter_context(bench.context(n_ctx=size)) for size in sizes}
@@ -130,10 +119,10 @@ def _answer(values: Values, measured: Measured) -> Result:
         )
         for size in batches
     }
-    over[largest] = over[largest].judged(at_least(MUCH))
+    over[largest] = over[largest].at_least(MUCH)
     for judged in (cuts, calls):
         smallest = min(judged)
-        judged[smallest] = judged[smallest].judged(at_least(MUCH_READ))
+        judged[smallest] = judged[smallest].at_least(MUCH_READ)
     slower, cut_costs, calls_cost = over[largest].holds, cuts[ubatches[0]].holds, calls[batches[0]].holds
     megabytes = {size: measured.one(BYTES, size) / 1e6 for size in sizes}
     rows = tuple(

@@ -11,7 +11,7 @@ from kvdesk.cache.geometry import CTX_PAD, pad
 from kvdesk.cache.memories.cells import StreamCells
 from kvdesk.errors import UserError
 from kvdesk.experiments.bench import Bench
-from kvdesk.experiments.experiment import Experiment, Work, needs_plain_attention
+from kvdesk.experiments.experiment import Experiment, Measuring, Work, needs_plain_attention
 from kvdesk.experiments.measured import Measured
 from kvdesk.experiments.raw_context import RawContext
 from kvdesk.experiments.scenarios.chat_day import Day, chat_day
@@ -80,7 +80,7 @@ def _settings(values: Values) -> ContextSettings:
     )
 
 
-def _measure(bench: Bench) -> Iterator[Progress | Sample]:
+def _measure(bench: Bench) -> Measuring:
     if bench.whole("yesterday") > bench.whole("chats"):
         raise UserError(tr("There are more of yesterday's chats than sequences: choose more sequences."))
     journal = _of_journal(bench)
@@ -93,7 +93,7 @@ def _measure(bench: Bench) -> Iterator[Progress | Sample]:
         yield from _same_day(bench, journal or _day(bench, texts, number), number, states)
 
 
-def _same_day(bench: Bench, history: History, number: int, states: States) -> Iterator[Progress | Sample]:
+def _same_day(bench: Bench, history: History, number: int, states: States) -> Measuring:
     """The day with every policy, each on a separate context. They take turns after each question, starting with another
     one each time, so that a machine with varying speed affects all of them equally.
     """

@@ -19,13 +19,13 @@ from kvdesk.cache.geometry import CTX_PAD, ModelFacts, pad
 from kvdesk.cache.state.blob import Blob
 from kvdesk.errors import RefusedCall
 from kvdesk.experiments.bench import Bench
-from kvdesk.experiments.experiment import Experiment, Work, needs_plain_attention
+from kvdesk.experiments.experiment import Experiment, Measuring, Work, needs_plain_attention
 from kvdesk.experiments.measured import Measured
 from kvdesk.experiments.questions.forgetting import INTRO, facts
 from kvdesk.experiments.questions.requantization import traits_of
 from kvdesk.experiments.raw_context import RawContext
 from kvdesk.experiments.statistics import mean_figure
-from kvdesk.protocol.experiment import Figure, Parameter, Progress, Result, Sample, Table, Values, Verdict, at_least
+from kvdesk.protocol.experiment import Figure, Parameter, Progress, Result, Sample, Table, Values, Verdict
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import marked, tr
 
@@ -107,7 +107,7 @@ class _Chat(NamedTuple):
         context.seq_rm(1)
 
 
-def _measure(bench: Bench) -> Iterator[Progress | Sample]:
+def _measure(bench: Bench) -> Measuring:
     """Whatever is asked is asked in the first round."""
     ways = (ALL, *READ_AGAIN, ROUNDED)
     with bench.context() as context:
@@ -253,10 +253,10 @@ def _found(measured: Measured, n: int) -> Found:
     )
     return Found(
         mean_figure(tr("{way}: KL divergence").format(way=name), kl, [1.0] * len(kl), "nats"),
-        Figure(tr("{way}: same answers").format(way=name), float(np.mean(answers))).judged(at_least(AGREE)),
+        Figure(tr("{way}: same answers").format(way=name), float(np.mean(answers))).at_least(AGREE),
         float(np.mean(values(RIGHT))),
         measured.median(f"{n}: {SECONDS}"),
-        sooner.judged(at_least(FASTER)),
+        sooner.at_least(FASTER),
     )
 
 

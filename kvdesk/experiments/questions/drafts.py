@@ -16,24 +16,13 @@ from kvdesk.cache.compare import divergence
 from kvdesk.cache.geometry import CTX_PAD, pad
 from kvdesk.errors import ContextError
 from kvdesk.experiments.bench import STEADY, Bench
-from kvdesk.experiments.experiment import Experiment, Work, needs_no_state
+from kvdesk.experiments.experiment import Experiment, Measuring, Work, needs_no_state
 from kvdesk.experiments.measured import Measured, curve
 from kvdesk.experiments.raw_context import RawContext
 from kvdesk.headless import HeadlessChat
 from kvdesk.policies.drafting import SIZES, Chance, DraftSize
 from kvdesk.protocol.cache import UsePolicy
-from kvdesk.protocol.experiment import (
-    Figure,
-    Parameter,
-    Plot,
-    Progress,
-    Result,
-    Sample,
-    Table,
-    Values,
-    Verdict,
-    at_least,
-)
+from kvdesk.protocol.experiment import Figure, Parameter, Plot, Progress, Result, Sample, Table, Values, Verdict
 from kvdesk.settings import ContextSettings, Sampling
 from kvdesk.translation import marked, tr
 
@@ -72,7 +61,7 @@ def _work(values: Values) -> Work:
     return Work(values["depth"], values["rounds"] * written + 6 * values["answers"] * values["written"])
 
 
-def _measure(bench: Bench) -> Iterator[Progress | Sample]:
+def _measure(bench: Bench) -> Measuring:
     depth, size = bench.whole("depth"), DraftSize()
     with bench.context() as context:
         context.read(bench.tokens(depth), 0)
@@ -163,7 +152,7 @@ def _compared(bench: Bench, context: RawContext, mode: str, number: int) -> Iter
     yield Sample(f"{KL}: {mode}", number, float(kl.mean()), unit="nats")
 
 
-def _exact(bench: Bench) -> Iterator[Progress | Sample]:
+def _exact(bench: Bench) -> Measuring:
     """Answers of an engine with exact answers, which repeat what they were asked, without drafts and with them."""
     n, greedy = bench.whole("answers"), Sampling(temperature=0.0, max_tokens=bench.whole("written"))
     cells = pad(2 * bench.whole("written") + 1024, CTX_PAD)
@@ -229,7 +218,7 @@ def _answer(_values: Values, measured: Measured) -> Result:
         said = tr("With exact answers {same:.0f} of {n} are the same with drafts and without ({drafted:.0f} guesses).")
         sentence += " " + said.format(same=n_same, n=len(answers), drafted=n_drafted)
         share = Figure(tr("exact answers that are the same"), n_same / len(answers))
-        figures.append(share.judged(at_least(1.0)))
+        figures.append(share.at_least(1.0))
     modes = [mode for mode in (EXACT, USUAL) if f"{BITS}: {mode}" in measured.series]
     compared = tuple((tr(mode), *(_mean(measured, f"{of}: {mode}") for of in (BITS, TOP, KL))) for mode in modes)
     whys = {sample.note: None for sample in measured.samples if sample.series == WHY and not sample.y}
@@ -252,7 +241,7 @@ def _answer(_values: Values, measured: Measured) -> Result:
 def _gain(measured: Measured, way: str, p: float) -> Figure:
     name = tr("{way}, {p:.0%} right, over one at a time").format(way=tr(way), p=p)
     found = measured.ratio(name, (PLAIN, p), (way, p))
-    return found.judged(at_least(COSTS)) if way == CHOSEN else found
+    return found.at_least(COSTS) if way == CHOSEN else found
 
 
 def _mean(measured: Measured, series: str) -> str:

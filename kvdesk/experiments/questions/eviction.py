@@ -19,7 +19,7 @@ from kvdesk.cache.state.excerpt import excerpt
 from kvdesk.cache.take_out import take_out
 from kvdesk.errors import UserError
 from kvdesk.experiments.bench import Bench
-from kvdesk.experiments.experiment import Experiment, Work, needs_plain_attention
+from kvdesk.experiments.experiment import Experiment, Measuring, Work, needs_plain_attention
 from kvdesk.experiments.measured import Measured, curve
 from kvdesk.experiments.questions.forgetting import INTRO, OUTRO, Fact, facts
 from kvdesk.experiments.raw_context import RawContext
@@ -81,7 +81,7 @@ def _work(values: Values) -> Work:
     return Work(values["facts"] * _TOKENS + N_RECENT * len(KEPT) + (1 + n_kept) * values["questions"] * _ASKED, 0)
 
 
-def _measure(bench: Bench) -> Iterator[Progress | Sample]:
+def _measure(bench: Bench) -> Measuring:
     ids, known = bench.ids, facts(bench.whole("facts"))
     parts = [ids(INTRO, first=True), *(ids(fact.text) for fact in known), ids(OUTRO)]
     text = _Text(parts, [token for part in parts for token in part])

@@ -5,7 +5,7 @@ Each fact of a text is removed separately. The cells after it were computed whil
 removed.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -15,11 +15,11 @@ from kvdesk.cache.compare import KNOWN_KL, divergence
 from kvdesk.cache.geometry import CTX_PAD, pad
 from kvdesk.cache.take_out import take_out
 from kvdesk.experiments.bench import Bench
-from kvdesk.experiments.experiment import Experiment, Work, needs_prefixes
+from kvdesk.experiments.experiment import Experiment, Measuring, Work, needs_prefixes
 from kvdesk.experiments.measured import Measured
 from kvdesk.experiments.raw_context import RawContext
 from kvdesk.experiments.statistics import mean_figure
-from kvdesk.protocol.experiment import Figure, Parameter, Progress, Result, Sample, Table, Values, Verdict, at_most
+from kvdesk.protocol.experiment import Figure, Parameter, Progress, Result, Sample, Table, Values, Verdict
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import marked, tr
 
@@ -115,7 +115,7 @@ def _work(values: Values) -> Work:
     return Work(n * _TOKENS + n * (4 * _ASKED + n * _TOKENS / 2), 0)
 
 
-def _measure(bench: Bench) -> Iterator[Progress | Sample]:
+def _measure(bench: Bench) -> Measuring:
     ids, known, asked_before = bench.ids, facts(bench.whole("facts")), bool(bench.whole("asked_before"))
     parts = [ids(INTRO, first=True), *(ids(fact.text) for fact in known), ids(OUTRO)]
     text = [token for part in parts for token in part]
@@ -213,7 +213,7 @@ def _answer(_values: Values, measured: Measured) -> Result:
         suffix=_price(measured, RECOMPUTED), erratum=_price(measured, ERRATA), cured=cured.value, errata=errata,
     )  # fmt: skip
     figures = (
-        ghost.judged(at_most(FORGOTTEN), at_most(REMEMBERED)),
+        ghost.at_most(FORGOTTEN, REMEMBERED),
         cured,
         Figure(tr("facts that counted"), n),
         Figure(tr("said after removal"), edited / n),

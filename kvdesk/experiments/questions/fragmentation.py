@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from kvdesk.cache.geometry import CTX_PAD, pad
 from kvdesk.experiments.bench import Bench
-from kvdesk.experiments.experiment import Experiment, Work, needs_plain_attention
+from kvdesk.experiments.experiment import Experiment, Measuring, Work, needs_plain_attention
 from kvdesk.experiments.measured import Measured, curve
 from kvdesk.experiments.raw_context import RawContext
 from kvdesk.experiments.statistics import median
@@ -21,7 +21,6 @@ from kvdesk.protocol.experiment import (
     Table,
     Values,
     Verdict,
-    at_least,
     series_title,
 )
 from kvdesk.settings import CacheType, ContextSettings
@@ -78,7 +77,7 @@ def _sizes(values: Values) -> list[int]:
     return [int(values["per_filler"]) // part for part in (8, 4, 2, 1)]
 
 
-def _measure(bench: Bench) -> Iterator[Progress | Sample]:
+def _measure(bench: Bench) -> Measuring:
     sizes = _sizes(bench.values)
     text, filler = bench.tokens(N_TEXT), bench.tokens(sizes[-1])
     steps = len(KINDS) * len(sizes)
@@ -189,7 +188,7 @@ def _answer(values: Values, measured: Measured) -> Result:
     largest = {(kind, layout): ratios[kind, layout, most] for kind in KINDS for layout in LAYOUTS}
     worst = {kind: max((SCATTERED, BEHIND), key=lambda at, kind=kind: largest[kind, at].value) for kind in KINDS}  # type: ignore[misc]
     for key in ((kind, layout) for kind in KINDS for layout in (worst[kind], *CURES)):
-        largest[key] = largest[key].judged(at_least(SLOWER))
+        largest[key] = largest[key].at_least(SLOWER)
     slower = {kind: largest[kind, layout] for kind, layout in worst.items()}
     kinds = [kind.name for kind, ratio in slower.items() if ratio.holds]
     heals = {layout: not any(largest[kind, layout].holds for kind in KINDS) for layout in CURES}

@@ -16,25 +16,12 @@ from kvdesk.cache.compare import STRONG_KL, divergence
 from kvdesk.cache.geometry import CTX_PAD, pad
 from kvdesk.errors import ContextError, UserError
 from kvdesk.experiments.bench import Bench
-from kvdesk.experiments.experiment import Experiment, Work, needs_attention
+from kvdesk.experiments.experiment import Experiment, Measuring, Work, needs_attention
 from kvdesk.experiments.long_text import surprise
 from kvdesk.experiments.measured import Measured, curve
 from kvdesk.experiments.raw_context import RawContext
 from kvdesk.experiments.statistics import mean_figure
-from kvdesk.protocol.experiment import (
-    Figure,
-    Parameter,
-    Plot,
-    Point,
-    Progress,
-    Result,
-    Sample,
-    Series,
-    Table,
-    Values,
-    Verdict,
-    at_most,
-)
+from kvdesk.protocol.experiment import Figure, Parameter, Plot, Progress, Result, Sample, Series, Table, Values, Verdict
 from kvdesk.settings import EXACT_UBATCH, CacheType, ContextSettings
 from kvdesk.translation import marked, tr
 
@@ -103,7 +90,7 @@ def _blocks(n_chunk: int) -> list[tuple[int, int]]:
     return [(at, min(at + BLOCK, end)) for at in range(first, end, BLOCK)]
 
 
-def _measure(bench: Bench) -> Iterator[Progress | Sample]:
+def _measure(bench: Bench) -> Measuring:
     text, pairs = _text(bench), []
     for pair in PAIRS:
         try:
@@ -148,7 +135,7 @@ def _chunks(bench: Bench, text: list[int]) -> list[list[int]]:
     return [[vocab.bos, *chunk[1:]] for chunk in found] if vocab.add_bos else found
 
 
-def _judged(bench: Bench, pairs: Sequence[Pair], text: list[int]) -> Iterator[Progress | Sample]:
+def _judged(bench: Bench, pairs: Sequence[Pair], text: list[int]) -> Measuring:
     """One context at a time: the logits of half a chunk are many."""
     chunks, n_chunk = _chunks(bench, text), bench.whole("chunk")
     first = n_chunk // 2
@@ -187,7 +174,7 @@ def _block(
         yield Sample(f"{pair}: {TOP}", start, same, number, unit="share")
 
 
-def _timed(bench: Bench, contexts: Mapping[Pair, RawContext], text: list[int]) -> Iterator[Progress | Sample]:
+def _timed(bench: Bench, contexts: Mapping[Pair, RawContext], text: list[int]) -> Measuring:
     """Each single token goes on behind the one before, with the types in turn."""
     depths, reached = _depths(bench.values), 0
     for context in contexts.values():
@@ -294,7 +281,7 @@ def _judge(found: dict[Pair, Found], both: Sequence[Pair]) -> None:
     if (k_only := Pair(kind, F16)) in found and (v_only := Pair(F16, kind)) in found:
         judged[k_only] = [found[v_only].kl.value]
     for pair, limits in judged.items():
-        found[pair] = found[pair]._replace(kl=found[pair].kl.judged(*map(at_most, limits)))
+        found[pair] = found[pair]._replace(kl=found[pair].kl.at_most(*limits))
 
 
 def _verdict(found: Mapping[Pair, Found], both: Sequence[Pair]) -> tuple[str, str]:
@@ -371,10 +358,10 @@ def _first(found: Sequence[float], written: float) -> str:
 def _kl_plot(measured: Measured, found: Iterable[Pair]) -> Plot:
     """Over the places in the chunks."""
 
-    def points(series: str) -> tuple[Point, ...]:
-        return tuple(Point(x, max(float(np.mean(measured.all(series, x))), 1e-9)) for x in measured.xs(series))
+    def points(series: str) -> list[tuple[float, float]]:
+        return [(x, max(float(np.mean(measured.all(series, x))), 1e-9)) for x in measured.xs(series)]
 
-    series = tuple(Series(_title(pair), points(f"{pair}: {KL}")) for pair in found if pair != BASE)
+    series = tuple(Series.of(_title(pair), points(f"{pair}: {KL}")) for pair in found if pair != BASE)
     title = tr("How far the next token changes")
     return Plot(title, tr("place in the chunk (tokens)"), tr("KL (nats)"), series, log=True)
 

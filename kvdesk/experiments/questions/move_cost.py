@@ -10,23 +10,11 @@ from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.llama.params import planned
 from kvdesk.cache.compaction import Layout
 from kvdesk.experiments.bench import Bench, uncollected
-from kvdesk.experiments.experiment import Experiment, Work, needs_plain_attention
+from kvdesk.experiments.experiment import Experiment, Measuring, Work, needs_plain_attention
 from kvdesk.experiments.measured import Measured, curve
 from kvdesk.experiments.moved_states import LONG, N_SEQ, SHORT, Own, Parts, Texts, others_work, read_texts
 from kvdesk.experiments.statistics import figure, median, ratios
-from kvdesk.protocol.experiment import (
-    Figure,
-    Parameter,
-    Plot,
-    Progress,
-    Result,
-    Sample,
-    Table,
-    Values,
-    Verdict,
-    at_least,
-    at_most,
-)
+from kvdesk.protocol.experiment import Figure, Parameter, Plot, Progress, Result, Sample, Table, Values, Verdict
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import marked, tr
 from kvdesk.values import dataclass
@@ -97,7 +85,7 @@ def _settings(n_cells: int) -> dict[str, object]:
     return {"n_ctx": 2 * n_cells, "n_seq_max": N_SEQ, "n_batch": min(512, 2 * n_cells), "n_ubatch": 512}
 
 
-def _measure(bench: Bench) -> Iterator[Progress | Sample]:
+def _measure(bench: Bench) -> Measuring:
     sizes, n_rounds = _sizes(bench.values), bench.whole("rounds")
     steps = [(kind, size) for kind in KINDS for size in sizes]
     for at, (kind, size) in enumerate(steps):
@@ -211,13 +199,13 @@ def _answer(values: Values, measured: Measured) -> Result:
         (kind, whole): figure(
             tr("{whole}, {kind}: its parts over kvdesk").format(whole=tr(whole), kind=tr(kind.name)),
             ratios(times.parts(kind, most, whole), times.of(kind, most, whole)),
-            bars=(at_least(NEAR),) if whole in OWN else (),
         )
         for kind in KINDS
         for whole in WHOLE
     }
+    near |= {key: ratio.at_least(NEAR) for key, ratio in near.items() if key[1] in OWN}
     worst = min((key for key in near if key[1] in OWN), key=lambda key: near[key].value)
-    near[worst] = slowest = near[worst].judged(at_least(1 / WITHIN))
+    near[worst] = slowest = near[worst].at_least(1 / WITHIN)
     own = {key: ratio for key, ratio in near.items() if key[1] in OWN}
     wrong = any(times.of(kind, size, WRONG)[-1] for kind in KINDS for size in sizes)
     flash = KINDS[0]
@@ -227,9 +215,9 @@ def _answer(values: Values, measured: Measured) -> Result:
         name = tr("{what} over {base}, {kind}").format(what=tr(what), base=tr(base), kind=tr(kind.name))
         return figure(name, ratios(times.of(kind, most, what), times.of(kind, most, base)))
 
-    new, threads, get = over(COPY_NEW).judged(at_least(MUCH)), over(times.copy_threads), over(GET)
-    scattered, slow_get = over(GET, GET_TIDY), over(GET, COPY, KINDS[1]).judged(at_least(get.value * MUCH))
-    alone = over(PARTIAL, KEPT).judged(at_most(1 / MUCH))
+    new, threads, get = over(COPY_NEW).at_least(MUCH), over(times.copy_threads), over(GET)
+    scattered, slow_get = over(GET, GET_TIDY), over(GET, COPY, KINDS[1]).at_least(get.value * MUCH)
+    alone = over(PARTIAL, KEPT).at_most(1 / MUCH)
     state = times.of(flash, most, BYTES)[0]
     keys = (
         f"kvdesk moves {'within' if slowest.value * WITHIN >= 1 else 'in more than'} {WITHIN} times its parts",

@@ -1,14 +1,12 @@
 """What generation would be without any cache: everything computed again at each step, against one token a step."""
 
-from collections.abc import Iterator
-
 from kvdesk.cache.geometry import CTX_PAD, pad
 from kvdesk.experiments.bench import Bench
-from kvdesk.experiments.experiment import Experiment, Work
+from kvdesk.experiments.experiment import Experiment, Measuring, Work
 from kvdesk.experiments.measured import Measured
 from kvdesk.experiments.raw_context import RawContext
 from kvdesk.experiments.statistics import exponent, figure
-from kvdesk.protocol.experiment import Parameter, Plot, Progress, Result, Sample, Table, Values, Verdict, at_least
+from kvdesk.protocol.experiment import Parameter, Plot, Result, Sample, Table, Values, Verdict
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import marked, tr
 
@@ -30,7 +28,7 @@ def _settings(values: Values) -> ContextSettings:
     return ContextSettings(n_ctx=cells, n_seq_max=1, n_batch=cells, n_ubatch=min(cells, 512))
 
 
-def _measure(bench: Bench) -> Iterator[Progress | Sample]:
+def _measure(bench: Bench) -> Measuring:
     lengths = _lengths(bench.values)
     (first,) = bench.tokens(1)
     with bench.context() as context:
@@ -59,7 +57,7 @@ def _write(context: RawContext, first: int, n: int, *, cached: bool) -> float:
 def _answer(values: Values, measured: Measured) -> Result:
     lengths, names = _lengths(values), (WITH, WITHOUT)
     ratios = [measured.ratio(tr("without over with, {n} tokens").format(n=n), (WITHOUT, n), (WITH, n)) for n in lengths]
-    shortest, longest = ratios[0], ratios[-1].judged(at_least(1.0))
+    shortest, longest = ratios[0], ratios[-1].at_least(1.0)
     cached, without = (
         figure(
             tr("exponent {name}").format(name=tr(name)),
@@ -67,7 +65,7 @@ def _answer(values: Values, measured: Measured) -> Result:
         )
         for name in names
     )
-    without = without.judged(at_least(cached.value))
+    without = without.at_least(cached.value)
     rows = tuple(
         (tr(name), *(f"{measured.median(name, n):.3g} s" for n in lengths), f"{power.value:.2f}")
         for name, power in zip(names, (cached, without), strict=True)

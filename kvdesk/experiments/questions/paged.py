@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from kvdesk.cache.geometry import CTX_PAD, pad
 from kvdesk.cache.journal.recording import Recording
 from kvdesk.experiments.bench import Bench
-from kvdesk.experiments.experiment import Experiment, Work, needs_prefixes
+from kvdesk.experiments.experiment import Experiment, Measuring, Work, needs_prefixes
 from kvdesk.experiments.measured import Measured, curve
 from kvdesk.experiments.scenarios.chat_day import Day, chat_day
 from kvdesk.experiments.scenarios.from_recording import history_of
@@ -75,7 +75,7 @@ def _settings(values: Values) -> ContextSettings:
     return ContextSettings(n_ctx=cells, n_seq_max=int(values["chats"]), n_batch=512, n_ubatch=512)
 
 
-def _measure(bench: Bench) -> Iterator[Progress | Sample]:
+def _measure(bench: Bench) -> Measuring:
     if bench.journal is not None:
         yield Progress(0, 1, tr("the journal is read"))
         yield from _samples(bench.journal, 0)

@@ -1,11 +1,9 @@
 """Which positions llama.cpp takes: its own answer to starts, gaps, repetitions, going back, and other sequences."""
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from kvdesk.experiments.bench import Bench
-from kvdesk.experiments.experiment import Experiment, Work
+from kvdesk.experiments.experiment import Experiment, Measuring, Work
 from kvdesk.experiments.measured import Measured
 from kvdesk.experiments.raw_context import Answer, RawContext
 from kvdesk.protocol.experiment import Figure, Parameter, Progress, Result, Sample, Table, Values, Verdict
@@ -70,7 +68,7 @@ PARAMETERS = (
 )
 
 
-def _measure(bench: Bench) -> Iterator[Progress | Sample]:
+def _measure(bench: Bench) -> Measuring:
     n = bench.whole("n")
     first, second = bench.tokens(n), bench.tokens(n)
     with bench.context(inspect=True) as context:

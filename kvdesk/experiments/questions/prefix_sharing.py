@@ -5,13 +5,13 @@ from collections.abc import Iterator, Sequence
 from kvdesk.cache.geometry import CTX_PAD, pad
 from kvdesk.cache.reuse.prefix import common_prefix
 from kvdesk.experiments.bench import Bench
-from kvdesk.experiments.experiment import Experiment, Work, needs_prefixes
+from kvdesk.experiments.experiment import Experiment, Measuring, Work, needs_prefixes
 from kvdesk.experiments.measured import Measured, curve
 from kvdesk.experiments.raw_context import RawContext
 from kvdesk.experiments.simulators.paged_cache import PagedCache
 from kvdesk.experiments.simulators.radix_cache import RadixCache
 from kvdesk.experiments.statistics import figure, median, ratios
-from kvdesk.protocol.experiment import Parameter, Plot, Progress, Result, Sample, Table, Values, Verdict, at_least
+from kvdesk.protocol.experiment import Parameter, Plot, Result, Sample, Table, Values, Verdict
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import marked, tr
 from kvdesk.values import dataclass
@@ -58,7 +58,7 @@ def _settings(values: Values) -> ContextSettings:
     )
 
 
-def _measure(bench: Bench) -> Iterator[Progress | Sample]:
+def _measure(bench: Bench) -> Measuring:
     prompts = _prompts(bench)
     yield from _simulated(prompts)
     with bench.context(record=True) as context:
@@ -114,11 +114,11 @@ def _answer(values: Values, measured: Measured) -> Result:
         kind: figure(
             tr("first token of a {kind}, read whole over shared").format(kind=tr(KINDS[kind])),
             ratios(first(WHOLE, kind), first(SHARED, kind)),
-            bars=(at_least(MUCH),) if kind == "chat" else (),
         )
         for kind in KINDS
         if places[kind]
     }
+    over["chat"] = over["chat"].at_least(MUCH)
     names = (*WAYS, TREE, BLOCKS)
     read, cells = ({name: measured.one(f"{what}: {name}") for name in names} for what in (READ, CELLS))
 

@@ -1,26 +1,14 @@
 """What rebuilding the context costs and cures: a scattered cache before and after, beside a compaction of the same."""
 
 import time
-from collections.abc import Iterator
 
 from kvdesk.cache.geometry import CTX_PAD, pad
 from kvdesk.experiments.bench import Bench
-from kvdesk.experiments.experiment import Experiment, Work, needs_attention
+from kvdesk.experiments.experiment import Experiment, Measuring, Work, needs_attention
 from kvdesk.experiments.measured import Measured, curve
 from kvdesk.experiments.raw_context import RawContext
 from kvdesk.experiments.statistics import median
-from kvdesk.protocol.experiment import (
-    Parameter,
-    Plot,
-    Progress,
-    Result,
-    Sample,
-    Table,
-    Values,
-    Verdict,
-    at_least,
-    at_most,
-)
+from kvdesk.protocol.experiment import Parameter, Plot, Result, Sample, Table, Values, Verdict
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import marked, tr
 
@@ -45,7 +33,7 @@ def _settings(values: Values) -> ContextSettings:
     return ContextSettings(n_ctx=cells, n_seq_max=2, n_batch=512, n_ubatch=512, flash_attn=False)
 
 
-def _measure(bench: Bench) -> Iterator[Progress | Sample]:
+def _measure(bench: Bench) -> Measuring:
     text, other = bench.tokens(bench.whole("text")), bench.tokens(bench.whole("others"))
     with bench.context() as context:
         context.read(other, 0, 1)
@@ -108,8 +96,8 @@ def _answer(values: Values, measured: Measured) -> Result:
         pays[way] = cost[way].value / gained if gained > 0 else float("inf")
     compacted = ratio[COMPACTED].value
     cures = compacted < 1 - SAME
-    ratio[COMPACTED] = ratio[COMPACTED].judged(at_most(1 - SAME))
-    ratio[READ] = ratio[READ].judged(at_least(compacted - SAME), at_most(compacted + SAME))
+    ratio[COMPACTED] = ratio[COMPACTED].at_most(1 - SAME)
+    ratio[READ] = ratio[READ].at_least(compacted - SAME).at_most(compacted + SAME)
     same = abs(ratio[READ].value - compacted) <= SAME
     rows = (
         {

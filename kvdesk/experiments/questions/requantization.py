@@ -20,24 +20,13 @@ from kvdesk.cache.geometry import CTX_PAD, ModelFacts, pad
 from kvdesk.cache.state.blob import parse_seq_state
 from kvdesk.errors import ContextError, UserError
 from kvdesk.experiments.bench import Bench
-from kvdesk.experiments.experiment import Experiment, Work, needs_attention
+from kvdesk.experiments.experiment import Experiment, Measuring, Work, needs_attention
 from kvdesk.experiments.measured import Measured
 from kvdesk.experiments.moved_states import timed
 from kvdesk.experiments.questions.kv_types import BLOCK
 from kvdesk.experiments.raw_context import RawContext
 from kvdesk.experiments.statistics import mean_figure
-from kvdesk.protocol.experiment import (
-    Figure,
-    Parameter,
-    Progress,
-    Result,
-    Sample,
-    Table,
-    Values,
-    Verdict,
-    at_least,
-    at_most,
-)
+from kvdesk.protocol.experiment import Figure, Parameter, Progress, Result, Sample, Table, Values, Verdict
 from kvdesk.settings import CacheType, ContextSettings
 from kvdesk.translation import marked, tr
 
@@ -66,7 +55,7 @@ def _settings(values: Values) -> ContextSettings:
     return ContextSettings(n_ctx=3 * _cells(values), n_seq_max=1, n_batch=n_batch, n_ubatch=512)
 
 
-def _measure(bench: Bench) -> Iterator[Progress | Sample]:
+def _measure(bench: Bench) -> Measuring:
     read, judged = _texts(bench)
     yield from _first_layer(bench, read)
     rounds = bench.whole("rounds")
@@ -231,10 +220,10 @@ def _found(values: Values, measured: Measured, kind: str) -> Found:
     return Found(
         measured.figure("", again, unit="s"),
         measured.figure("", convert, unit="s"),
-        faster.judged(at_least(FASTER)),
+        faster.at_least(FASTER),
         means[0],
         means[1],
-        more.judged(at_most(MOST_KL)),
+        more.at_most(MOST_KL),
         measured.one(f"{kind}: {OTHER}"),
     )
 

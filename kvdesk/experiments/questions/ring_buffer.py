@@ -11,26 +11,12 @@ from kvdesk.backends.local.llama.traits import context_traits
 from kvdesk.cache.geometry import CTX_PAD, pad
 from kvdesk.errors import UserError
 from kvdesk.experiments.bench import Bench
-from kvdesk.experiments.experiment import Experiment, Work, needs_plain_attention
+from kvdesk.experiments.experiment import Experiment, Measuring, Work, needs_plain_attention
 from kvdesk.experiments.long_text import Policy, Reading, Told, Window
 from kvdesk.experiments.measured import Measured
 from kvdesk.experiments.raw_context import RawContext
 from kvdesk.experiments.statistics import figure, mean_figure, median, ratios
-from kvdesk.protocol.experiment import (
-    Figure,
-    Parameter,
-    Plot,
-    Point,
-    Progress,
-    Result,
-    Sample,
-    Series,
-    Table,
-    Values,
-    Verdict,
-    at_least,
-    at_most,
-)
+from kvdesk.protocol.experiment import Figure, Parameter, Plot, Progress, Result, Sample, Series, Table, Values, Verdict
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import marked, tr
 
@@ -88,7 +74,7 @@ def _room(text: Text) -> int:
     return pad(sum(map(len, text.messages)) + ASKED, CTX_PAD)
 
 
-def _measure(bench: Bench) -> Iterator[Progress | Sample]:
+def _measure(bench: Bench) -> Measuring:
     text, limit = _text(bench), _limit(bench.values)
     for number, told in enumerate(text.told):
         yield Sample(TOLD_AT, number, told.message)
@@ -260,10 +246,10 @@ def _answer(values: Values, measured: Measured) -> Result:
     found = _Found(measured)
     quality = {policy: found.perplexity(policy, Policy.ALL) for policy in READERS[1:]}
     time = {policy: found.time(policy, Policy.SLIDE) for policy in READERS if policy is not Policy.SLIDE}
-    time[Policy.RECOMPUTE] = time[Policy.RECOMPUTE].judged(at_least(MUCH))
-    ring = found.perplexity(Policy.RING, Policy.SLIDE).judged(at_least(MUCH))
-    moved = found.perplexity(Policy.SLIDE, Policy.RECOMPUTE).judged(at_most(AS_GOOD))
-    compacted = found.compacted().judged(at_least(MUCH))
+    time[Policy.RECOMPUTE] = time[Policy.RECOMPUTE].at_least(MUCH)
+    ring = found.perplexity(Policy.RING, Policy.SLIDE).at_least(MUCH)
+    moved = found.perplexity(Policy.SLIDE, Policy.RECOMPUTE).at_most(AS_GOOD)
+    compacted = found.compacted().at_least(MUCH)
     lost = [n for n in found.known if n not in found.found(Policy.SLIDE)]
     keys = (
         "the codes tell nothing" if not found.known else f"a window {'forgets' if lost else 'forgets nothing'}",
@@ -336,13 +322,13 @@ def _codes(found: _Found) -> Table:
 
 
 def _plot(found: _Found) -> Plot:
-    def points(policy: Policy) -> Iterator[Point]:
+    def points(policy: Policy) -> Iterator[tuple[int, float]]:
         total = 0.0
         for n, at in enumerate(found.later, 1):
             total += found.of(SURPRISE, policy, at)
-            yield Point(at, float(np.exp(total / n)))
+            yield at, float(np.exp(total / n))
 
-    series = tuple(Series(tr(policy), tuple(points(policy))) for policy in READERS)
+    series = tuple(Series.of(tr(policy), points(policy)) for policy in READERS)
     title = tr("Perplexity of all that came after the first overflow")
     return Plot(title, tr("message"), tr("perplexity so far"), series)
 

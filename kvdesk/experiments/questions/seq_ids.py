@@ -4,23 +4,11 @@ from collections.abc import Iterator
 
 from kvdesk.cache.geometry import CTX_PAD, pad
 from kvdesk.experiments.bench import Bench
-from kvdesk.experiments.experiment import Experiment, Work
+from kvdesk.experiments.experiment import Experiment, Measuring, Work
 from kvdesk.experiments.measured import Measured, curve
 from kvdesk.experiments.raw_context import RawContext
 from kvdesk.experiments.statistics import figure, median
-from kvdesk.protocol.experiment import (
-    Figure,
-    Parameter,
-    Plot,
-    Progress,
-    Result,
-    Sample,
-    Table,
-    Values,
-    Verdict,
-    at_least,
-    at_most,
-)
+from kvdesk.protocol.experiment import Figure, Parameter, Plot, Result, Sample, Table, Values, Verdict
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import marked, tr
 from kvdesk.values import dataclass
@@ -75,7 +63,7 @@ def _settings(values: Values) -> ContextSettings:
     return ContextSettings(n_ctx=max(512, pad(cells, CTX_PAD)), n_seq_max=int(values["n_seq_max"]))
 
 
-def _measure(bench: Bench) -> Iterator[Progress | Sample]:
+def _measure(bench: Bench) -> Measuring:
     prompt = bench.tokens(bench.whole("prompt"))
     with bench.context(inspect=True) as wide, bench.context(inspect=True, n_ctx=256) as narrow:
         list(_run(wide, bench, ONE, prompt, 0))  # warms up
@@ -122,7 +110,7 @@ def _answer(values: Values, measured: Measured) -> Result:
         pairs = zip(taken.by_round(policy.name), taken.by_round(ONE.name), strict=False)
         found = [median(own) / median(one) for own, one in pairs]
         ratios[policy.name] = figure(tr("{a} over {b}").format(a=tr(policy.name), b=tr(ONE.name)), found or [0.0])
-    recycled = ratios[RECYCLED.name].judged(at_most(DIFFERS), at_least(1 / DIFFERS))
+    recycled = ratios[RECYCLED.name].at_most(DIFFERS).at_least(1 / DIFFERS)
     ratios[RECYCLED.name] = recycled
     at, said = refused.get(FRESH.name, (0, ""))
     beyond = at == int(values["n_seq_max"]) + 1

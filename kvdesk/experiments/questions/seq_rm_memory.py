@@ -1,28 +1,14 @@
 """Whether llama_memory_seq_rm gives memory back: cells in use and resident bytes before and after."""
 
-from collections.abc import Iterator
-
 import psutil
 
 from kvdesk.cache.geometry import CTX_PAD, pad
 from kvdesk.experiments.bench import Bench
-from kvdesk.experiments.experiment import Experiment, Work, needs_attention
+from kvdesk.experiments.experiment import Experiment, Measuring, Work, needs_attention
 from kvdesk.experiments.measured import Measured, curve
 from kvdesk.experiments.raw_context import RawContext
 from kvdesk.experiments.statistics import figure
-from kvdesk.protocol.experiment import (
-    Figure,
-    Parameter,
-    Plot,
-    Progress,
-    Result,
-    Sample,
-    Table,
-    Values,
-    Verdict,
-    at_least,
-    at_most,
-)
+from kvdesk.protocol.experiment import Figure, Parameter, Plot, Progress, Result, Sample, Table, Values, Verdict
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import marked, tr
 
@@ -43,7 +29,7 @@ PARAMETERS = (
 )
 
 
-def _measure(bench: Bench) -> Iterator[Progress | Sample]:
+def _measure(bench: Bench) -> Measuring:
     n_rounds = bench.whole("rounds")
     tokens = bench.tokens(min(bench.whole("fill"), bench.whole("n_ctx") - 1))
     for number in range(n_rounds):
@@ -94,7 +80,7 @@ def _answer(values: Values, measured: Measured) -> Result:
         return figure(name, [b - a for a, b in pairs], "MB")
 
     filled = measured.figure(tr("cells when filled"), CELLS, 2)
-    left = measured.figure(tr("cells when removed"), CELLS, 3, bars=(at_most(filled.value),))
+    left = measured.figure(tr("cells when removed"), CELLS, 3).at_most(filled.value)
     kv = measured.figure(tr("K and V of the context"), KV, unit="MB")
     share = 1 / pad(int(values["n_ctx"]), CTX_PAD)
     full = zip(measured.all(KV), measured.all(CELLS, 2), strict=True)
@@ -103,7 +89,7 @@ def _answer(values: Values, measured: Measured) -> Result:
     grown, made = change(tr("taken by filling again"), 2, 5), change(tr("taken by making the context"), 0, 1)
     known = held.value >= LEAST_MB
     if known:
-        freed = freed.judged(at_least(FREES * held.value))
+        freed = freed.at_least(FREES * held.value)
     frees = freed.value >= FREES * held.value
     memory = ("gives memory" if frees else "keeps memory") if known else "too little memory to tell"
     steps = {i: measured.figure(tr(name), BYTES, i, "MB") for i, name in enumerate(STEPS)}

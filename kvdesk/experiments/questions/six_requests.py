@@ -6,28 +6,14 @@ without any. Every run of six requests is preceded by one of the right program, 
 
 import math
 import time
-from collections.abc import Iterator
 from typing import Literal
 
 from kvdesk.experiments.bench import Bench
-from kvdesk.experiments.experiment import Experiment, Work, needs_attention
+from kvdesk.experiments.experiment import Experiment, Measuring, Work, needs_attention
 from kvdesk.experiments.measured import Measured
 from kvdesk.experiments.raw_context import RawContext
 from kvdesk.experiments.statistics import exponent, figure, line_slope, median
-from kvdesk.protocol.experiment import (
-    Figure,
-    Parameter,
-    Plot,
-    Point,
-    Progress,
-    Result,
-    Sample,
-    Series,
-    Table,
-    Values,
-    Verdict,
-    at_least,
-)
+from kvdesk.protocol.experiment import Figure, Parameter, Plot, Result, Sample, Series, Table, Values, Verdict
 from kvdesk.settings import ContextSettings, default_threads
 from kvdesk.translation import marked, tr
 from kvdesk.values import dataclass, replace
@@ -127,7 +113,7 @@ def _work(values: Values) -> Work:
     return Work(rounds * 2 * (whole + record), rounds * written)
 
 
-def _measure(bench: Bench) -> Iterator[Progress | Sample]:
+def _measure(bench: Bench) -> Measuring:
     prompt = bench.tokens(bench.whole("prompt"))
     with bench.context(inspect=True) as context:
         _run(context, bench, RIGHT, prompt, 0)  # warms up
@@ -288,7 +274,7 @@ def _row(name: str, measured: Measured, n_requests: int) -> Row:
         cells,
         measured.median(name, 1),
         figure(tr("last request"), lasts, "s"),
-        figure(tr("last over first request"), ratios, bars=(at_least(GROWS),)),
+        figure(tr("last over first request"), ratios).at_least(GROWS),
         figure(tr("slope"), slopes),
         figure(tr("exponent"), powers),
         tuple(median(column) for column in zip(*shapes, strict=False)),
@@ -408,8 +394,8 @@ def _table(rows: list[Row]) -> Table:
 
 def _plot(rows: list[Row]) -> Plot:
     drawn = [row for row in rows if not row.refusal]
-    series = [Series(tr(row.name), tuple(Point(i + 1, ratio) for i, ratio in enumerate(row.shape))) for row in drawn]
-    story = Series(tr("the story"), tuple(Point(i + 1, second / STORY_S[0]) for i, second in enumerate(STORY_S)))
+    series = [Series.of(tr(row.name), enumerate(row.shape, 1)) for row in drawn]
+    story = Series.of(tr("the story"), enumerate((second / STORY_S[0] for second in STORY_S), 1))
     return Plot(
         tr("Seconds of each request over those of the first"), tr("request"), tr("times the first"), (story, *series)
     )

@@ -1,26 +1,12 @@
 """Whether 2 · layers · hidden size · cells · bytes is what a cache takes: the formula, an estimate, the engine."""
 
-from collections.abc import Iterator
-
 from kvdesk.experiments.bench import Bench
-from kvdesk.experiments.experiment import Experiment, Work
+from kvdesk.experiments.experiment import Experiment, Measuring, Work
 from kvdesk.experiments.measured import Measured
 from kvdesk.library.estimate import estimate
 from kvdesk.library.ggml_types import BY_NAME
 from kvdesk.library.hyper import read_hyper
-from kvdesk.protocol.experiment import (
-    Figure,
-    Parameter,
-    Plot,
-    Point,
-    Progress,
-    Result,
-    Sample,
-    Series,
-    Table,
-    Values,
-    Verdict,
-)
+from kvdesk.protocol.experiment import Figure, Parameter, Plot, Progress, Result, Sample, Series, Table, Values, Verdict
 from kvdesk.settings import CacheType, ContextSettings
 from kvdesk.translation import marked, tr
 from kvdesk.values import dataclass
@@ -58,7 +44,7 @@ def _shapes(values: Values) -> list[Shape]:
     return [Shape(n // 4), Shape(n // 2), Shape(n), Shape(n, swa_full=False), *quantized]
 
 
-def _measure(bench: Bench) -> Iterator[Progress | Sample]:
+def _measure(bench: Bench) -> Measuring:
     hyper = read_hyper(bench.header)
     shapes = _shapes(bench.values)
     n_head, n_kv = (
@@ -131,7 +117,7 @@ def _answer(values: Values, measured: Measured) -> Result:
     )
     by_cells = {i: shape for i, shape in shapes.items() if shape.kind is CacheType.F16 and shape.swa_full}
     series = tuple(
-        Series(tr(name), tuple(Point(shape.n_ctx, measured.one(name, i) / 1e6) for i, shape in by_cells.items()))
+        Series.of(tr(name), ((shape.n_ctx, measured.one(name, i) / 1e6) for i, shape in by_cells.items()))
         for name in (ALLOCATED, *FORMULAS)
     )
     said = tr("{name} over allocated, where it is worst")

@@ -14,26 +14,13 @@ from numpy.typing import NDArray
 from kvdesk.cache.metrics import stream_metrics
 from kvdesk.cache.snapshot import CacheSnapshot
 from kvdesk.experiments.bench import Bench
-from kvdesk.experiments.experiment import Experiment, Work
+from kvdesk.experiments.experiment import Experiment, Measuring, Work
 from kvdesk.experiments.measured import Measured
 from kvdesk.experiments.raw_context import RawContext
 from kvdesk.experiments.soak_use import MixedUse, Rate
 from kvdesk.experiments.statistics import figure, median, percentiles, slope_figure
 from kvdesk.library.gguf_header import GgufHeader
-from kvdesk.protocol.experiment import (
-    Figure,
-    Parameter,
-    Plot,
-    Point,
-    Progress,
-    Result,
-    Sample,
-    Series,
-    Table,
-    Values,
-    Verdict,
-    at_least,
-)
+from kvdesk.protocol.experiment import Figure, Parameter, Plot, Progress, Result, Sample, Series, Table, Values, Verdict
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import marked, tr
 
@@ -66,7 +53,7 @@ def _settings(values: Values) -> ContextSettings:
     return ContextSettings(n_ctx=int(values["n_ctx"]), n_seq_max=6)
 
 
-def _measure(bench: Bench) -> Iterator[Progress | Sample]:
+def _measure(bench: Bench) -> Measuring:
     settings = bench.settings.model_copy(update={"n_ctx": bench.whole("n_ctx")})
     n_looks = bench.whole("looks")
     window_s = 60 * bench.values["minutes"] / n_looks
@@ -197,15 +184,15 @@ def _answer(_values: Values, measured: Measured) -> Result:
         by[sample.series].append(sample)
     end = max(sample.x for sample in by[PROBE])
     warm = [s for s in by[MEMORY] if s.x >= WARM * end]
-    speed = _growth(tr("growth of a token's time"), by[PROBE], end, relative=True).judged(at_least(SLOWER))
-    memory = _growth(tr("growth of the memory"), warm, end, relative=True).judged(at_least(LARGER))
+    speed = _growth(tr("growth of a token's time"), by[PROBE], end, relative=True).at_least(SLOWER)
+    memory = _growth(tr("growth of the memory"), warm, end, relative=True).at_least(LARGER)
     judged = [
         Judged(speed, marked("slower"), f"{100 * SLOWER:g} %"),
         Judged(memory, marked("larger"), f"{100 * LARGER:g} %"),
     ]
     holes = None
     if by[HOLES]:
-        holes = _growth(tr("growth of the hole ratio"), by[HOLES], end, relative=False).judged(at_least(SCATTERED))
+        holes = _growth(tr("growth of the hole ratio"), by[HOLES], end, relative=False).at_least(SCATTERED)
         judged.append(Judged(holes, marked("more scattered"), f"{SCATTERED:g}"))
     *firsts, last = [str(part) for part in judged]
     gaps = {name: median([s.y for s in by[name]]) for name in (P50, P95, P99)}
@@ -272,7 +259,7 @@ def _growth(name: str, samples: Sequence[Sample], end: float, *, relative: bool)
     A look is one point: what is measured several times in it has the same disturbance.
     """
     points = _points(samples, 1 / median([s.y for s in samples]) if relative else 1.0)
-    return slope_figure(name, [point.x / end for point in points], [point.y for point in points])
+    return slope_figure(name, [x / end for x, _ in points], [y for _, y in points])
 
 
 def _percent(growth: Figure) -> str:
@@ -289,16 +276,16 @@ def _shares(by: dict[str, list[Sample]]) -> list[float]:
 
 
 def _plot(title: str, unit: str, by: dict[str, list[Sample]], names: Sequence[str], scale: float = 1.0) -> Plot:
-    series = [Series(tr(name), _points(by[name], scale)) for name in names if by[name]]
+    series = [Series.of(tr(name), _points(by[name], scale)) for name in names if by[name]]
     return Plot(title, tr("minutes"), unit, tuple(series))
 
 
-def _points(samples: Sequence[Sample], scale: float) -> tuple[Point, ...]:
+def _points(samples: Sequence[Sample], scale: float) -> list[tuple[float, float]]:
     """The median at each time."""
     at: dict[float, list[float]] = defaultdict(list)
     for sample in samples:
         at[sample.x].append(sample.y * scale)
-    return tuple(Point(x, median(ys)) for x, ys in at.items())
+    return [(x, median(ys)) for x, ys in at.items()]
 
 
 def _over_time(by: dict[str, list[Sample]], end: float) -> Table:

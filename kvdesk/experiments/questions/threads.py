@@ -7,21 +7,10 @@ from itertools import pairwise
 from kvdesk.cache.geometry import CTX_PAD, pad
 from kvdesk.experiments.bench import Bench
 from kvdesk.experiments.busy import busy_processes
-from kvdesk.experiments.experiment import Experiment, Work
+from kvdesk.experiments.experiment import Experiment, Measuring, Work
 from kvdesk.experiments.measured import Measured
 from kvdesk.experiments.raw_context import RawContext
-from kvdesk.protocol.experiment import (
-    Parameter,
-    Plot,
-    Progress,
-    Result,
-    Sample,
-    Table,
-    Values,
-    Verdict,
-    at_least,
-    series_title,
-)
+from kvdesk.protocol.experiment import Parameter, Plot, Result, Sample, Table, Values, Verdict, series_title
 from kvdesk.settings import ContextSettings, default_threads
 from kvdesk.translation import marked, tr
 
@@ -44,7 +33,7 @@ def _counts() -> list[int]:
     return sorted({1, max(1, cores // 2), cores, logical, 2 * logical})
 
 
-def _measure(bench: Bench) -> Iterator[Progress | Sample]:
+def _measure(bench: Bench) -> Measuring:
     prompt, counts = bench.tokens(bench.whole("prompt")), _counts()
     with bench.context() as context:
         context.append(prompt, 0)  # warms up
@@ -77,17 +66,17 @@ def _answer(_values: Values, measured: Measured) -> Result:
     best = {name: min(counts, key=lambda count, name=name: measured.median(name, count)) for name in names}  # type: ignore[misc]
     quiet, loaded = f"{WRITTEN}, {QUIET}", f"{WRITTEN}, {ONE}"
     most, logical = counts[-1], counts[-2] if len(counts) > 1 else counts[-1]
-    judged = {(quiet, most), (loaded, logical)}
     over = {
         (name, count): measured.ratio(
             tr("{what}, {n} threads over the best").format(what=series_title(name), n=count),
             (name, count),
             (name, best[name]),
-            *([at_least(MUCH)] if (name, count) in judged else []),
         )
         for name in names
         for count in counts
     }
+    for judged in ((quiet, most), (loaded, logical)):
+        over[judged] = over[judged].at_least(MUCH)
     rows = tuple(
         (series_title(name), str(count), f"{1000 * measured.median(name, count):.3g}", str(ratio))
         for (name, count), ratio in over.items()

@@ -18,7 +18,7 @@ from kvdesk.experiments.outcome import Outcome
 from kvdesk.experiments.statistics import SURE, error, figure, most_rounds, ratio, ratio_at_least
 from kvdesk.protocol.cache import ContextReady
 from kvdesk.protocol.chat import EngineDied, EngineRestarted, TextDelta, TurnEnded
-from kvdesk.protocol.experiment import Figure, at_least, at_most
+from kvdesk.protocol.experiment import Figure
 from kvdesk.protocol.messages import CommandFailed, Event
 from kvdesk.settings import ContextSettings
 from tests.benchmarks.ui import messages
@@ -176,7 +176,7 @@ def run(
         if "frames" in wanted:
             frames = frame_times(parts.window.inspector.cell_map, say)
             longest = max(v for mode in frames.values() for v in mode.values())
-            judged.append(Figure("frame_p99_ms", longest).judged(at_most(FRAME_MS)))
+            judged.append(Figure("frame_p99_ms", longest).at_most(FRAME_MS))
             values["frames_ms"] = {mode: {k: round(v, 2) for k, v in times.items()} for mode, times in frames.items()}
         parts.window.resize(1280, 800)
         if "messages" in wanted:
@@ -207,8 +207,8 @@ def _judged_decoding(name: str, values: dict[str, list[float]]) -> list[Figure]:
     stalls, refreshes = values["longest_stall_ms"], values["refreshes_per_s"]
     speeds = values["open_tok_s"], values["closed_tok_s"]
     return [
-        figure(f"longest_stall_ms_n_ctx_{name}", stalls, bars=(at_most(STALL_MS),)),
-        figure(f"map_refreshes_per_s_n_ctx_{name}", refreshes, bars=(at_least(REFRESHES_PER_S),)),
+        figure(f"longest_stall_ms_n_ctx_{name}", stalls).at_most(STALL_MS),
+        figure(f"map_refreshes_per_s_n_ctx_{name}", refreshes).at_least(REFRESHES_PER_S),
         ratio_at_least(f"decode_open_over_closed_n_ctx_{name}", SPEED, *speeds),
     ]
 

@@ -26,7 +26,7 @@ from kvdesk.policies.batching import AIM
 from kvdesk.policies.tuned import LEAST_SHARE, LEAST_TOK_S, LONGEST_GAP_MS, TILE
 from kvdesk.protocol.cache import RebuildContext, SpeedSample
 from kvdesk.protocol.chat import CloseConversation, Generate, TextDelta, TurnEnded
-from kvdesk.protocol.experiment import Figure, at_least, at_most
+from kvdesk.protocol.experiment import Figure
 from kvdesk.protocol.messages import Event
 from kvdesk.settings import ContextSettings, Sampling
 from kvdesk.values import asdict, dataclass
@@ -189,7 +189,7 @@ def _judged(readings: Sequence[_Reading]) -> Outcome:
     return Outcome(
         [
             _at_most("prompt_over_alone", most, over),
-            figure("answer_tok_s", [b.tok_s for b in beside], bars=(at_least(least),)),
+            figure("answer_tok_s", [b.tok_s for b in beside]).at_least(least),
             _at_most("longest_gap_ms", longest, [max(b.gaps_ms) for b in beside]),
         ],
         {
@@ -205,7 +205,7 @@ def _judged(readings: Sequence[_Reading]) -> Outcome:
 
 def _at_most(name: str, bar: float, values: list[float]) -> Figure:
     """Their median, give or take two of its standard errors: that of few is not known well, so MOST_NOISE at most."""
-    return figure(name, values, bars=(at_most(bar, min(2 * standard_error(values), MOST_NOISE * bar)),))
+    return figure(name, values).at_most(bar, noise=min(2 * standard_error(values), MOST_NOISE * bar))
 
 
 def _bare(headless: HeadlessEngine, settings: ContextSettings) -> BareLoop:

@@ -8,7 +8,7 @@ from kvdesk.experiments.statistics import figure, ratios
 from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
 from kvdesk.protocol.cache import OperationDone
 from kvdesk.protocol.chat import CloseConversation
-from kvdesk.protocol.experiment import Figure, at_least
+from kvdesk.protocol.experiment import Figure
 from kvdesk.settings import Sampling
 
 CHATS, TURNS, N_TOKENS = 6, 3, 90
@@ -48,8 +48,8 @@ def fragmented(bench: Bench) -> Outcome:
             texts.append((chat.messages[-1].tokens, alone.messages[-1].tokens))
     return Outcome(
         [
-            Figure("compactions", len(compactions)).judged(at_least(1)),
-            figure("compacted_over_fresh", ratios(speeds["compacted"], speeds["fresh"]), bars=(at_least(0.95),)),
+            Figure("compactions", len(compactions)).at_least(1),
+            figure("compacted_over_fresh", ratios(speeds["compacted"], speeds["fresh"])).at_least(0.95),
         ],
         {
             "decode_tok_s": speeds,

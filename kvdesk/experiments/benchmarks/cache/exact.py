@@ -19,7 +19,7 @@ from kvdesk.experiments.benchmarks.cache.scenario import same
 from kvdesk.experiments.outcome import Outcome
 from kvdesk.headless import HeadlessEngine, session_of
 from kvdesk.protocol.cache import UsePolicy
-from kvdesk.protocol.experiment import Figure, at_most
+from kvdesk.protocol.experiment import Figure
 from kvdesk.settings import CacheType
 
 N_PROMPT, N_ANSWER, N_STEPS = 160, 24, 8
@@ -63,9 +63,9 @@ def exact(bench: Bench) -> Outcome:
     return Outcome(
         [
             same("texts_as_fresh", texts),
-            Figure("difference_over_largest_logit", max(differences)).judged(at_most(ROUNDING)),
-            Figure("batched_over_largest_logit", max(relative for relative, _, _ in batched)).judged(at_most(noise[0])),
-            Figure("batched_kl_nats", max(kl for _, kl, _ in batched)).judged(at_most(noise[1])),
+            Figure("difference_over_largest_logit", max(differences)).at_most(ROUNDING),
+            Figure("batched_over_largest_logit", max(relative for relative, _, _ in batched)).at_most(noise[0]),
+            Figure("batched_kl_nats", max(kl for _, kl, _ in batched)).at_most(noise[1]),
         ],
         raw,
     )

@@ -6,7 +6,7 @@ from kvdesk.experiments.benchmarks.requests import turns
 from kvdesk.experiments.outcome import Outcome
 from kvdesk.experiments.statistics import figure
 from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
-from kvdesk.protocol.experiment import Figure, at_most
+from kvdesk.protocol.experiment import Figure
 from kvdesk.settings import Sampling
 
 ANSWER = Sampling(temperature=0.0, max_tokens=24)
@@ -43,8 +43,8 @@ def system_prompt(bench: Bench) -> Outcome:
     added = [r["cells_added"] / r["own_tokens"] for r in rounds]
     return Outcome(
         [
-            figure("ttft_of_second_over_first", waits, bars=(at_most(1 / 20),)),
-            Figure("cells_added_over_own_tokens", max(added)).judged(at_most(1.0)),
+            figure("ttft_of_second_over_first", waits).at_most(1 / 20),
+            Figure("cells_added_over_own_tokens", max(added)).at_most(1.0),
             same("text_as_fresh", texts),
         ],
         {"rounds": rounds},
@@ -83,8 +83,8 @@ def fork(bench: Bench) -> Outcome:
         _, tokens = fresh(headless, chat, ANSWER)
     return Outcome(
         [
-            Figure("shared_tokens_prefilled", prefilled).judged(at_most(0)),
-            Figure("cells_copied", copied).judged(at_most(0)),
+            Figure("shared_tokens_prefilled", prefilled).at_most(0),
+            Figure("cells_copied", copied).at_most(0),
             same("text_as_fresh", [(text, tokens) for text in texts]),
         ],
         raw,

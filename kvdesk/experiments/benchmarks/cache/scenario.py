@@ -10,7 +10,7 @@ from kvdesk.chat import TurnStats
 from kvdesk.errors import UserError
 from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
 from kvdesk.protocol.chat import CloseConversation, Generate, TurnEnded
-from kvdesk.protocol.experiment import Figure, at_least
+from kvdesk.protocol.experiment import Figure
 from kvdesk.protocol.messages import Event
 from kvdesk.settings import Sampling
 
@@ -59,7 +59,7 @@ def same(name: str, pairs: list[tuple[tuple[int, ...], tuple[int, ...]]]) -> Fig
 
 def all_of(name: str, good: Sequence[bool]) -> Figure:
     """The share that is good, which is to be all."""
-    return Figure(name, sum(good) / len(good)).judged(at_least(1.0))
+    return Figure(name, sum(good) / len(good)).at_least(1.0)
 
 
 def of(events: list[Event], kind: type[E]) -> list[E]:

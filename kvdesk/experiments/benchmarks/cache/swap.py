@@ -11,7 +11,7 @@ from kvdesk.experiments.benchmarks.cache.scenario import fresh, same, text_of_to
 from kvdesk.experiments.outcome import Outcome
 from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
 from kvdesk.protocol.cache import OperationDone
-from kvdesk.protocol.experiment import Figure, at_least
+from kvdesk.protocol.experiment import Figure
 from kvdesk.protocol.operations import Operate, SwapOut
 from kvdesk.settings import Sampling
 
@@ -94,7 +94,7 @@ def _outcome(
     back_ms = statistics.median(back["ttft_ms"] for back in backs)
     return Outcome(
         [
-            Figure(name, prefill_ms / back_ms).judged(at_least(bar)),
+            Figure(name, prefill_ms / back_ms).at_least(bar),
             same("text_as_fresh", [(chat.messages[-1].tokens, fresh_tokens)]),
         ],
         {"prefill_ttft_ms": prefill_ms, "back": backs},

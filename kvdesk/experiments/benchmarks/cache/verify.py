@@ -12,7 +12,6 @@ from kvdesk.experiments.statistics import figure
 from kvdesk.headless import HeadlessEngine, session_of
 from kvdesk.protocol.cache import Verified, VerifyConversation
 from kvdesk.protocol.chat import CloseConversation, Generate, TextDelta, TurnStarted
-from kvdesk.protocol.experiment import at_least, at_most
 from kvdesk.protocol.messages import CommandFailed
 from kvdesk.settings import Sampling
 
@@ -37,8 +36,8 @@ def beside(bench: Bench) -> Outcome:
             bench.say(f"begun after {n_steps} steps, {meanwhile:.1f} tok/s meanwhile, {alone:.1f} alone")
     return Outcome(
         [
-            figure("steps_until_it_begins", steps, bars=(at_most(1),)),
-            figure("speed_over_alone", shares, bars=(at_least(HALF),)),
+            figure("steps_until_it_begins", steps).at_most(1),
+            figure("speed_over_alone", shares).at_least(HALF),
         ],
         {"steps_until_it_begins": steps, "speed_over_alone": shares},
     )
