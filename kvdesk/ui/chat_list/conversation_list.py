@@ -49,8 +49,7 @@ class ConversationList(QWidget):
         self._silent = False
         self._found_for = ""
         self._model = ConversationModel(kit.commands)
-        self.search = QLineEdit()
-        self.search.setPlaceholderText(tr("Search (Ctrl+K)"))
+        self.search = QLineEdit(placeholderText=tr("Search (Ctrl+K)"))
         self.search.setAccessibleName(tr("Search the chats"))
         clearable(self.search)
         self.search.textChanged.connect(self._on_search_changed)
@@ -253,8 +252,7 @@ class ConversationList(QWidget):
 
     def _add_keys(self) -> None:
         """Keys that count while the list, or the field above it, has the focus."""
-        below = QAction(tr("Go to the list"), self.search)
-        below.setShortcut(QKeySequence(Qt.Key.Key_Down))
+        below = QAction(tr("Go to the list"), self.search, shortcut=QKeySequence(Qt.Key.Key_Down))
         below.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
         below.triggered.connect(self._on_search_left)
         self.search.addAction(below)
@@ -262,9 +260,7 @@ class ConversationList(QWidget):
             (tr("Rename"), QKeySequence(Qt.Key.Key_F2), self._on_rename),
             (tr("Delete"), QKeySequence(QKeySequence.StandardKey.Delete), self._on_delete),
         ):
-            action = QAction(text, self.view)
-            action.setShortcut(keys)
-            action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
+            action = QAction(text, self.view, shortcut=keys, shortcutContext=Qt.ShortcutContext.WidgetShortcut)
             action.triggered.connect(lambda _checked, slot=slot: slot())
             self.view.addAction(action)
 

@@ -26,9 +26,7 @@ class FolderField(QFrame):
         self.conversation = ConversationId("")
         """For which a folder is asked for."""
         what = label(tr("New folder for this chat"), tone="secondary", scale="small", wrap=True)
-        self.edit = QLineEdit()
-        self.edit.setMaxLength(_LONGEST)
-        self.edit.setPlaceholderText(tr("Name of the folder"))
+        self.edit = QLineEdit(maxLength=_LONGEST, placeholderText=tr("Name of the folder"))
         self.edit.setAccessibleName(tr("Name of the new folder"))
         self.edit.returnPressed.connect(self._on_named)
         composes(self.edit)

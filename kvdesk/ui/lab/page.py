@@ -51,9 +51,7 @@ class LabPage(QWidget):
         self.past.chosen.connect(self._on_chosen)
         name, tip, leave = tr("Back to the chats"), tr("Back to the chats (Ctrl+Shift+L)"), kit.act("chat.write")
         back = IconButton(theme, "chevron-left", name, tip, clicked=leave)
-        split = QSplitter(Qt.Orientation.Horizontal)
-        split.setHandleWidth(1)
-        split.setChildrenCollapsible(False)
+        split = QSplitter(Qt.Orientation.Horizontal, handleWidth=1, childrenCollapsible=False)
         for place, (part, stretch) in enumerate(
             ((self._make_left(back), 0), (self._make_middle(), 0), (self._make_right(), 1))
         ):

@@ -110,9 +110,7 @@ class _CodeView(QPlainTextEdit):
     """As tall as its lines; wheel turns go to the chat unless they are sideways."""
 
     def __init__(self) -> None:
-        super().__init__()
-        self.setReadOnly(True)
-        self.setTabChangesFocus(True)
+        super().__init__(readOnly=True, tabChangesFocus=True)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)

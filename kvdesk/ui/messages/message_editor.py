@@ -143,8 +143,7 @@ class _Edit(QTextEdit):
     left = Signal()
 
     def __init__(self, text: str, least_lines: int) -> None:
-        super().__init__()
-        self.setAcceptRichText(False)
+        super().__init__(acceptRichText=False)
         set_plain(self.document(), text)
         self.document().clearUndoRedoStacks()
         self._least = least_lines

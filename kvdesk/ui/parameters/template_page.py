@@ -41,8 +41,7 @@ class TemplatePage(QWidget):
             margins=(0, 8, 0, 0),
             spacing=4,
         )
-        halves = QSplitter(Qt.Orientation.Vertical)
-        halves.setChildrenCollapsible(False)
+        halves = QSplitter(Qt.Orientation.Vertical, childrenCollapsible=False)
         halves.addWidget(upper)
         halves.addWidget(lower)
         halves.setSizes([200, 300])

@@ -36,19 +36,13 @@ class ConnectSection(QWidget):
             wrap=True,
         )
         self.known = Choice(name=tr("Known servers"))
-        self.url = QLineEdit()
-        self.url.setPlaceholderText(tr("Such as {address}").format(address="192.168.1.5:8080"))
-        self.key = QLineEdit()
-        self.key.setEchoMode(QLineEdit.EchoMode.Password)
+        self.url = QLineEdit(placeholderText=tr("Such as {address}").format(address="192.168.1.5:8080"))
+        self.key = QLineEdit(echoMode=QLineEdit.EchoMode.Password)
         self.key.setPlaceholderText(tr("None, if the server asks for none"))
-        self.name = QLineEdit()
-        self.name.setMaxLength(60)
-        self.name.setPlaceholderText(tr("As its address"))
+        self.name = QLineEdit(maxLength=60, placeholderText=tr("As its address"))
         self.model = Choice()
         self.model.setEditable(True)
-        self._form = QFormLayout()
-        self._form.setHorizontalSpacing(16)
-        self._form.setVerticalSpacing(8)
+        self._form = QFormLayout(horizontalSpacing=16, verticalSpacing=8)
         self._form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
         for text, field in (
             (tr("Known servers"), self.known),

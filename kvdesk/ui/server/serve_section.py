@@ -77,8 +77,7 @@ class ServeSection(SectionWidget):
         self.show_stopped()
 
     def _field(self, name: str, copies: str) -> tuple[QLineEdit, QPushButton]:
-        field = QLineEdit()
-        field.setReadOnly(True)
+        field = QLineEdit(readOnly=True)
         field.setAccessibleName(name)
         field.setPlaceholderText(tr("Shown while serving"))
         copy = push_button(

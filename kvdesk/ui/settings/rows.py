@@ -32,9 +32,7 @@ class _WrappedLabel(QLabel):
     """In one line where there is room, else in several: a QLabel that wraps asks for less width than its text has."""
 
     def __init__(self, text: str) -> None:
-        super().__init__(text)
-        self.setTextFormat(Qt.TextFormat.PlainText)
-        self.setWordWrap(True)
+        super().__init__(text, textFormat=Qt.TextFormat.PlainText, wordWrap=True)
 
     def sizeHint(self) -> QSize:
         advance = QFontMetricsF(self.font()).horizontalAdvance(self.text())

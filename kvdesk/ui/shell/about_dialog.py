@@ -62,9 +62,7 @@ class AboutDialog(Dialog):
 
 
 def _page(theme: Theme, name: str, text: str) -> QPlainTextEdit:
-    page = QPlainTextEdit(text)
-    page.setReadOnly(True)
-    page.setTabChangesFocus(True)
+    page = QPlainTextEdit(text, readOnly=True, tabChangesFocus=True)
     page.setProperty("boxed", True)
     theme.give_font(page, "mono_small")
     page.setAccessibleName(name)

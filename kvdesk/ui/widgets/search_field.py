@@ -27,8 +27,7 @@ class SearchField(QLineEdit):
     """Esc clears it first; in an empty one it is for the window around. `name`: what it searches."""
 
     def __init__(self, name: str, placeholder: str = "") -> None:
-        super().__init__()
-        self.setPlaceholderText(placeholder or name)
+        super().__init__(placeholderText=placeholder or name)
         self.setAccessibleName(name)
         clearable(self)
         composes(self)
