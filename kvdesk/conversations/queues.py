@@ -17,18 +17,14 @@ class Queues:
         self.closed = False  # nothing is sent any more
         self._held: dict[ConversationId, QueueState] = {}
         self._places: dict[ConversationId, int] = {}
-        self._waits_for_model = self._had_model = False
+        self.waits_for_model = self._had_model = False
 
     # --- what may be sent ---------------------------------------------------------------------------------------------
 
     @property
     def open(self) -> bool:
         """Whether anything may be sent automatically at all."""
-        return not (self.closed or self._waits_for_model)
-
-    @property
-    def waits_for_model(self) -> bool:
-        return self._waits_for_model
+        return not (self.closed or self.waits_for_model)
 
     def is_held(self, conversation: ConversationId) -> bool:
         """Whether the conversation's queue waits for a user."""
@@ -38,7 +34,7 @@ class Queues:
         """What these queues wait for. All others are empty, and hold nothing back."""
         names = list(waiting)
         self._held = {name: why for name, why in self._held.items() if name in set(names)}
-        until: QueueState = "model" if self._waits_for_model else "answer"
+        until: QueueState = "model" if self.waits_for_model else "answer"
         return {name: self._held.get(name, until) for name in names}
 
     # --- what waits ---------------------------------------------------------------------------------------------------
@@ -54,14 +50,14 @@ class Queues:
 
     def wait_for_model(self) -> None:
         """A model is being opened."""
-        self._waits_for_model = True
+        self.waits_for_model = True
 
     def model_ready(self) -> None:
-        self._waits_for_model, self._had_model = False, True
+        self.waits_for_model, self._had_model = False, True
 
     def model_failed(self, waiting: Iterable[ConversationId], why: QueueState) -> None:
         """If a model was open before, it still is; else everything waits for one."""
-        self._waits_for_model = not self._had_model
+        self.waits_for_model = not self._had_model
         if self._had_model:
             self.hold(why, *waiting)
 

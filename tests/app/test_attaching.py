@@ -20,6 +20,7 @@ from kvdesk.ui.messages.attachment_cards import AttachmentCard
 from tests.app.conftest import Rig
 from tests.app.test_controller import conversations, stored
 from tests.attachments.files import pdf
+from tests.ui.seen import encoding, row_button
 
 
 def shown(rig: Rig) -> list[str]:
@@ -69,27 +70,27 @@ def test_a_file_is_read_again_in_the_encoding_that_is_chosen(ready: Rig, qtbot: 
     qtbot.waitUntil(lambda: shown(ready) == ["old.txt"], timeout=20_000)
     ready.window.chat.attachments.give([str(other)])
     qtbot.waitUntil(lambda: shown(ready) == ["old.txt", "plain.txt"], timeout=20_000)
-    choice = rows.encoding(0)
+    choice = encoding(rows, 0)
     assert choice is not None
-    assert rows.encoding(1) is None
+    assert encoding(rows, 1) is None
 
     def reads(text: str) -> bool:
         return rows.attachments[0].text == text
 
     for wanted, text in (("Windows-1251", "Ел"), ("Windows-1253", "Ελ")):
-        choice = rows.encoding(0)
+        choice = encoding(rows, 0)
         assert choice is not None
         choice.textActivated.emit(wanted)
         qtbot.waitUntil(partial(reads, text), timeout=20_000)
         assert rows.attachments[0].note == f"read as {wanted}"
         assert shown(ready) == ["old.txt", "plain.txt"]
     file.unlink()
-    choice = rows.encoding(0)
+    choice = encoding(rows, 0)
     assert choice is not None
     choice.textActivated.emit("KOI8-R")
     qtbot.waitUntil(lambda: "old.txt could not be read" in ready.window.chat.banner.sentence, timeout=20_000)
     assert rows.attachments[0].text == "Ελ", "what was read stays"
-    again = rows.encoding(0)
+    again = encoding(rows, 0)
     assert again is not None
     assert again.currentText() == "Windows-1253"
 
@@ -121,7 +122,7 @@ def test_each_file_goes_to_the_chat_it_was_given_to(ready: Rig, slow: Flag, qtbo
     rig.window.chat.attachments.give(["one.txt", "two.txt", "three.txt"])
     rows = rig.window.chat.composer.attachments
     assert rows.isVisible()
-    qtbot.mouseClick(rows.button(1, "Stop reading two.txt"), Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(row_button(rows, 1, "Stop reading two.txt"), Qt.MouseButton.LeftButton)
     chats.new()
     assert rig.window.store.selected != first
     assert not rows.isVisible()

@@ -75,7 +75,7 @@ def test_what_is_said_before_is_what_the_next_answer_costs(
     said = editor.set_prompt("You are a pirate.")
     assert said.n_again > 20
     assert editor.dialog._cost.text().startswith("The prompt of this chat has"), "applied"
-    assert window.chat.parameters.accessibleName() == "Parameters: system prompt"
+    assert window.chat.header.parameters.accessibleName() == "Parameters: system prompt"
     second = app.ask("And a lake?").stats
     assert second.reused_tokens == said.n_cached
     assert second.prefilled_tokens >= said.n_tokens - said.n_cached
@@ -108,7 +108,7 @@ def test_what_is_said_before_is_what_the_next_answer_costs(
     known = again.parts.controller.conversations.get(conversation)
     assert known is not None
     assert Parameters.of(known) == Parameters("Be brief.", sampling, BARE)
-    assert again.parts.window.chat.parameters.accessibleName().startswith("Parameters: system prompt, ")
+    assert again.parts.window.chat.header.parameters.accessibleName().startswith("Parameters: system prompt, ")
     fifth = again.ask("Once more?").stats
     assert fifth.generated_tokens == 3
     again.parts.window.close()

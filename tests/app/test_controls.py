@@ -89,7 +89,7 @@ def test_every_button_on_the_real_engine(driven: DrivenWindow) -> None:
     refused = driven.last(BatchRefused)
     assert isinstance(refused, BatchRefused)
     assert refused.y == 400
-    assert driven.parts.window.inspector.rulers is not None
+    assert driven.parts.window.inspector.cache.instruments.rulers is not None
     driven.press(specs.SWAP_OUT)
     assert driven.view.swapped
     driven.parts.window.commands.submit(Operate(SwapIn(driven.view.swapped[0][0])))  # the menu of its chat

@@ -17,6 +17,7 @@ from kvdesk.values import replace
 from kvdesk.viewmodel.chat.starters import STARTERS, TWICE
 from tests.app.conftest import Rig
 from tests.ui.samples import MODEL, STATS
+from tests.ui.seen import seen
 
 TIMEOUT_MS = 20_000
 TOY = Path("/embedded/toy.gguf")
@@ -107,7 +108,7 @@ def test_a_model_is_offered_and_downloaded_by_the_page_of_models(
 ) -> None:
     offer = rig.window.chat.empty.offer
     qtbot.waitUntil(offer.isVisible, timeout=TIMEOUT_MS)
-    assert offer.text == (
+    assert seen(offer) == (
         "For this computer: Llama-3.2-3B-Instruct-Q4_K_M\n2.02 GB  ·  llama3.2  ·  ≈ 9.6 tok/s expected here"
     )
     wanted = []
@@ -126,7 +127,7 @@ def test_in_chinese_the_model_that_is_offered_speaks_it(
     monkeypatch.setattr(model_library, "available_bytes", lambda: 15 * 10**8)
     rig.controller.models.ask_machine()
     offer = rig.window.chat.empty.offer
-    qtbot.waitUntil(lambda: "Qwen3-0.6B-Q8_0" in offer.text, timeout=TIMEOUT_MS)
+    qtbot.waitUntil(lambda: "Qwen3-0.6B-Q8_0" in seen(offer), timeout=TIMEOUT_MS)
 
 
 def test_one_that_is_here_is_opened(rig: Rig, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from kvdesk.protocol.messages import CommandFailed
 from kvdesk.store.settings_file import save_settings
 from tests.app.whole import SETTINGS, App
 from tests.backends.scripted import ScriptedBackend
+from tests.ui.seen import seen
 
 
 @pytest.mark.parametrize("model", ["talking_file", pytest.param("model_file", marks=pytest.mark.matrix)])
@@ -92,7 +93,7 @@ def test_the_same_over_a_back_end_that_only_chats(
     app.wait(lambda: sum(isinstance(e, TurnEnded) for e in app.events) == 4)
     assert window.chat.view.widgets[-1].message.text == "You said: And a lake?"
 
-    assert window.inspector.missing == MISSING[Feature.CACHE_VIEW] in window.status.text
+    assert window.inspector.missing == MISSING[Feature.CACHE_VIEW] in seen(window.status)
     for tab in ("Graphs", "Timeline", "Cache"):
         window.inspector.show_tab(tab)
         assert window.inspector._stack.currentWidget() is window.inspector._missing

@@ -58,7 +58,7 @@ for name in window.rooms._rooms:
 window.rooms.show_chats()
 for label in window.inspector.labels:
     window.shown_settings.show_page(label)
-window.help.palette.open()
+window.help.open_palette()
 titles = {action.label: action.id for group in window.kit.actions.groups for action in group.actions}
 sections = window.rooms.show_settings().sections
 found = {

@@ -51,7 +51,7 @@ def test_rulers_map_list_and_legend_tell_branches_apart(window: MainWindow) -> N
     window.store.apply(three_branches())
     window.store.count()
     title = CONVERSATIONS[0].title
-    rows = window.inspector.rulers.rows
+    rows = window.inspector.cache.instruments.rulers.rows
     assert [(row.name, row.span.seq_id, row.follows) for row in rows] == [
         (f"{title}, sequence 2", 2, False),
         (f"{title}, sequence 3", 3, True),
@@ -68,7 +68,7 @@ def test_rulers_map_list_and_legend_tell_branches_apart(window: MainWindow) -> N
     assert "3 branches are in the cache" in index.data(Qt.ItemDataRole.ToolTipRole)
     window.store.apply(replace(three_branches(), leases=THREE[1:3]))
     window.store.count()
-    assert [row.name for row in window.inspector.rulers.rows if row.span.seq_id == 2] == [title], (
+    assert [row.name for row in window.inspector.cache.instruments.rulers.rows if row.span.seq_id == 2] == [title], (
         "alone, it needs no number"
     )
     assert "branches" not in window.conversations._model.index_of(ONE).data(Qt.ItemDataRole.AccessibleTextRole)

@@ -17,6 +17,7 @@ from kvdesk.ui.widgets.controls import IconButton
 from kvdesk.values import replace
 from tests.ui.recording import record
 from tests.ui.samples import MODEL, ONE, STATS, TWO, append_message, message, show_messages, update_message
+from tests.ui.seen import seen
 
 ANSWER = MessageId("a")
 
@@ -72,7 +73,7 @@ def test_reading_the_prompt_shows_progress(window: MainWindow) -> None:
     widget = begin(window)
     window.store.apply(TurnStarted(ONE, ANSWER, 0, 900, 100))
     window.store.apply(PrefillProgress(ONE, ANSWER, 512, 800, 640.0))
-    assert "512 of 800 tokens" in widget._waiting.text
+    assert "512 of 800 tokens" in seen(widget._waiting)
     window.store.apply(TextDelta(ONE, ANSWER, "x", (1,)))
     assert widget._waiting.isHidden()
 

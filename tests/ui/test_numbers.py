@@ -101,7 +101,7 @@ def test_groups_fold_and_cost_nothing_folded(theme: Theme, qtbot: QtBot) -> None
     qtbot.addWidget(panel)
     panel.show()
     panel.show_view(cache_view(), {0: "Village"})
-    assert panel._figures[USED].value == "220"
+    assert panel._figures[USED]._value.text() == "220"
     assert not panel._tables[0].isVisible()
     assert panel._tables[0].group.rows == ()
     qtbot.keyClick(panel.all_section.button, Qt.Key.Key_Space)

@@ -54,6 +54,7 @@ from kvdesk.values import replace
 from kvdesk.viewmodel.cells.effect_text import logits_sentence
 from tests.ui.recording import Record
 from tests.ui.samples import CONTEXT, CONVERSATIONS, ONE, TWO, append_message, cache_view, message, show_messages
+from tests.ui.seen import effect_text, ledger_text, seen, stays
 
 
 def show(window: MainWindow, view: CacheView | None = None) -> OperationsPanel:
@@ -248,16 +249,16 @@ def test_what_did_that_do(window: MainWindow, record: Record) -> None:
     window.store.apply(done())
     card = window.inspector.cache.instruments.effect
     assert card.isVisible()
-    assert "Cells in use 220 → 64" in card.text
-    assert "Read per new token 256 → 256" in card.text
-    assert "116 freed" in card.text
-    assert "| changed: token 3 → token 4 | 0.02" in card.text
-    assert "4.0 GB/s" in card.text
-    assert "map agrees" in card.text
-    assert "tok/s" not in card.text, "not measured yet"
+    assert "Cells in use 220 → 64" in effect_text(card)
+    assert "Read per new token 256 → 256" in effect_text(card)
+    assert "116 freed" in effect_text(card)
+    assert "| changed: token 3 → token 4 | 0.02" in effect_text(card)
+    assert "4.0 GB/s" in effect_text(card)
+    assert "map agrees" in effect_text(card)
+    assert "tok/s" not in effect_text(card), "not measured yet"
     for _ in range(16):
         window.store.apply(SpeedSample(2.0, "decode", 1, 8.0, 256))
-    assert "tok/s 100 → 125" in card.text
+    assert "tok/s 100 → 125" in effect_text(card)
     window.store.apply(replace(cache_view(8), undoable=(8,)))
     window.store.count()
     panel = window.inspector.cache.instruments.operations
@@ -276,7 +277,7 @@ def test_the_next_token_is_written_as_text(window: MainWindow) -> None:
     show(window)
     window.store.apply(TokenTexts({3: " ay", 4: " oh"}))
     window.store.apply(done())
-    assert "changed: “␣ay” → “␣oh”" in window.inspector.cache.instruments.effect.text
+    assert "changed: “␣ay” → “␣oh”" in effect_text(window.inspector.cache.instruments.effect)
 
 
 def test_a_rebuild_that_reads_again_ends_with_a_card(window: MainWindow) -> None:
@@ -287,10 +288,10 @@ def test_a_rebuild_that_reads_again_ends_with_a_card(window: MainWindow) -> None
     card = window.inspector.cache.instruments.effect
     assert card.isVisible()
     assert not card.undo_button.isVisible()
-    assert "1,066 tokens were read again in 7.7 s (138 tok/s)." in card.text
-    assert "Conversations in the new cache: 3; without room: 1." in card.text
+    assert "1,066 tokens were read again in 7.7 s (138 tok/s)." in effect_text(card)
+    assert "Conversations in the new cache: 3; without room: 1." in effect_text(card)
     window.store.apply(done())
-    assert "Cells in use 220 → 64" in card.text, "the next operation has its numbers again"
+    assert "Cells in use 220 → 64" in effect_text(card), "the next operation has its numbers again"
 
 
 def test_compaction_is_previewed_and_done(window: MainWindow, qtbot: QtBot, record: Record) -> None:
@@ -352,23 +353,23 @@ def test_a_context_is_shown_before_it_is_made(window: MainWindow, qtbot: QtBot, 
     settings = sent[0][0].settings  # type: ignore[attr-defined]
     assert sent[0][0] == PreviewContext(ContextSettings(n_ctx=512))
     window.store.apply(preview(settings))
-    assert "K 6.0 → 3.0 MB" in panel.bar.ledger.text
-    assert "18.0 of 900 MB" in panel.bar.ledger.text
-    assert "about 110 tok/s" in panel.bar.ledger.text
+    assert "K 6.0 → 3.0 MB" in ledger_text(panel.bar.ledger)
+    assert "18.0 of 900 MB" in ledger_text(panel.bar.ledger)
+    assert "about 110 tok/s" in ledger_text(panel.bar.ledger)
     panel.bar.ledger.set_keep("tokens")
-    assert "220 tokens are prefilled again in about 1.5 s" in panel.bar.ledger.text
-    assert "cells" not in panel.bar.ledger.text
+    assert "220 tokens are prefilled again in about 1.5 s" in ledger_text(panel.bar.ledger)
+    assert "cells" not in ledger_text(panel.bar.ledger)
     window.store.apply(preview(settings, n_cells=1066))
-    assert "220 tokens are prefilled again in about 1.5 s" in panel.bar.ledger.text
-    assert "All 1,066 cells in use are removed." in panel.bar.ledger.text
-    assert "recurrent" not in panel.bar.ledger.text
+    assert "220 tokens are prefilled again in about 1.5 s" in ledger_text(panel.bar.ledger)
+    assert "All 1,066 cells in use are removed." in ledger_text(panel.bar.ledger)
+    assert "recurrent" not in ledger_text(panel.bar.ledger)
     window.store.apply(preview(settings, recurrent_bytes=8_000_000))
-    assert "recurrent 8.0 MB\n" in panel.bar.ledger.text
+    assert "recurrent 8.0 MB\n" in ledger_text(panel.bar.ledger)
     window.store.apply(preview(settings, recurrent_bytes=8_000_000, n_earlier=7, earlier_bytes=7_000_000))
-    assert "recurrent 8.0 MB, of which 7 earlier states 7.0\n" in panel.bar.ledger.text
+    assert "recurrent 8.0 MB, of which 7 earlier states 7.0\n" in ledger_text(panel.bar.ledger)
     window.store.apply(preview(settings, n_cells=1066))
     panel.bar.ledger.set_keep("nothing")
-    assert "1,066 cells are removed from the cache" in panel.bar.ledger.text
+    assert "1,066 cells are removed from the cache" in ledger_text(panel.bar.ledger)
     panel.bar.ledger.set_keep("tokens")
     panel.bar.apply.click()
     assert rebuilds == [(settings, "tokens")]
@@ -393,8 +394,9 @@ def test_a_conversion_is_offered_with_its_price(window: MainWindow, qtbot: QtBot
     window.store.apply(preview(sent[-1][0].settings, **possible))  # type: ignore[attr-defined]
     ledger = panel.bar.ledger
     ledger.set_keep("state")
-    assert "1,066 cells are converted in about 0.42 s: nothing is computed, and it can be undone." in ledger.text
-    assert "removed" not in ledger.text
+    said = ledger_text(ledger)
+    assert "1,066 cells are converted in about 0.42 s: nothing is computed, and it can be undone." in said
+    assert "removed" not in said
 
 
 def test_a_context_that_cannot_be_made_is_not_applied(window: MainWindow, qtbot: QtBot, record: Record) -> None:
@@ -405,7 +407,7 @@ def test_a_context_that_cannot_be_made_is_not_applied(window: MainWindow, qtbot:
     qtbot.waitUntil(lambda: len(sent) == 1)
     window.store.apply(preview(sent[0][0].settings, refused="It needs 30 GB; 0.9 GB are free."))  # type: ignore[attr-defined]
     assert not panel.bar.apply.isEnabled()
-    assert "30 GB" in panel.bar.ledger.text
+    assert "30 GB" in ledger_text(panel.bar.ledger)
     panel.field("context", "n_ctx").setValue(1024)
     assert panel.bar.apply.isEnabled(), "another one is another question"
 
@@ -518,12 +520,12 @@ def test_an_audit_says_what_it_found_where_one_looks(window: MainWindow) -> None
     found = "all 220 used cells agree with llama.cpp's own state in position and sequences (12 ms)."
     window.store.apply(Audited("verified", "14:02:31", found))
     assert window.activity.text == f"Audit at 14:02:31: {found}"
-    assert not window.activity.stays, "good news goes by itself, into the status line"
-    assert window.status.text.endswith("map verified at operation 7, audited 14:02:31")
+    assert not stays(window.activity), "good news goes by itself, into the status line"
+    assert seen(window.status).endswith("map verified at operation 7, audited 14:02:31")
     window.store.apply(Audited("mismatch", "14:03:00", "the map and llama.cpp's own state disagree: cell 3."))
     assert "disagree: cell 3" in window.activity.text
-    assert window.activity.stays, "a failure stays"
-    assert "audited" not in window.status.text
+    assert stays(window.activity), "a failure stays"
+    assert "audited" not in seen(window.status)
 
 
 def test_a_rebuild_says_its_call_and_cost_first(window: MainWindow, record: Record) -> None:

@@ -114,14 +114,14 @@ def test_links_lead_to_a_larger_context_and_to_the_policies(window: MainWindow, 
     typed(window, "hello world", TOO_LONG)
     _, larger, policy = window.chat.composer.help.links
     policy.click()
-    choice = window.chat.overflow
+    choice = window.chat.header.overflow
     assert choice.isVisible()
     link = policy.rect().translated(policy.mapToGlobal(QPoint()))
     assert link.adjusted(0, -1, 0, 1).intersects(choice.geometry()), "beside its link"
-    choice.button(Overflow.SLIDE).click()
+    choice.buttons[Overflow.SLIDE].click()
     window.action_set.run("chat.overflow")
     assert not link.adjusted(0, -1, 0, 1).intersects(choice.geometry()), "elsewhere for the menu"
-    choice.button(Overflow.SLIDE).click()
+    choice.buttons[Overflow.SLIDE].click()
     assert chosen == [(ONE, Overflow.SLIDE)] * 2
     assert len(asked) == 1
     window.chat.composer._pause.timeout.emit()

@@ -22,6 +22,7 @@ from kvdesk.viewmodel.cells.history import view_of
 from tests.cache.journals import FACTS, Player
 from tests.ui.recording import Record
 from tests.ui.samples import CONTEXT, MODEL, cache_view, spans
+from tests.ui.seen import effect_text
 from tests.ui.test_operations import done
 
 
@@ -215,7 +216,7 @@ def test_the_journal_before_a_rebuild_can_be_looked_at(window: MainWindow, qtbot
     assert page._band_text.text() == "State after operation 120, before the rebuild"
     assert page.model.rows.last == 120
     page.show_operation(8)
-    assert "Cells in use 220 → 64" in page._effect.text, "what operations by hand did is kept too"
+    assert "Cells in use 220 → 64" in effect_text(page._effect), "what operations by hand did is kept too"
     window.store.apply(RecordingTaken(new.journal.recording()))
     assert page.model.rows.last == 120, "what is new waits"
     page.show_operation(40)
@@ -234,7 +235,7 @@ def test_the_comparison_stays_in_the_journal(window: MainWindow, player: Player)
     window.store.apply(RecordingTaken(player.journal.recording()))
     page = window.inspector.timeline
     page.show_operation(8)
-    assert "Cells in use 220 → 64" in page._effect.text
+    assert "Cells in use 220 → 64" in effect_text(page._effect)
     assert page._effect.isVisible()
     page.show_operation(9)
     assert not page._effect.isVisible()

@@ -33,19 +33,19 @@ def test_keys_make_everything_larger_and_smaller(used: MainWindow, qtbot: QtBot)
     assert used.chat.composer.edit.fontMetrics().height() <= edit.height()
     qtbot.waitUntil(lambda: answer.height() > high)
     qtbot.keyClick(edit, Qt.Key.Key_Minus, CONTROL)
-    assert used.shown_settings.current.zoom == 110
+    assert used.store.settings.current.zoom == 110
     qtbot.keyClick(edit, Qt.Key.Key_0, CONTROL)
-    assert (used.shown_settings.current.zoom, theme.text.pixelSize()) == (100, px)
+    assert (used.store.settings.current.zoom, theme.text.pixelSize()) == (100, px)
 
 
 @pytest.mark.usefixtures("unstyled")
 def test_the_zoom_has_ends(used: MainWindow) -> None:
     for _ in range(20):
         used.action_set.run("view.zoom_in")
-    assert used.shown_settings.current.zoom == 200
+    assert used.store.settings.current.zoom == 200
     for _ in range(20):
         used.action_set.run("view.zoom_out")
-    assert used.shown_settings.current.zoom == 50
+    assert used.store.settings.current.zoom == 50
 
 
 @pytest.mark.usefixtures("unstyled")
@@ -54,19 +54,19 @@ def test_settings_that_were_kept_are_shown(used: MainWindow) -> None:
     used.store.settings.change(**dict(Settings(theme=ThemeChoice.DARK, zoom=150, font_px=px + 2)))
     assert used.theme.text.pixelSize() == round(1.5 * (px + 2))
     used.action_set.run("view.larger_text")
-    assert used.shown_settings.current.font_px == px + 3
+    assert used.store.settings.current.font_px == px + 3
     used.action_set.run("view.default_text")
-    assert used.shown_settings.current.font_px == 0
+    assert used.store.settings.current.font_px == 0
 
 
 @pytest.mark.usefixtures("unstyled")
 def test_themes_are_actions(used: MainWindow) -> None:
     used.action_set.run("view.theme_light")
-    assert (used.theme.colours, used.shown_settings.current.theme) == (LIGHT, ThemeChoice.LIGHT)
+    assert (used.theme.colours, used.store.settings.current.theme) == (LIGHT, ThemeChoice.LIGHT)
     used.action_set.run("view.theme_dark")
     assert used.theme.colours is DARK
     used.action_set.run("view.theme_system")
-    assert used.shown_settings.current.theme is ThemeChoice.SYSTEM
+    assert used.store.settings.current.theme is ThemeChoice.SYSTEM
 
 
 def test_at_twice_the_size_the_chat_is_seen_and_the_inspector_on_demand(used: MainWindow, qtbot: QtBot) -> None:

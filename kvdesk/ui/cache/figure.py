@@ -30,11 +30,6 @@ class Figure:
         grid.setColumnStretch(column, 1)
 
     @property
-    def value(self) -> str:
-        """The number alone."""
-        return self._value.text()
-
-    @property
     def text(self) -> str:
         """The number with its unit."""
         return f"{self._value.text()} {self._unit.text()}".strip()

@@ -96,7 +96,7 @@ class OperationAnswers:
             case ContextReady():
                 made.question.forget()
                 made.effect.forget()
-                made.compaction.forget()
+                made.compaction.hide()
             case ContextPreview():
                 made.question.show_preview(update)
             case CompactionPreview():

@@ -62,11 +62,6 @@ class Overview(QWidget):
             spacing=8,
         )
 
-    @property
-    def texts(self) -> dict[str, str]:
-        """The value under each caption."""
-        return {caption: figure.text for (caption, _), figure in zip(_NUMBERS, self._figures, strict=True)}
-
     def show_numbers(self, totals: Totals, turn: TurnStats | None) -> None:
         """The cache as it is, and what the last answer of the shown chat cost; None before the first."""
         reused = (

@@ -32,9 +32,7 @@ from kvdesk.session.changed import Problem, Update
 from kvdesk.settings import Overflow
 from kvdesk.translation import tr
 from kvdesk.ui.chat.empty_pane import EmptyPane
-from kvdesk.ui.chat.overflow_choice import OverflowChoice
 from kvdesk.ui.chat.pane_header import PaneHeader
-from kvdesk.ui.chat.parameters_button import ParametersButton
 from kvdesk.ui.composer.composer import Composer, centred
 from kvdesk.ui.composer.draft_attachments import DraftAttachments
 from kvdesk.ui.composer.drafts import Drafts
@@ -129,18 +127,6 @@ class ChatPane(QWidget):
     def _fit_column(self) -> None:
         self._below.setMaximumWidth(self._theme.column_in(self.width()))
 
-    # --- parts --------------------------------------------------------------------------------------------------------
-
-    @property
-    def parameters(self) -> ParametersButton:
-        """The button of the chat's parameters."""
-        return self.header.parameters
-
-    @property
-    def overflow(self) -> OverflowChoice:
-        """The choice of the overflow policy."""
-        return self.header.overflow
-
     # --- what has changed ---------------------------------------------------------------------------------------------
 
     def show_all(self) -> None:
@@ -181,7 +167,7 @@ class ChatPane(QWidget):
         if changed & _CACHED or (changed & Changed.VIEW and store.view is None):
             self.branch_tree.show_cached(store.branch_ends(store.selected))
         if changed & Changed.CONTEXT:
-            self.overflow.show_possible(store.possible)
+            self.header.overflow.show_possible(store.possible)
         if changed & Changed.EMBEDDED:
             self.header.model.set_embedded(store.has_embedded)
             self.header.model.set_better(store.is_toy)
@@ -378,7 +364,7 @@ class ChatPane(QWidget):
         shown = self._store.shown
         chosen = shown.overflow if shown is not None else ""
         default = self._store.settings.current.cache.overflow
-        self.overflow.show_chosen(Overflow(chosen) if chosen in set(Overflow) else default)
+        self.header.overflow.show_chosen(Overflow(chosen) if chosen in set(Overflow) else default)
 
     def _show_state(self) -> None:
         store = self._store
@@ -420,7 +406,7 @@ class ChatPane(QWidget):
         """Back to the messages."""
         if self.is_comparing:
             self.messages.setCurrentWidget(self.view)
-            self.focus_composer()
+            self.composer.focus_edit()
 
     def leave(self) -> bool:
         """Close what lies over or beside the messages; False where nothing does."""
@@ -458,10 +444,6 @@ class ChatPane(QWidget):
             self.deleted.hide()
             self._store.undelete(idle)
             self._commands.undelete_messages(idle)
-
-    def focus_composer(self) -> None:
-        """The keyboard goes where one writes."""
-        self.composer.focus_edit()
 
     def _on_overflow_chosen(self, overflow: Overflow) -> None:
         if self._store.selected is not None:

@@ -77,11 +77,6 @@ class EmptyPane(ScrollColumn):
         self._kit.commands.ask_starter(name)
         self._kit.actions.run("chat.write")
 
-    @property
-    def text(self) -> str:
-        """The heading and the sentence below it."""
-        return f"{self._first.text()}\n{self._second.text()}"
-
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._fit()

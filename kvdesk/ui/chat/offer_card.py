@@ -34,11 +34,6 @@ class OfferCard(QFrame):
         boxes.column(self._title, self._facts, boxes.Gap(4), row, on=self, margins=(16, 12, 16, 12), spacing=4)
         self.hide()
 
-    @property
-    def text(self) -> str:
-        """What is offered, and its facts."""
-        return f"{self._title.text()}\n{self._facts.text()}"
-
     def show_offer(self, offer: Offer | None, facts: str, path: Path | None) -> None:
         """`path`: where the file is already, which is opened then; else it can be downloaded."""
         self._offer, self._path = offer, path

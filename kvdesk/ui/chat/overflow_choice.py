@@ -32,10 +32,10 @@ class OverflowChoice(Popup):
             margins=12,
             spacing=4,
         )
-        self._buttons: dict[Overflow, QRadioButton] = {}
+        self.buttons: dict[Overflow, QRadioButton] = {}
         self._reasons = {}
         for policy in POLICIES:
-            button = self._buttons[policy.name] = QRadioButton(tr(policy.label))
+            button = self.buttons[policy.name] = QRadioButton(tr(policy.label))
             button.clicked.connect(lambda _checked=False, chosen=policy.name: self._choose(chosen))
             reason = self._reasons[policy.name] = label("", tone="secondary", scale="small", wrap=True)
             reason.setContentsMargins(24, 0, 0, 4)
@@ -44,11 +44,8 @@ class OverflowChoice(Popup):
         self.show_possible({})
         self.show_chosen(Overflow.STOP)
 
-    def button(self, overflow: Overflow) -> QRadioButton:
-        return self._buttons[overflow]
-
     def show_chosen(self, overflow: Overflow) -> None:
-        self._buttons[overflow].setChecked(True)
+        self.buttons[overflow].setChecked(True)
         policy = tr(policy_of(overflow).label)
         self.setAccessibleName(tr("When the context is full: {policy}").format(policy=policy))
 
@@ -57,7 +54,7 @@ class OverflowChoice(Popup):
         for policy in POLICIES:
             rows = (possible.get(operation) for operation in policy.requires)
             cannot = next((row.why for row in rows if row is not None and not row.allowed), "")
-            button = self._buttons[policy.name]
+            button = self.buttons[policy.name]
             button.setEnabled(not cannot)
             why = tr("Not with this model and context.") + f" {cannot}" if cannot else tr(policy.description)
             self._reasons[policy.name].setText(why)
@@ -65,7 +62,7 @@ class OverflowChoice(Popup):
 
     def choose(self, button: QWidget | None = None) -> None:
         """Show the choice, at the button that asks for it; the policy that counts has the focus."""
-        self.open_at(next((one for one in self._buttons.values() if one.isChecked()), None), button)
+        self.open_at(next((one for one in self.buttons.values() if one.isChecked()), None), button)
 
     def _choose(self, overflow: Overflow) -> None:
         self.close()

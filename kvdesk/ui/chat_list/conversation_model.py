@@ -32,21 +32,17 @@ class ConversationModel(QAbstractListModel):
         self._rows: tuple[Row, ...] = ()
         self.collapsed: frozenset[str] = frozenset()
         """The folders whose chats are not listed."""
-        self._archived = False
+        self.shows_archived = False
+        """Whether the archive is listed, else all others."""
         self._cells: Mapping[ConversationId, int] = {}
         self._branches: Mapping[ConversationId, tuple[int, ...]] = {}
         self._running: frozenset[ConversationId] = frozenset()
 
     # --- what is shown ------------------------------------------------------------------------------------------------
 
-    @property
-    def shows_archived(self) -> bool:
-        """Whether the archive is listed, else all others."""
-        return self._archived
-
     def show_conversations(self, conversations: Sequence[Conversation]) -> None:
         self.conversations = tuple(conversations)
-        self._archived = self._archived and any(known.archived for known in conversations)
+        self.shows_archived = self.shows_archived and any(known.archived for known in conversations)
         self._make_rows()
 
     def collapse(self, folder: str, collapsed: bool) -> None:
@@ -56,7 +52,7 @@ class ConversationModel(QAbstractListModel):
 
     def show_archived(self, archived: bool) -> None:
         """List the archive, or all others."""
-        self._archived = archived
+        self.shows_archived = archived
         self._make_rows()
 
     def show_cells(self, cells: Mapping[ConversationId, int]) -> None:
@@ -140,7 +136,7 @@ class ConversationModel(QAbstractListModel):
     # --- inside -------------------------------------------------------------------------------------------------------
 
     def _make_rows(self) -> None:
-        rows = conversation_rows(self.conversations, self.collapsed, archived=self._archived)
+        rows = conversation_rows(self.conversations, self.collapsed, archived=self.shows_archived)
         if [row.key for row in rows] == [row.key for row in self._rows]:
             self._rows = rows
             self._redraw()

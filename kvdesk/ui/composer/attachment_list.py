@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QScrollArea, QToolButton, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QScrollArea, QWidget
 
 from kvdesk.attachments.encodings import CODECS
 from kvdesk.chat import Attachment
@@ -44,14 +44,6 @@ class AttachmentList(QScrollArea):
         self._column = boxes.column(on=holder, margins=0, spacing=0)
         self.setWidget(holder)
         self.hide()
-
-    def encoding(self, index: int) -> Choice | None:
-        """The choice of an encoding in one row, if it has one."""
-        return self._rows[index].findChild(Choice)
-
-    def button(self, index: int, name: str) -> QToolButton:
-        """A button of one row, by its accessible name without that of the file."""
-        return next(b for b in self._rows[index].findChildren(QToolButton) if b.accessibleName().startswith(name))
 
     def show_attachments(
         self,

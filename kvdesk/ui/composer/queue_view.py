@@ -50,21 +50,11 @@ class QueueView(QFrame):
         holder = QWidget()
         holder.setObjectName("column")
         self._rows = boxes.column(on=holder, margins=0, spacing=0)
-        self._scroll = QScrollArea()
-        self._scroll.setWidgetResizable(True)
+        self._scroll = QScrollArea(widgetResizable=True)
         self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._scroll.setWidget(holder)
         boxes.column(head, self._scroll, on=self, margins=(12, 4, 8, 4), spacing=0)
         self.hide()
-
-    @property
-    def texts(self) -> tuple[str, ...]:
-        return tuple(message.text for message in self._messages)
-
-    def buttons(self, index: int) -> tuple[QToolButton, QToolButton]:
-        """Edit and cancel of one message."""
-        _, _, edit, cancel = self._widgets[index].findChildren(QToolButton)
-        return edit, cancel
 
     def movers(self, index: int) -> tuple[QToolButton, QToolButton]:
         """Up and down of one message."""

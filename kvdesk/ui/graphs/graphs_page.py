@@ -45,25 +45,22 @@ class GraphsPage(QWidget):
         self.spans = SpanGraph(theme, measured)
         self._note = ElidedLabel(self.stack.note, tone="secondary", scale="small")
         self.stack.read.connect(self._show_note)
-        self._content = QWidget()
+        self.picture = QWidget()
+        """What is exported as a picture: every graph, also those scrolled out of view."""
+        below = label(tr("cells that attention reads (n_kv)"), tone="secondary", scale="small")
         boxes.column(
             (self.stack, 7),
             (self.spans, 1),
-            _centred(tr("cells that attention reads (n_kv)")),
-            on=self._content,
+            (below, 0, Qt.AlignmentFlag.AlignRight),
+            on=self.picture,
             margins=(0, 0, 12, 0),
             spacing=8,
         )
-        scroll = ScrollColumn(self._content, tr("Every graph"))
+        scroll = ScrollColumn(self.picture, tr("Every graph"))
         scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         line = boxes.row(self._note, margins=(0, 0, 12, 0))
         boxes.column(self._make_tools(), line, (scroll, 1), on=self, margins=0, spacing=4)
         self._on_moved()
-
-    @property
-    def picture(self) -> QWidget:
-        """The widget that is exported as a picture: every graph, also those scrolled out of view."""
-        return self._content
 
     def export(self, file: Path) -> None:
         """Write a .png or .svg of every graph, or a .csv of every series. Raises OSError, also for another ending."""
@@ -150,9 +147,3 @@ def _tool(text: str, name: str, tip: str) -> QToolButton:
     button = tab_button(text, name=name, tip=tip)
     button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
     return button
-
-
-def _centred(text: str) -> QWidget:
-    result = label(text, tone="secondary", scale="small")
-    result.setAlignment(Qt.AlignmentFlag.AlignRight)
-    return result

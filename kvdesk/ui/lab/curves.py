@@ -93,7 +93,7 @@ class CurvePlot(QWidget):
             (place(p.x), place(e))
             for p in points
             for e in (p.low, p.high)
-            if _both(p) and e is not None and self._can(e)
+            if None not in (p.low, p.high) and e is not None and self._can(e)
         ]
         if ends:
             self.plot.getPlotItem().plot(
@@ -133,10 +133,6 @@ class CurvePlot(QWidget):
     def _can(self, value: float) -> bool:
         """Whether there is a place for it: a logarithmic axis has none for 0."""
         return not self.shown.log or value > 0
-
-
-def _both(point: values.Point) -> bool:
-    return point.low is not None and point.high is not None
 
 
 def _joined(name: str) -> str:

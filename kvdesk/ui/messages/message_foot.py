@@ -61,10 +61,6 @@ class Waiting(QWidget):
         self._bar = ThinProgress(tr("Reading the prompt"))
         boxes.column(self._text, self._bar, on=self, margins=(0, 4, 0, 4), spacing=8)
 
-    @property
-    def text(self) -> str:
-        return self._text.text()
-
     def show_prompt(self, reused: int, prompt: int) -> None:
         if not prompt:
             return  # nobody says how long it is

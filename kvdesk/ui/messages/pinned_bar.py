@@ -31,10 +31,6 @@ class PinnedBar(QWidget):
         self._rows: list[QWidget] = []
         self.hide()
 
-    @property
-    def buttons(self) -> tuple[ElidedButton, ...]:
-        return tuple(button for row in self._rows for button in row.findChildren(ElidedButton))
-
     def show_pinned(self, messages: Sequence[Message]) -> None:
         """These messages, the oldest first."""
         shown = tuple((message.id, one_line(message.text)) for message in messages)

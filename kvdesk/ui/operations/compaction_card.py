@@ -85,13 +85,9 @@ class CompactionCard(QFrame):
         self.show_state()
         self._ask()
 
-    def forget(self) -> None:
-        """It was done, or there is another context: the question is no more."""
-        self.hide()
-
     def refuse(self) -> None:
         """Everything stays as it is."""
-        self.forget()
+        self.hide()
         self._kit.actions.run("chat.write")
 
     def show_state(self) -> None:
@@ -137,7 +133,7 @@ class CompactionCard(QFrame):
             self._ask()
 
     def _on_compact_clicked(self) -> None:
-        self.forget()
+        self.hide()
         self._kit.commands.submit(Operate(Compact(self.layout_chosen, self._hot())))
 
     def _hot(self) -> tuple[int, ...]:

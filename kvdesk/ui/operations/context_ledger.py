@@ -61,12 +61,6 @@ class ContextLedger(QFrame):
         """Why the context that was asked about last cannot be made."""
         return self._preview.refused if self._preview else ""
 
-    @property
-    def text(self) -> str:
-        """All that is said."""
-        rows = (f"{caption.text()} {value.text()}" for caption, value in self._values.values() if not value.isHidden())
-        return "\n".join((*rows, self._cost.text()))
-
     def set_keep(self, keep: str) -> None:
         self._keep.setCurrentIndex(self._keep.findData(keep))
 

@@ -82,13 +82,6 @@ class EffectView(QFrame):
         self.hide()
 
     @property
-    def text(self) -> str:
-        """All that is said."""
-        numbers = (f"{tr(name)} {b.text()} {a.text()}" for name, (b, a) in self._values.items() if a.text())
-        rows = (" | ".join((row.title, row.cells, row.token, row.kl)) for row in self._rows)
-        return "\n".join((self._call.text(), *numbers, *rows, self._words.text()))
-
-    @property
     def offers_undo(self) -> bool:
         """Whether the operation that is shown can be undone here."""
         return not self.isHidden() and not self.undo_button.isHidden()

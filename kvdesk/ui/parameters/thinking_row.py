@@ -20,7 +20,7 @@ class ThinkingRow(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self._shown = Thinking()
+        self.thinking = Thinking()
         self.level = Choice(name=tr("Thinking"))
         self.level.setToolTip(tr("Whether the model reasons before it answers, as its chat template knows it"))
         self.budget = WholeField(-1, _MOST_BUDGET)
@@ -40,14 +40,9 @@ class ThinkingRow(QWidget):
         boxes.column(head, self.keep, on=self, margins=0, spacing=4)
         self.show_template("")
 
-    @property
-    def thinking(self) -> Thinking:
-        """What is chosen."""
-        return self._shown
-
     def set_thinking(self, thinking: Thinking) -> None:
         """Show this."""
-        self._shown = thinking
+        self.thinking = thinking
         self._show()
 
     def show_template(self, template: str) -> None:
@@ -68,17 +63,17 @@ class ThinkingRow(QWidget):
 
     def _show(self) -> None:
         with QSignalBlocker(self.level), QSignalBlocker(self.budget), QSignalBlocker(self.keep):
-            self.level.setCurrentIndex(self.level.findData(self._shown.level))
-            self.budget.setValue(self._shown.budget)
-            self.keep.setChecked(self._shown.keep)
+            self.level.setCurrentIndex(self.level.findData(self.thinking.level))
+            self.budget.setValue(self.thinking.budget)
+            self.keep.setChecked(self.thinking.keep)
         self._show_budget()
 
     def _show_budget(self) -> None:
-        self.budget.setEnabled(self._shown.level != OFF)
-        self._unit.setVisible(self._shown.budget >= 0)
+        self.budget.setEnabled(self.thinking.level != OFF)
+        self._unit.setVisible(self.thinking.budget >= 0)
 
     def _on_edited(self) -> None:
         level = self.level.currentData()
-        self._shown = Thinking("" if level is None else level, self.keep.isChecked(), self.budget.value())
+        self.thinking = Thinking("" if level is None else level, self.keep.isChecked(), self.budget.value())
         self._show_budget()
         self.edited.emit()

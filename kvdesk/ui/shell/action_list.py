@@ -178,8 +178,3 @@ class ActionDelegate(QStyledItemDelegate):
         layout.createLine()
         layout.endLayout()
         return layout
-
-
-def nothing_found() -> str:
-    """In the place of the rows."""
-    return tr("No action has these letters.")

@@ -20,7 +20,6 @@ from kvdesk.translation import tr
 from kvdesk.ui.chat.parameters_button import KEYS as PARAMETERS_KEYS
 from kvdesk.ui.chat_list.chat_files import ask_for_import
 from kvdesk.ui.operations.request import ask, why_not_done
-from kvdesk.ui.shell.inspector import shown_name
 from kvdesk.ui.shell.refusals import Refusals
 from kvdesk.ui.shell.verbs import Verbs, escape
 from kvdesk.ui.shell.window import Window
@@ -118,7 +117,7 @@ def _chat(window: Window, verbs: Verbs, helps: WindowHelp, there: There, why_not
         Action(
             "chat.overflow",
             tr("When the context is full…"),
-            there(lambda: chat.overflow.choose(window.kit.actions.asked_at)),
+            there(lambda: chat.header.overflow.choose(window.kit.actions.asked_at)),
             tip=tr("Stop, or let the oldest messages of this chat go"),
             refusal=why_not.overflow,
         ),
@@ -262,6 +261,7 @@ def _operations(window: Window, there: There, in_page: There) -> Iterator[Action
 
 
 def _view(window: Window, settings: WindowSettings, there: There) -> tuple[Action, ...]:
+    use_theme = window.store.settings.change
     return (
         Action("view.sidebar", tr("Show or hide the chats"), there(settings.toggle_sidebar), "Ctrl+B"),
         Action("view.inspector", tr("Show or hide the cache inspector"), there(settings.toggle_inspector), "Ctrl+I"),
@@ -281,7 +281,7 @@ def _view(window: Window, settings: WindowSettings, there: There) -> tuple[Actio
         *(
             Action(
                 f"view.{label.lower()}",
-                tr("Show the page {page} of the inspector").format(page=shown_name(label)),
+                tr("Show the page {page} of the inspector").format(page=tr(label)),
                 there(partial(settings.show_page, label)),
             )
             for label in window.inspector.labels
@@ -292,9 +292,9 @@ def _view(window: Window, settings: WindowSettings, there: There) -> tuple[Actio
         Action("view.larger_text", tr("Larger text"), partial(settings.change_font, 1)),
         Action("view.smaller_text", tr("Smaller text"), partial(settings.change_font, -1)),
         Action("view.default_text", tr("Text in the size of the system"), partial(settings.change_font, 0)),
-        Action("view.theme_light", tr("Theme: light"), partial(settings.use_theme, ThemeChoice.LIGHT)),
-        Action("view.theme_dark", tr("Theme: dark"), partial(settings.use_theme, ThemeChoice.DARK)),
-        Action("view.theme_system", tr("Theme: as the system has it"), partial(settings.use_theme, ThemeChoice.SYSTEM)),
+        Action("view.theme_light", tr("Theme: light"), partial(use_theme, theme=ThemeChoice.LIGHT)),
+        Action("view.theme_dark", tr("Theme: dark"), partial(use_theme, theme=ThemeChoice.DARK)),
+        Action("view.theme_system", tr("Theme: as the system has it"), partial(use_theme, theme=ThemeChoice.SYSTEM)),
     )
 
 
@@ -396,8 +396,4 @@ def widget_keys() -> tuple[ActionGroup, ...]:
 
 def _keys(title: str, why: str, *rows: tuple[str, str]) -> ActionGroup:
     """Labels and keys that cannot be run, and why."""
-    return ActionGroup(title, tuple(Action("", label, _nothing, keys, refusal=lambda: why) for label, keys in rows))
-
-
-def _nothing() -> None:
-    pass
+    return ActionGroup(title, tuple(Action("", label, lambda: None, keys, refusal=lambda: why) for label, keys in rows))

@@ -53,11 +53,6 @@ class ActivityStrip(QWidget):
         return (*work, *(one.sentence for one in self._results if not one.isHidden()))
 
     @property
-    def stays(self) -> bool:
-        """Whether the newest result waits to be dismissed."""
-        return bool(self._results) and not self._results[-1].is_leaving
-
-    @property
     def has_keyboard(self) -> bool:
         """Whether the focus is on a notice."""
         return has_focus(self)

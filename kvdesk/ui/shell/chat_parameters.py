@@ -50,9 +50,9 @@ class ChatParameters(QObject):
         self._window.panes.hide_parameters()
 
     def _on_panel_shown(self, shown: bool) -> None:
-        self._window.chat.parameters.setChecked(shown)
+        self._window.chat.header.parameters.setChecked(shown)
         if not shown and self._window.chat.isVisible():
-            self._window.chat.focus_composer()
+            self._window.chat.composer.focus_edit()
 
     def open(self) -> None:
         """Show the panel."""
@@ -72,7 +72,7 @@ class ChatParameters(QObject):
         known = state.conversations.get(state.selected) if state.selected is not None else None
         parameters = Parameters.of(known) if known is not None else Parameters.default(settings)
         text, lines = button_text(parameters, settings), changes(parameters, settings)
-        self._window.chat.parameters.show_changes(text, lines, is_changed=is_changed(parameters, settings))
+        self._window.chat.header.parameters.show_changes(text, lines, is_changed=is_changed(parameters, settings))
         if self.panel is None or not self._window.panes.shows_parameters:
             return
         self.panel.show_settings()

@@ -8,7 +8,7 @@ from PySide6.QtGui import QFocusEvent, QKeyEvent
 from PySide6.QtWidgets import QFrame, QLineEdit, QListView, QWidget
 
 from kvdesk.translation import tr
-from kvdesk.ui.shell.action_list import ActionDelegate, ActionModel, nothing_found, rows_of
+from kvdesk.ui.shell.action_list import ActionDelegate, ActionModel, rows_of
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.access.announce import announce
 from kvdesk.ui.widgets.access.input_method import composes
@@ -66,7 +66,7 @@ class CommandPalette(QFrame):
         self._list.setUniformItemSizes(False)
         self._list.setAccessibleName(tr("Actions"))
         self._list.clicked.connect(self._run)
-        self._none = label("", tone="secondary")
+        self._none = label(tr("No action has these letters."), tone="secondary")
         self._none.setContentsMargins(12, 8, 12, 8)
         self._none.hide()
         boxes.column(self.edit, self._none, (self._list, 1), on=self, margins=8, spacing=8)
@@ -74,12 +74,6 @@ class CommandPalette(QFrame):
             watched.installEventFilter(self)
         composes(self.edit)
         self.hide()
-
-    @property
-    def texts(self) -> list[str]:
-        """What each row says, headings too."""
-        rows = [self._model.row(self._model.index(i, 0)) for i in range(self._model.rowCount())]
-        return [row.spoken for row in rows if row is not None]
 
     @property
     def chosen(self) -> Action | None:
@@ -122,7 +116,6 @@ class CommandPalette(QFrame):
         more = self._widget_keys if self._shows_keys else (self._settings,) if self.edit.text().strip() else ()
         groups = (*self._actions.groups, *more)
         self._model.show(rows_of(groups, self.edit.text(), with_keys=self._shows_keys))
-        self._none.setText(nothing_found())
         found = self._model.rowCount() > 0
         self._none.setVisible(not found)
         self._list.setVisible(found)

@@ -21,7 +21,6 @@ from kvdesk.ui.widgets.controls import IconButton, label, on_ground, tab_button
 from kvdesk.ui.widgets.kit import Kit, Page, Slice
 
 if TYPE_CHECKING:
-    from kvdesk.ui.cache.rulers import Rulers
     from kvdesk.ui.shell.log_panel import LogPanel
     from kvdesk.ui.timeline.page import TimelinePage
 
@@ -73,11 +72,6 @@ def pages_of(slices: Iterable[Slice]) -> tuple[Page, ...]:
     others = [page for one in slices for page in one.pages]
     behind = [[other for other in others if page.label in (other.replaces, other.after)] for page in PAGES]
     return tuple(one for page, beside in zip(PAGES, behind, strict=True) for one in (page, *beside))
-
-
-def shown_name(label: str) -> str:
-    """The label of a page in the person's language."""
-    return tr(label)
 
 
 class Inspector(QWidget):
@@ -166,10 +160,6 @@ class Inspector(QWidget):
         return self.cache.map
 
     @property
-    def rulers(self) -> Rulers:
-        return self.cache.instruments.rulers
-
-    @property
     def timeline(self) -> TimelinePage:
         from kvdesk.ui.timeline.page import TimelinePage
 
@@ -231,8 +221,8 @@ class Inspector(QWidget):
     def _make_tabs(self) -> QHBoxLayout:
         row = boxes.row(margins=(0, 0, 12, 0), spacing=4)
         for i, name in enumerate(self.labels):
-            show = tr("Show the page {page}").format(page=shown_name(name))
-            tab = tab_button(shown_name(name), name=show, checked=i == 0)
+            show = tr("Show the page {page}").format(page=tr(name))
+            tab = tab_button(tr(name), name=show, checked=i == 0)
             tab.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # a click looks at something; one types on in the composer
             self._tabs.addButton(tab, i)
             row.addWidget(tab)

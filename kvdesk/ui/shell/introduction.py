@@ -125,11 +125,6 @@ class Introduction(QFrame):
         self.hide()
 
     @property
-    def step(self) -> int:
-        """The number of the step that is shown, from 0."""
-        return self._at
-
-    @property
     def target(self) -> QWidget | None:
         """The part of the window that the step is about: the first that is seen."""
         return next((one for one in self._steps[self._at].targets() if one is not None and one.isVisible()), None)

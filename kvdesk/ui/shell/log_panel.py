@@ -30,10 +30,7 @@ class LogPanel(QWidget):
         self._theme = theme
         self._lines: list[LogLine] = []
         self._written = 0
-        self._text = QPlainTextEdit()
-        self._text.setReadOnly(True)
-        self._text.setTabChangesFocus(True)
-        self._text.setMaximumBlockCount(_MAX_LINES)
+        self._text = QPlainTextEdit(readOnly=True, tabChangesFocus=True, maximumBlockCount=_MAX_LINES)
         self._text.setFont(theme.mono_small)
         self._text.setLineWrapMode(QPlainTextEdit.LineWrapMode.WidgetWidth)
         self._text.setAccessibleName(tr("Log"))
@@ -64,14 +61,6 @@ class LogPanel(QWidget):
     def lines(self) -> tuple[LogLine, ...]:
         """All lines that are kept, whatever is shown."""
         return tuple(self._lines)
-
-    @property
-    def text(self) -> str:
-        """What is shown."""
-        if self._filtering.isActive():
-            self._on_filter_changed()
-        self._on_timer()
-        return self._text.toPlainText()
 
     def take(self, line: LogLine) -> None:
         self._lines.append(line)

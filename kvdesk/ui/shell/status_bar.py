@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
 from kvdesk.cache.snapshot import Verification
 from kvdesk.protocol import calls
-from kvdesk.protocol.cache import AuditCache, Audited, ContextInfo, LoadSample, SaveReport
+from kvdesk.protocol.cache import AuditCache, Audited, LoadSample, SaveReport
 from kvdesk.protocol.chat import TurnEnded
 from kvdesk.protocol.features import Feature
 from kvdesk.quantities import rate_text
@@ -103,17 +103,6 @@ class StatusBar(QWidget):
         if file := ask_where_to_save(self, tr("Save the report"), "kvdesk-mismatch.json", tr("JSON (*.json)")):
             self._kit.commands.submit(SaveReport(file))
 
-    @property
-    def text(self) -> str:
-        """Everything on the line."""
-        parts = (self._threads, self._speed, self._bytes, self._types)
-        shown = [part.text() for part in parts if part.text() and not part.isHidden()]
-        return "  ·  ".join([*shown, self._trust.full_text])
-
-    @property
-    def _context(self) -> ContextInfo | None:
-        return self._store.context
-
     def _show_context(self) -> None:
         context, self._audited = self._store.context, ""
         self._audit.setEnabled(context is not None)
@@ -144,7 +133,7 @@ class StatusBar(QWidget):
 
     def _show_threads(self, n: int) -> None:
         """How many threads decode now: they follow the load of the machine."""
-        most = self._context.n_threads if self._context is not None else n
+        most = self._store.context.n_threads if self._store.context is not None else n
         all_of_them = tr("1 thread") if n == 1 else tr("{n} threads").format(n=n)
         self._threads.setText(all_of_them if n == most else tr("{n} of {most} threads").format(n=n, most=most))
 
@@ -154,7 +143,7 @@ class StatusBar(QWidget):
         self._speed.setText("" if tok_s is None else tr("{n} tok/s").format(n=rate_text(tok_s)))
 
     def _show_used(self, used: int, capacity: int) -> None:
-        if self._context is not None:
+        if self._store.context is not None:
             self._bytes.setText(self._bytes_text(used, capacity))
 
     def _show_trust(self) -> None:
@@ -185,10 +174,10 @@ class StatusBar(QWidget):
         self._fit()
 
     def _bytes_text(self, used: int, capacity: int) -> str:
-        if self._context is None:
+        if self._store.context is None:
             return ""
-        total = self._context.k_bytes + self._context.v_bytes
-        held = megabytes(kv_used_bytes(self._context, used, capacity))
+        total = self._store.context.k_bytes + self._store.context.v_bytes
+        held = megabytes(kv_used_bytes(self._store.context, used, capacity))
         return tr("KV {used} of {all} MB").format(used=held, all=megabytes(total))
 
 

@@ -5,7 +5,6 @@ The store owns the values; nothing here keeps any.
 
 from PySide6.QtCore import QObject, Signal
 
-from kvdesk.settings import Settings, ThemeChoice
 from kvdesk.ui.shell.window import Window
 from kvdesk.ui.widgets.choose_file import last_folder
 from kvdesk.ui.widgets.style.sizes import LEAST_FONT_PX, MOST_FONT_PX, ZOOMS
@@ -23,14 +22,9 @@ class WindowSettings(QObject):
         last_folder.settings = self._store
         self.destroyed.connect(self._store.listen(self.show_changed))
 
-    @property
-    def current(self) -> Settings:
-        """The settings of the store."""
-        return self._store.current
-
     def show_changed(self, changed: frozenset[str]) -> None:
         """Show the fields with these names as they are now."""
-        window, now = self._window, self.current
+        window, now = self._window, self._store.current
         if "theme" in changed:
             window.theme.set_theme(now.theme)
         window.theme.set_size(now.zoom, now.font_px)
@@ -40,7 +34,7 @@ class WindowSettings(QObject):
     def toggle_sidebar(self) -> None:
         """Show or hide the conversations."""
         shown = self._window.conversations.isHidden()
-        beside = self.current.inspector_visible and not (shown and self._window.panes.is_narrow)
+        beside = self._store.current.inspector_visible and not (shown and self._window.panes.is_narrow)
         self._store.change(sidebar_visible=shown, inspector_visible=beside)
 
     def toggle_inspector(self) -> None:
@@ -52,7 +46,7 @@ class WindowSettings(QObject):
 
     def toggle_instruments(self) -> None:
         """Show all of the inspector, or the cell map and four numbers."""
-        self.show_instruments(not self.current.all_instruments or self._window.inspector.isHidden())
+        self.show_instruments(not self._store.current.all_instruments or self._window.inspector.isHidden())
 
     def show_instruments(self, shows_all: bool) -> None:
         """All of the inspector; else the cell map and four numbers."""
@@ -62,13 +56,13 @@ class WindowSettings(QObject):
 
     def zoom(self, steps: int) -> None:
         """The whole window larger or smaller by `by` steps; 0: as the system has it."""
-        now = self.current.zoom
+        now = self._store.current.zoom
         at = min(range(len(ZOOMS)), key=lambda i: abs(ZOOMS[i] - now))
         self._store.change(zoom=ZOOMS[min(max(at + steps, 0), len(ZOOMS) - 1)] if steps else 100)
 
     def change_font(self, by: int) -> None:
         """Text larger or smaller by `by` pixels; 0: as the system has it."""
-        px = (self.current.font_px or self._window.theme.system_px) + by
+        px = (self._store.current.font_px or self._window.theme.system_px) + by
         self._store.change(font_px=min(max(px, LEAST_FONT_PX), MOST_FONT_PX) if by else 0)
 
     def show_chat(self) -> None:
@@ -85,11 +79,7 @@ class WindowSettings(QObject):
 
     def toggle_probabilities(self) -> None:
         """New answers keep how likely their tokens were, and all are coloured by it; or no longer."""
-        self._store.change(token_probabilities=not self.current.token_probabilities)
-
-    def use_theme(self, theme: ThemeChoice) -> None:
-        """Light, dark, or as the system has it."""
-        self._store.change(theme=theme)
+        self._store.change(token_probabilities=not self._store.current.token_probabilities)
 
     def show_page(self, label: str) -> None:
         """Show a page of the inspector, which is opened for it."""

@@ -16,10 +16,6 @@ from kvdesk.ui.widgets.controls import plain_tip
 from kvdesk.values import dataclass
 
 
-def _always() -> str:
-    return ""
-
-
 @dataclass(frozen=True, slots=True)
 class Action:
     """One action.
@@ -38,7 +34,7 @@ class Action:
     run: Callable[[], object]
     keys: str = ""
     tip: str = ""
-    refusal: Callable[[], str] = _always
+    refusal: Callable[[], str] = lambda: ""
     everywhere: bool = False
 
     @property

@@ -245,8 +245,7 @@ class ThinProgress(QProgressBar):
     """A line of 2 px that fills; invisible, but keeping its place, when there is nothing to wait for."""
 
     def __init__(self, name: str) -> None:
-        super().__init__()
-        self.setTextVisible(False)
+        super().__init__(textVisible=False)
         self.setFixedHeight(2)
         self.setMinimumWidth(1)
         self.setAccessibleName(name)
@@ -254,11 +253,6 @@ class ThinProgress(QProgressBar):
         policy.setRetainSizeWhenHidden(True)
         self.setSizePolicy(policy)
         self.set_share(None)
-
-    @property
-    def share(self) -> float | None:
-        """None: nothing is under way."""
-        return None if self.isHidden() else self.value() / _STEPS
 
     def set_share(self, share: float | None) -> None:
         """0.0 to 1.0, or None for nothing under way."""

@@ -12,6 +12,7 @@ from kvdesk.ui.operations.menus import choose_range
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.values import replace
 from tests.ui.samples import CONTEXT, CONVERSATIONS, MODEL, ONE, STATS, TWO, cache_view, message, show_messages
+from tests.ui.seen import figures
 
 INSTRUMENTS = "bar", "operations", "numbers", "rulers", "trends"
 
@@ -24,8 +25,8 @@ def test_a_first_start_shows_the_map_and_four_numbers(window: MainWindow, qtbot:
     page = window.inspector.cache
     assert page.map.isVisible()
     assert not any(getattr(page.instruments, name).isVisible() for name in INSTRUMENTS)
-    qtbot.waitUntil(lambda: page.overview.texts["Reused last time"] == "128 of 140 tokens")
-    assert page.overview.texts == {
+    qtbot.waitUntil(lambda: figures(page.overview)["Reused last time"] == "128 of 140 tokens")
+    assert figures(page.overview) == {
         "Cells in use": "220 of 1,024",
         "Reused last time": "128 of 140 tokens",
         "Read per new token": "256 cells",
@@ -42,9 +43,9 @@ def test_what_was_reused_last_time_is_that_of_the_shown_chat(window: MainWindow,
     other = replace(STATS, prompt_tokens=37, reused_tokens=26)
     window.store.apply(TurnEnded(TWO, message("b", "assistant", "").id, "complete", other))
     overview = window.inspector.cache.overview
-    qtbot.waitUntil(lambda: overview.texts["Reused last time"] == "128 of 140 tokens")
+    qtbot.waitUntil(lambda: figures(overview)["Reused last time"] == "128 of 140 tokens")
     window.store.show_conversations(CONVERSATIONS, TWO)
-    qtbot.waitUntil(lambda: overview.texts["Reused last time"] == "26 of 37 tokens")
+    qtbot.waitUntil(lambda: figures(overview)["Reused last time"] == "26 of 37 tokens")
 
 
 def test_one_click_shows_all_instruments_and_the_settings_remember_it(window: MainWindow, qtbot: QtBot) -> None:

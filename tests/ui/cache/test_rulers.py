@@ -123,10 +123,14 @@ def test_the_ruler_of_a_request_names_its_program(window: MainWindow, qtbot: QtB
     view = cache_view()
     asked = replace(view.leases[1], conversation=ConversationId("request"), client="editor/2.1")
     window.store.apply(replace(view, leases=(view.leases[0], asked)))
-    qtbot.waitUntil(lambda: [row.name for row in window.inspector.rulers.rows][1:] == ["request of editor/2.1"])
+    qtbot.waitUntil(
+        lambda: [row.name for row in window.inspector.cache.instruments.rulers.rows][1:] == ["request of editor/2.1"]
+    )
 
 
 def test_the_window_leads_the_event_to_the_rulers(window: MainWindow) -> None:
     window.store.apply(cache_view())
     window.store.apply(BatchRefused(0, 179, 200, "It must begin at 180."))
-    assert [note.event_shown.sentence for note in window.inspector.rulers._notes.values()] == ["It must begin at 180."]
+    assert [note.event_shown.sentence for note in window.inspector.cache.instruments.rulers._notes.values()] == [
+        "It must begin at 180."
+    ]

@@ -16,6 +16,7 @@ from kvdesk.viewmodel.chat.starters import STARTERS
 from kvdesk.viewmodel.downloads import Offer
 from kvdesk.viewmodel.palette import contrast
 from tests.ui.samples import MODEL, ONE, append_message, message, show_messages
+from tests.ui.seen import seen
 
 OFFER = Offer("Qwen/Qwen3-1.7B-GGUF", "Qwen3-1.7B-Q8_0.gguf", "Qwen3-1.7B-Q8_0", 1_834_000_000, "", licence="mit")
 
@@ -83,8 +84,8 @@ def test_one_model_is_offered_in_place_of_a_toy(
     assert not pane.offer.isVisible(), "a real model is open"
     window.store.show_embedded(is_open=True)
     assert pane.offer.isVisible()
-    assert "Qwen3-1.7B-Q8_0" in pane.offer.text
-    assert "1.83 GB" in pane.offer.text
+    assert "Qwen3-1.7B-Q8_0" in seen(pane.offer)
+    assert "1.83 GB" in seen(pane.offer)
     qtbot.mouseClick(pane.offer.button, Qt.MouseButton.LeftButton)
     assert wanted == [(OFFER,)]
     pane.offer.show_offer(OFFER, "1.83 GB", Path("/models/there.gguf"))
@@ -124,4 +125,4 @@ def test_the_bubble_of_the_icon_is_seen_on_both_grounds(window: MainWindow, pane
 def test_without_a_model_there_is_nothing_to_ask(empty_window: MainWindow) -> None:
     pane = empty_window.chat.empty
     assert not any(card.isVisible() for card in pane.cards)
-    assert pane.text.startswith("No model is open")
+    assert pane._first.text() == "No model is open"

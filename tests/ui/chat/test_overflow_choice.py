@@ -33,13 +33,13 @@ def shown(window: MainWindow) -> list[str]:
 
 
 def test_every_policy_is_explained_where_it_is_chosen(window: MainWindow) -> None:
-    choice = window.chat.overflow
+    choice = window.chat.header.overflow
     window.action_set.run("chat.overflow")
     assert choice.isVisible()
     for overflow in Overflow:
         assert choice._reasons[overflow].text() == policy_of(overflow).description
     sent = record(window.commands.conversations.choose_overflow)
-    choice.button(Overflow.SLIDE).click()
+    choice.buttons[Overflow.SLIDE].click()
     assert sent[-1] == (
         ONE,
         Overflow.SLIDE,
@@ -50,22 +50,22 @@ def test_every_policy_is_explained_where_it_is_chosen(window: MainWindow) -> Non
 def test_what_the_model_cannot_do_says_why(window: MainWindow) -> None:
     rows = (Capability("partial seq_rm", "no", CANNOT), Capability("seq_add", "yes", "It can."))
     window.store.apply(ContextReady(CONTEXT, rebuilt=False, possible=rows))
-    choice = window.chat.overflow
-    enabled = [overflow for overflow in Overflow if choice.button(overflow).isEnabled()]
+    choice = window.chat.header.overflow
+    enabled = [overflow for overflow in Overflow if choice.buttons[overflow].isEnabled()]
     assert enabled == [Overflow.STOP, Overflow.RECOMPUTE]
     assert CANNOT in choice._reasons[Overflow.SINKS].text()
     window.store.apply(ContextReady(CONTEXT, rebuilt=True))
-    assert choice.button(Overflow.SINKS).isEnabled()
+    assert choice.buttons[Overflow.SINKS].isEnabled()
 
 
 def test_each_conversation_has_its_own(window: MainWindow) -> None:
     conversations = (replace(CONVERSATIONS[0], overflow="sinks"), CONVERSATIONS[1])
     window.store.show_conversations(conversations, ONE)
-    assert window.chat.overflow.button(Overflow.SINKS).isChecked()
+    assert window.chat.header.overflow.buttons[Overflow.SINKS].isChecked()
     window.store.show_conversations(conversations, TWO)
-    assert window.chat.overflow.button(Overflow.STOP).isChecked()
+    assert window.chat.header.overflow.buttons[Overflow.STOP].isChecked()
     window.store.settings.change(**dict(Settings(cache=CachePolicy(overflow=Overflow.RECOMPUTE))))
-    assert "Recompute" in window.chat.overflow.accessibleName(), "nothing was chosen: as the settings say"
+    assert "Recompute" in window.chat.header.overflow.accessibleName(), "nothing was chosen: as the settings say"
 
 
 def test_the_menu_offers_it_where_a_context_exists(empty_window: MainWindow) -> None:
@@ -114,7 +114,7 @@ def test_what_was_evicted_before_a_restart_is_faint_from_the_start(window: MainW
 
 @pytest.mark.usefixtures("styled")
 def test_its_lines_are_as_far_apart_at_first_as_ever_after(window: MainWindow) -> None:
-    choice = window.chat.overflow
+    choice = window.chat.header.overflow
     heights = set()
     for _ in range(2):
         choice.choose()

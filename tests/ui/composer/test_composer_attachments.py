@@ -18,6 +18,7 @@ from kvdesk.values import replace
 from kvdesk.viewmodel.chat.attachment_facts import shortened
 from tests.ui.recording import Record, hear
 from tests.ui.samples import ONE, TWO, message, show_messages
+from tests.ui.seen import encoding, row_button
 
 PAPER = Attachment("paper.pdf", "pdf", "All work and no play. " * 60, "3 pages")
 NOTES = Attachment("notes & more.txt", "text", "short")
@@ -61,7 +62,7 @@ def test_a_long_paste_becomes_an_attachment_and_text_again(
     assert composer.text == "x" * LONG_PASTE
     assert [a.name for a in kept[-1]] == ["Pasted text", "Pasted text 2"]
     composer.set_text("before ")
-    button = composer.attachments.button(1, "Put Pasted text 2 into the message box as text")
+    button = row_button(composer.attachments, 1, "Put Pasted text 2 into the message box as text")
     button.setFocus()
     qtbot.keyClick(button, Qt.Key.Key_Space)
     assert composer.text == "before " + "x" * (LONG_PASTE + 2)
@@ -150,7 +151,7 @@ def test_the_cost_is_shown_and_what_is_attached_alone_can_be_sent(
 
 def test_one_can_be_removed_by_keyboard(window: MainWindow, kept: list[tuple[Attachment, ...]], qtbot: QtBot) -> None:
     show(window, PAPER, NOTES)
-    remove = window.chat.composer.attachments.button(0, "Remove paper.pdf")
+    remove = row_button(window.chat.composer.attachments, 0, "Remove paper.pdf")
     remove.setFocus()
     qtbot.keyClick(remove, Qt.Key.Key_Space)
     assert kept == [(NOTES,)]
@@ -170,7 +171,7 @@ def test_what_fits_is_offered_and_all_of_it_again(
     assert (part.name, PAPER.text.startswith(part.text)) == ("paper.pdf, first part", True)
     assert 380 < len(attachment_as_read(part)) <= 400
     assert not composer.help.isVisible()
-    qtbot.mouseClick(composer.attachments.button(0, "Attach all of paper.pdf"), Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(row_button(composer.attachments, 0, "Attach all of paper.pdf"), Qt.MouseButton.LeftButton)
     assert kept[-1] == (PAPER,)
     preview(window, 2000, refused="The conversation needs 2,100 tokens.")
     assert not link.isVisible(), "nothing of it fits"
@@ -189,7 +190,7 @@ def test_files_that_are_read_are_shown_and_can_be_stopped(window: MainWindow, re
     window.store.show_reading({ONE: {7: "long.pdf"}, TWO: {8: "other.pdf"}}, {})
     rows = window.chat.composer.attachments
     assert rows.isVisible()
-    qtbot.mouseClick(rows.button(0, "Stop reading long.pdf"), Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(row_button(rows, 0, "Stop reading long.pdf"), Qt.MouseButton.LeftButton)
     assert stopped == [(7,)]
     window.store.show_reading({}, {})
     assert not rows.isVisible()
@@ -262,9 +263,9 @@ def test_another_encoding_can_be_chosen_beside_the_note(window: MainWindow, reco
     show(window, old, NOTES)
     window.store.show_reading({}, {old: "Windows-1252"})
     rows = window.chat.composer.attachments
-    choice = rows.encoding(0)
+    choice = encoding(rows, 0)
     assert choice is not None
-    assert rows.encoding(1) is None, "it is UTF-8 beyond doubt"
+    assert encoding(rows, 1) is None, "it is UTF-8 beyond doubt"
     assert (choice.currentText(), choice.accessibleName()) == ("Windows-1252", "Encoding of old.txt")
     choice.setFocus()
     qtbot.keyClick(choice, Qt.Key.Key_Down)

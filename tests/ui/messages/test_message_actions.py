@@ -27,11 +27,12 @@ from kvdesk.ui.messages.message_foot import MessageFoot
 from kvdesk.ui.messages.message_widget import MessageWidget
 from kvdesk.ui.messages.pinned_bar import MOST_LISTED, one_line
 from kvdesk.ui.shell.main_window import MainWindow
-from kvdesk.ui.widgets.controls import ElidedLabel, IconButton
+from kvdesk.ui.widgets.controls import ElidedButton, ElidedLabel, IconButton
 from kvdesk.values import replace
 from kvdesk.viewmodel.cells.readout import stats_parts, stats_tip
 from tests.ui.recording import Record, record
 from tests.ui.samples import MODEL, ONE, STATS, append_message, message, remove_messages, show_messages, update_message
+from tests.ui.seen import seen
 
 QUESTION = message("q", "user", "Why?")
 ANSWER = replace(message("a", "assistant", "Because of", stats=STATS), finish="limit", tokens=(1, 2))
@@ -124,7 +125,7 @@ def test_a_continued_answer_shows_what_is_read_and_then_its_text(window: MainWin
     assert button(widget, "Continue the answer").isHidden()
     window.store.apply(TurnStarted(ONE, ANSWER.id, 0, 900, 100))
     window.store.apply(PrefillProgress(ONE, ANSWER.id, 512, 800, 640.0))
-    assert "512 of 800" in widget._waiting.text
+    assert "512 of 800" in seen(widget._waiting)
     window.store.apply(TextDelta(ONE, ANSWER.id, " the cache", (3,)))
     qtbot.waitUntil(widget._waiting.isHidden)
     after = replace(STATS, earlier_prefilled=12, earlier_generated=40, prefilled_tokens=1)
@@ -324,9 +325,10 @@ def test_pinned_messages_are_listed_and_a_click_goes_there(window: MainWindow, q
         update_message(window, replace(many[i], pinned=True))
     assert len(bar._shown) == MOST_LISTED + 2
     assert bar._shown[0][1].startswith("Text 0 word")
-    assert len(bar.buttons) == MOST_LISTED
-    assert "does not keep it in the context" in bar.buttons[0].toolTip()
-    qtbot.mouseClick(bar.buttons[0], Qt.MouseButton.LeftButton)
+    buttons = [one for row in bar._rows for one in row.findChildren(ElidedButton)]
+    assert len(buttons) == MOST_LISTED
+    assert "does not keep it in the context" in buttons[0].toolTip()
+    qtbot.mouseClick(buttons[0], Qt.MouseButton.LeftButton)
     first = window.chat.view.widget_of(MessageId("m0"))
     assert first is not None
     assert not first.visibleRegion().isEmpty()

@@ -9,6 +9,7 @@ from pytestqt.qtbot import QtBot
 from kvdesk.chat import MessageId
 from kvdesk.ui.messages.tool_message import ToolMessage
 from kvdesk.ui.shell.main_window import MainWindow
+from kvdesk.ui.widgets.controls import ElidedButton
 from kvdesk.values import replace
 from tests.ui.recording import record
 from tests.ui.samples import ONE, show_messages, update_message
@@ -50,7 +51,7 @@ def test_the_menu_key_opens_it_at_the_block(window: MainWindow, block: ToolMessa
 def test_a_pinned_one_says_so_and_is_gone_to(window: MainWindow, block: ToolMessage) -> None:
     update_message(window, replace(block.message, pinned=True))
     assert block._facts.text().startswith("Pinned")
-    [button] = window.chat.pinned.buttons
+    [button] = window.chat.pinned.findChildren(ElidedButton)
     window.show()
     button.click()
     assert block.fold.button.hasFocus()

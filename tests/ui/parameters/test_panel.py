@@ -54,7 +54,7 @@ def applied(window: MainWindow, record: Record) -> list[tuple[object, ...]]:
 @pytest.fixture
 def dialog(window: MainWindow, asked: list[tuple[object, ...]], qtbot: QtBot) -> ParametersPanel:
     """Open, by a click on the header; the first question is answered."""
-    QTest.mouseClick(window.chat.parameters, Qt.MouseButton.LeftButton)
+    QTest.mouseClick(window.chat.header.parameters, Qt.MouseButton.LeftButton)
     dialog = window.chat_parameters.panel
     assert dialog is not None
     qtbot.waitUntil(lambda: bool(asked))
@@ -66,8 +66,8 @@ def dialog(window: MainWindow, asked: list[tuple[object, ...]], qtbot: QtBot) ->
 def test_keys_open_it_on_the_chat_that_is_shown(window: MainWindow, qtbot: QtBot) -> None:
     own = replace(CONVERSATIONS[0], system_prompt="Be brief.", sampling=Sampling(temperature=0.3), template="{{ 1 }}")
     window.store.show_conversations((own, CONVERSATIONS[1]), ONE)
-    assert window.chat.parameters.accessibleName() == "Parameters: system prompt, Temperature 0.3, template"
-    assert "Temperature 0.3" in window.chat.parameters.toolTip()
+    assert window.chat.header.parameters.accessibleName() == "Parameters: system prompt, Temperature 0.3, template"
+    assert "Temperature 0.3" in window.chat.header.parameters.toolTip()
     qtbot.keyClick(window, Qt.Key.Key_J, Qt.KeyboardModifier.ControlModifier)
     dialog = window.chat_parameters.panel
     assert dialog is not None
@@ -75,7 +75,7 @@ def test_keys_open_it_on_the_chat_that_is_shown(window: MainWindow, qtbot: QtBot
     assert dialog.parameters == Parameters.of(own)
     assert not dialog.apply_button.isEnabled()
     window.store.show_conversations(CONVERSATIONS, ONE)
-    assert window.chat.parameters.accessibleName() == "Parameters"
+    assert window.chat.header.parameters.accessibleName() == "Parameters"
     assert dialog.parameters == Parameters(), "what was not edited follows"
 
 
@@ -301,10 +301,10 @@ def test_an_engine_without_prompts_says_so_and_is_asked_nothing(
 def test_it_is_beside_the_chat_where_the_inspector_is(dialog: ParametersPanel, window: MainWindow) -> None:
     assert dialog.window() is window
     assert (dialog.isVisible(), window.inspector.isVisible(), window.chat.isVisible()) == (True, False, True)
-    assert window.chat.parameters.isChecked()
+    assert window.chat.header.parameters.isChecked()
     window.action_set.run("view.inspector")
     assert (dialog.isVisible(), window.inspector.isVisible()) == (False, True), "one of them at a time"
-    assert not window.chat.parameters.isChecked()
+    assert not window.chat.header.parameters.isChecked()
     window.action_set.run("chat.parameters")
     window.action_set.run("chat.parameters")
     assert (dialog.isVisible(), window.inspector.isVisible()) == (False, True), "as before"

@@ -14,6 +14,7 @@ from kvdesk.ui.shell import activity_strip
 from kvdesk.ui.shell.activity_strip import ActivityStrip
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets.style.theme import Theme
+from tests.ui.seen import stays
 
 
 @pytest.fixture
@@ -43,7 +44,7 @@ def test_an_error_stays_also_when_it_follows_a_notice(strip: ActivityStrip, qtbo
     strip.show_result("The disk is full.", "danger")
     assert strip.sentences == ("Saved.", "The disk is full."), "both can be read"
     qtbot.waitUntil(lambda: strip.sentences == ("The disk is full.",))
-    assert strip.stays
+    assert stays(strip)
     strip.dismiss()
     assert strip.isHidden()
 

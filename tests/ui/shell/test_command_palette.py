@@ -7,6 +7,7 @@ from pytestqt.qtbot import QtBot
 
 from kvdesk.ui.shell.command_palette import CommandPalette
 from kvdesk.ui.shell.main_window import MainWindow
+from tests.ui.seen import texts
 
 CONTROL, SHIFT = Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.ShiftModifier
 
@@ -21,12 +22,12 @@ def opened(window: MainWindow, qtbot: QtBot, key: Qt.Key = Qt.Key.Key_P) -> Comm
 
 
 def test_every_action_is_listed_with_its_keys(window: MainWindow, qtbot: QtBot) -> None:
-    texts = opened(window, qtbot).texts
+    said = texts(opened(window, qtbot))
     for group in window.action_set.groups:
-        assert group.title in texts
+        assert group.title in said
         for action in group.actions:
-            assert any(action.label in text and action.all_keys in text for text in texts)
-    assert "Stop the answer, No answer is being written in this chat." in texts
+            assert any(action.label in text and action.all_keys in text for text in said)
+    assert "Stop the answer, No answer is being written in this chat." in said
 
 
 def test_a_few_letters_and_enter_run_an_action(window: MainWindow, qtbot: QtBot) -> None:
@@ -41,8 +42,8 @@ def test_a_few_letters_and_enter_run_an_action(window: MainWindow, qtbot: QtBot)
 def test_labels_come_before_the_titles_of_groups(window: MainWindow, qtbot: QtBot) -> None:
     palette = opened(window, qtbot)
     qtbot.keyClicks(palette.edit, "cache")
-    assert "cache" in palette.texts[0]
-    has = ["cache" in text.split(",")[0].lower() for text in palette.texts]
+    assert "cache" in texts(palette)[0]
+    has = ["cache" in text.split(",")[0].lower() for text in texts(palette)]
     assert has == sorted(has, reverse=True)
     assert not has[-1]
 
@@ -50,9 +51,9 @@ def test_labels_come_before_the_titles_of_groups(window: MainWindow, qtbot: QtBo
 @pytest.mark.parametrize(("letters", "title"), [("safe", "Safe mode"), ("n_ctx", "Context size"), ("theme", "Theme")])
 def test_a_setting_is_found_and_opened(window: MainWindow, qtbot: QtBot, letters: str, title: str) -> None:
     palette = opened(window, qtbot)
-    assert not any(text.startswith("Setting: ") for text in palette.texts)
+    assert not any(text.startswith("Setting: ") for text in texts(palette))
     qtbot.keyClicks(palette.edit, letters)
-    (row,) = [n for n, text in enumerate(palette.texts) if text.startswith(f"Setting: {title}")]
+    (row,) = [n for n, text in enumerate(texts(palette)) if text.startswith(f"Setting: {title}")]
     for _ in range(row):
         qtbot.keyClick(palette.edit, Qt.Key.Key_Down)
     qtbot.keyClick(palette.edit, Qt.Key.Key_Return)
@@ -68,16 +69,16 @@ def test_a_setting_is_found_and_opened(window: MainWindow, qtbot: QtBot, letters
 def test_words_of_a_tip_find_an_action_behind_those_of_labels(window: MainWindow, qtbot: QtBot, words: str) -> None:
     palette = opened(window, qtbot)
     qtbot.keyClicks(palette.edit, words)
-    assert {"Setting: K cache type (type_k)", "Setting: V cache type (type_v)"} <= set(palette.texts)
+    assert {"Setting: K cache type (type_k)", "Setting: V cache type (type_v)"} <= set(texts(palette))
     palette.edit.clear()
     qtbot.keyClicks(palette.edit, "uantized")
-    assert palette.texts == [], "in the midst of a word"
+    assert texts(palette) == [], "in the midst of a word"
 
 
 def test_scattered_letters_find_nothing(window: MainWindow, qtbot: QtBot) -> None:
     palette = opened(window, qtbot)
     qtbot.keyClicks(palette.edit, "safe")
-    assert palette.texts == ["Setting: Safe mode"]
+    assert texts(palette) == ["Setting: Safe mode"]
 
 
 def test_arrows_and_tab_choose_and_headings_are_passed(window: MainWindow, qtbot: QtBot) -> None:
@@ -120,10 +121,10 @@ def test_it_leaves_when_something_else_is_clicked(window: MainWindow, qtbot: QtB
 
 def test_f1_lists_all_keys_and_those_of_parts(window: MainWindow, qtbot: QtBot) -> None:
     palette = opened(window, qtbot, Qt.Key.Key_F1)
-    texts = palette.texts
+    said = texts(palette)
     for action in (action for group in window.action_set.groups for action in group.actions):
-        assert (f"{action.label}, {action.all_keys}" in texts) == bool(action.keys)
-    assert {"In the message box", "Send, Enter", "In the cell map"} <= set(texts)
+        assert (f"{action.label}, {action.all_keys}" in said) == bool(action.keys)
+    assert {"In the message box", "Send, Enter", "In the cell map"} <= set(said)
     qtbot.keyClicks(palette.edit, "new line")
     qtbot.keyClick(palette.edit, Qt.Key.Key_Return)
     assert window.activity.text == "This key works in the message box."
@@ -148,7 +149,7 @@ def test_it_is_no_higher_than_what_it_lists(window: MainWindow, qtbot: QtBot) ->
 def test_letters_that_nothing_has(window: MainWindow, qtbot: QtBot) -> None:
     palette = opened(window, qtbot)
     qtbot.keyClicks(palette.edit, "xyzzyx")
-    assert palette.texts == []
+    assert texts(palette) == []
     assert palette.chosen is None
     qtbot.keyClick(palette.edit, Qt.Key.Key_Return)
     assert palette.isVisible()

@@ -30,7 +30,7 @@ def tour(window: MainWindow, qtbot: QtBot) -> Introduction:
 def test_six_steps_point_at_the_real_parts(window: MainWindow, tour: Introduction, qtbot: QtBot) -> None:
     found = []
     for n in range(6):
-        assert tour.step == n
+        assert tour._at == n
         target = tour.target
         assert target is not None
         found.append(target)
@@ -52,26 +52,26 @@ def test_what_a_step_asks_for_brings_the_next(window: MainWindow, tour: Introduc
     edit.setFocus()
     qtbot.keyClicks(edit, "Hello")
     qtbot.keyClick(edit, Qt.Key.Key_Return)
-    assert tour.step == 1
+    assert tour._at == 1
     show_messages(window, ONE, (message("q", "user", "Hello"), message("a", "assistant", "", "streaming")))
     assert tour.target is window.chat.view.widgets[-1], "its cost is not known yet"
     assert not tour.geometry().intersects(QRect(edit.mapTo(window, QPoint()), edit.size()))
     qtbot.keyClicks(edit, "And?")
     qtbot.keyClick(edit, Qt.Key.Key_Return)
-    assert tour.step == 1, "it asks for nothing"
+    assert tour._at == 1, "it asks for nothing"
 
 
 def test_enter_goes_on(window: MainWindow, tour: Introduction, qtbot: QtBot) -> None:
     for n in range(1, 3):
         qtbot.keyClick(window.focusWidget(), Qt.Key.Key_Return)
-        assert tour.step == n
+        assert tour._at == n
     tour.back_button.setFocus()
     qtbot.keyClick(tour.back_button, Qt.Key.Key_Return)
-    assert tour.step == 1
+    assert tour._at == 1
     edit = window.chat.composer.edit
     edit.setFocus()
     qtbot.keyClick(edit, Qt.Key.Key_Return)
-    assert tour.step == 2, "nothing is typed"
+    assert tour._at == 2, "nothing is typed"
     tour.leave()
     qtbot.keyClick(edit, Qt.Key.Key_Return)
     assert tour.isHidden()
@@ -89,7 +89,7 @@ def test_one_goes_back(tour: Introduction, qtbot: QtBot) -> None:
     assert not tour.back_button.isVisible()
     qtbot.mouseClick(tour.next_button, Qt.MouseButton.LeftButton)
     qtbot.mouseClick(tour.back_button, Qt.MouseButton.LeftButton)
-    assert tour.step == 0
+    assert tour._at == 0
 
 
 def test_escape_leaves_it_at_any_step(window: MainWindow, tour: Introduction, qtbot: QtBot) -> None:
@@ -98,7 +98,7 @@ def test_escape_leaves_it_at_any_step(window: MainWindow, tour: Introduction, qt
         assert tour.isVisible()
         for _ in range(n):
             tour.next_button.click()
-        assert tour.step == n
+        assert tour._at == n
         qtbot.keyClick(window, Qt.Key.Key_Escape)
         assert tour.isHidden()
         assert window.focusWidget() is window.chat.composer.edit

@@ -11,6 +11,7 @@ from pytestqt.qtbot import QtBot
 from kvdesk.protocol.chat import LogLine
 from kvdesk.ui.shell.log_panel import LogPanel
 from kvdesk.ui.widgets.style.theme import Theme
+from tests.ui.seen import log_text
 
 LINES = (
     LogLine("debug", "graph of 600 nodes"),
@@ -36,16 +37,16 @@ def button(panel: LogPanel, text: str) -> QPushButton:
 
 
 def test_levels_and_text_filter_the_lines(panel: LogPanel, qtbot: QtBot) -> None:
-    assert panel.text.splitlines() == [line.text for line in LINES[1:]], "debug lines are not shown at first"
+    assert log_text(panel).splitlines() == [line.text for line in LINES[1:]], "debug lines are not shown at first"
     panel.level_choice.setFocus()
     qtbot.keyClick(panel.level_choice, Qt.Key.Key_Down)
-    assert panel.text.splitlines() == [line.text for line in LINES[2:]]
+    assert log_text(panel).splitlines() == [line.text for line in LINES[2:]]
     qtbot.keyClick(panel.level_choice, Qt.Key.Key_Home)
     qtbot.keyClicks(panel.filter_field, "LLAMA_")
-    assert panel.text.splitlines() == [line.text for line in LINES[1:]]
+    assert log_text(panel).splitlines() == [line.text for line in LINES[1:]]
     panel.take(LogLine("info", "nothing of it"))
     panel.take(LogLine("info", "llama_more"))
-    assert panel.text.splitlines()[-1] == "llama_more"
+    assert log_text(panel).splitlines()[-1] == "llama_more"
     assert len(panel.lines) == 6
 
 

@@ -58,6 +58,7 @@ from tests.ui.samples import (
     message,
     show_messages,
 )
+from tests.ui.seen import log_text, seen
 
 
 def test_an_empty_window_says_what_to_do(empty_window: MainWindow, record: Record) -> None:
@@ -226,13 +227,16 @@ def test_the_window_outlives_the_engine(window: MainWindow) -> None:
 def test_the_cache_is_shown_everywhere(window: MainWindow, qtbot: QtBot) -> None:
     window.store.apply(TokenTexts({3: " sea"}))
     window.store.apply(cache_view())
-    assert "map verified at operation 7" in window.status.text
-    assert "2 threads" in window.status.text
-    assert "KV 2.6 of 12.0 MB" in window.status.text
-    qtbot.waitUntil(lambda: window.inspector.cache.instruments.numbers._figures[USED].value == "220", timeout=2000)
-    assert window.inspector.cache.instruments.numbers._figures[HIGH_WATER].value == "240"
-    assert window.inspector.cache.instruments.numbers._figures[GAPS].value == "8.3"
-    assert [(row.title, row.span.pos_min, row.span.pos_max) for row in window.inspector.rulers.rows] == [
+    assert "map verified at operation 7" in seen(window.status)
+    assert "2 threads" in seen(window.status)
+    assert "KV 2.6 of 12.0 MB" in seen(window.status)
+    numbers = window.inspector.cache.instruments.numbers._figures
+    qtbot.waitUntil(lambda: numbers[USED]._value.text() == "220", timeout=2000)
+    assert numbers[HIGH_WATER]._value.text() == "240"
+    assert numbers[GAPS]._value.text() == "8.3"
+    assert [
+        (row.title, row.span.pos_min, row.span.pos_max) for row in window.inspector.cache.instruments.rulers.rows
+    ] == [
         ("A village far away", 0, 179),
         ("Caches", 0, 71),
     ]
@@ -249,8 +253,8 @@ def test_speeds_operations_and_logs_are_drawn(window: MainWindow) -> None:
     window.store.apply(OperationDone(2, 101.0, "remove", "llama_memory_seq_rm(mem, 0, -1, -1)", 0.1, ONE))
     window.store.apply(LogLine("warning", "something odd"))
     assert [mark.operation.name for mark in window.store.measured.marks] == ["remove"]
-    assert "10 tok/s" in window.status.text
-    assert "something odd" in window.inspector.log.text
+    assert "10 tok/s" in seen(window.status)
+    assert "something odd" in log_text(window.inspector.log)
 
 
 def test_closing_is_said(window: MainWindow, qtbot: QtBot) -> None:
@@ -289,12 +293,12 @@ def test_the_shown_conversation_has_a_ruler_before_its_first_turn(window: MainWi
     three = ConversationId("three")
     window.store.show_conversations((*CONVERSATIONS, Conversation(three, "", 2)), three)
     window.store.count()
-    rows = window.inspector.rulers.rows
+    rows = window.inspector.cache.instruments.rulers.rows
     assert [(row.title, row.range_text, row.next_text) for row in rows[-1:]] == [("New chat", "empty", "0")]
     assert "no sequence" in rows[-1].tip
     window.store.show_conversations(CONVERSATIONS, ONE)
     window.store.count()
-    assert [row.title for row in window.inspector.rulers.rows] == [row.title for row in rows[:-1]]
+    assert [row.title for row in window.inspector.cache.instruments.rulers.rows] == [row.title for row in rows[:-1]]
 
 
 def test_tab_goes_through_the_window_as_one_reads_it(window: MainWindow) -> None:
@@ -324,12 +328,12 @@ def test_tab_goes_through_the_window_as_one_reads_it(window: MainWindow) -> None
 def test_words_of_the_engine_are_for_who_asks_for_more(window: MainWindow) -> None:
     window.store.apply(cache_view())
     window.store.count()
-    assert "2 threads  ·  KV 2.6 of 12.0 MB  ·  K/V f16" in window.status.text
+    assert "2 threads\nKV 2.6 of 12.0 MB\nK/V f16" in seen(window.status)
     window.shown_settings.show_instruments(False)
-    assert window.status.text == ""
+    assert seen(window.status) == ""
     assert window.status._audit.isHidden()
     window.shown_settings.show_instruments(True)
-    assert "K/V f16" in window.status.text
+    assert "K/V f16" in seen(window.status)
 
 
 def test_a_narrow_status_line_cuts_nothing(window: MainWindow, qtbot: QtBot) -> None:
@@ -351,12 +355,12 @@ def test_it_can_be_as_small_as_a_small_screen(window: MainWindow) -> None:
 def test_without_the_inspector_the_turns_tell_what_the_cache_holds(window: MainWindow) -> None:
     window.store.settings.change(inspector_visible=False)
     window.store.apply(TurnEnded(ONE, MessageId("a"), "complete", STATS))
-    assert "KV 2.1 of 12.0 MB" in window.status.text
+    assert "KV 2.1 of 12.0 MB" in seen(window.status)
     model = window.conversations.view.model()
     assert model.index(0, 0).data(CELLS_ROLE) == 180
     window.store.apply(ContextReady(CONTEXT, rebuilt=True))
     assert model.index(0, 0).data(CELLS_ROLE) == 0
-    assert "KV 0.0 of 12.0 MB" in window.status.text
+    assert "KV 0.0 of 12.0 MB" in seen(window.status)
 
 
 def meter(window: MainWindow) -> str:
@@ -415,7 +419,7 @@ def test_the_map_has_half_of_the_inspector_and_stays_in_sight(window: MainWindow
     window.store.count()
     qtbot.wait(1)
     cells = window.inspector.cell_map
-    assert len(window.inspector.rulers.rows) == 2
+    assert len(window.inspector.cache.instruments.rulers.rows) == 2
     assert too_high_px(window) == 0, "numbers and positions of two conversations need no scrolling"
     assert cells.height() == round(window.inspector.height() / 2)
     before = cells.mapTo(window, cells.rect().topLeft())
@@ -431,9 +435,9 @@ def test_nothing_measured_of_one_model_is_shown_under_the_name_of_the_next(windo
         window.store.apply(SpeedSample(10.0 + i / 40, "decode", 1, 25.0, 256))
     window.store.apply(TokenTexts({5: "sea"}))
     window.store.count()
-    assert "40 tok/s" in window.status.text
+    assert "40 tok/s" in seen(window.status)
     window.store.apply(TurnEnded(ONE, MessageId("a"), "complete", STATS))
-    assert "tok/s" not in window.status.text, "the answer shows its own"
+    assert "tok/s" not in seen(window.status), "the answer shows its own"
     window.chat.composer.set_text("hello")
     window.store.apply(TurnPreview(ONE, 20, 9, 120.0, "20 tokens from cache, 9 to compute", text="hello"))
     measured = window.store.measured
@@ -442,7 +446,7 @@ def test_nothing_measured_of_one_model_is_shown_under_the_name_of_the_next(windo
     window.store.apply(ModelLoaded(other))
     window.store.apply(ContextReady(CONTEXT, rebuilt=False))
     window.store.count()
-    assert "tok/s" not in window.status.text
+    assert "tok/s" not in seen(window.status)
     assert (measured.n_turns, measured.gaps.n, len(measured.marks)) == (0, 0, 0)
     assert [named.name for named in measured.all_series() if len(named.series)] == []
     assert window.store.texts == {}

@@ -42,7 +42,9 @@ def _under_load(bench: Bench, n_busy: int) -> Outcome:
         raise UserError("This machine has one core: there is no number of threads to choose.")
     speeds: dict[str, list[float]] = {FOLLOWING: [], **{name: [] for name in fixed}}
     with ExitStack() as stack:
-        engines = {name: _engine(bench, stack, n) for name, n in fixed.items()}
+        engines = {
+            name: stack.enter_context(bench.engine(STEADY, settings=_threads(bench, n))) for name, n in fixed.items()
+        }
         engines[FOLLOWING] = stack.enter_context(bench.engine(CachePolicy(), settings=_threads(bench, most)))
         stack.enter_context(busy_processes(n_busy))
         for way in speeds:
@@ -69,10 +71,6 @@ def _under_load(bench: Bench, n_busy: int) -> Outcome:
             "others_cores": others,
         },
     )
-
-
-def _engine(bench: Bench, stack: ExitStack, n_threads: int) -> HeadlessEngine:
-    return stack.enter_context(bench.engine(STEADY, settings=_threads(bench, n_threads)))
 
 
 def _threads(bench: Bench, n: int) -> ContextSettings:
