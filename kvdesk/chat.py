@@ -1,66 +1,10 @@
-"""Conversations as plain values, with what they are made of (`kvdesk.message`). Knows no Qt, no engine, no database."""
+"""Conversations as plain values; their messages are in `kvdesk.message`. Knows no Qt, no engine, no database."""
 
 from dataclasses import dataclass, field
 
-from kvdesk.message import (
-    FEW_TOKENS,
-    LIMIT_NOTE,
-    Attachment,
-    AttachmentKind,
-    ConversationId,
-    FinishReason,
-    Message,
-    MessageId,
-    MessageState,
-    Role,
-    ToolUse,
-    TurnStats,
-    as_read,
-    attached_text,
-    attachment_as_read,
-    ended_early,
-    finish_of,
-    history,
-    is_limit_note,
-    known_fields,
-    new_conversation_id,
-    new_message_id,
-    storable,
-    text_in,
-)
+from kvdesk.message import Attachment, ConversationId, Message, MessageId
 from kvdesk.settings import Sampling
 from kvdesk.thinking import AS_USUAL, Thinking
-
-__all__ = [
-    "FEW_TOKENS",
-    "LIMIT_NOTE",
-    "NONE_EVICTED",
-    "Attachment",
-    "AttachmentKind",
-    "Conversation",
-    "ConversationId",
-    "EvictedMessages",
-    "FinishReason",
-    "Message",
-    "MessageId",
-    "MessageState",
-    "QueuedMessage",
-    "Role",
-    "ToolUse",
-    "TurnStats",
-    "as_read",
-    "attached_text",
-    "attachment_as_read",
-    "ended_early",
-    "finish_of",
-    "history",
-    "is_limit_note",
-    "known_fields",
-    "new_conversation_id",
-    "new_message_id",
-    "storable",
-    "text_in",
-]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,21 +9,13 @@ from pathlib import Path
 from kvdesk.backends.base import Backend, Emit
 from kvdesk.backends.local.engine import Engine
 from kvdesk.backends.local.session import Session
-from kvdesk.chat import (
-    Conversation,
-    ConversationId,
-    EvictedMessages,
-    Message,
-    MessageId,
-    new_conversation_id,
-    new_message_id,
-    typed,
-)
+from kvdesk.chat import Conversation, EvictedMessages, typed
 from kvdesk.conversations.requests import shown_to_model
 from kvdesk.conversations.service import ConversationService
 from kvdesk.conversations.tree import Tree
 from kvdesk.errors import UserError
 from kvdesk.host.host import Host
+from kvdesk.message import ConversationId, Message, MessageId, new_conversation_id, new_message_id
 from kvdesk.protocol.chat import EngineDied, EngineRestarted, LoadModel, MessagesEvicted, TextDelta, TurnEnded
 from kvdesk.protocol.messages import Command, CommandFailed, Event
 from kvdesk.protocol.model import LocalFile

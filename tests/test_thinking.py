@@ -3,7 +3,7 @@
 import pytest
 
 from kvdesk.backends.local.prompt.templates import ChatTemplate
-from kvdesk.chat import ConversationId, Message, MessageId
+from kvdesk.message import ConversationId, Message, MessageId
 from kvdesk.thinking import AS_USUAL, EFFORTS, OFF, ON, Thinking, can_keep, checked, levels_of
 
 CHAT = ConversationId("c")

@@ -11,7 +11,8 @@ import pytest
 
 import kvdesk
 from kvdesk import values
-from kvdesk.chat import Conversation, ConversationId
+from kvdesk.chat import Conversation
+from kvdesk.message import ConversationId
 
 
 @values.dataclass(frozen=True, slots=True)

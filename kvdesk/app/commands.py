@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from kvdesk.app.controller import Controller
 from kvdesk.cache.journal.file import JournalHeader
 from kvdesk.cache.journal.recording import Recording
-from kvdesk.chat import Attachment, ConversationId, MessageId
+from kvdesk.message import Attachment, ConversationId, MessageId
 from kvdesk.protocol.features import Feature
 from kvdesk.protocol.model import LocalFile
 from kvdesk.protocol.operations import CopySequence, Operate

@@ -29,8 +29,8 @@ from kvdesk.app.startup import LoadMarker
 from kvdesk.app.tools import Tools
 from kvdesk.app.windows.state_windows import StateWindows
 from kvdesk.app.worker import Worker
-from kvdesk.chat import ConversationId
 from kvdesk.errors import UserError, guarded
+from kvdesk.message import ConversationId
 from kvdesk.protocol.cache import CacheView, ContextReady, OperationDone, RebuildContext, UsePolicy, Watch
 from kvdesk.protocol.chat import (
     BackendReady,

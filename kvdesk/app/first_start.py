@@ -8,8 +8,8 @@ from PySide6.QtCore import QObject
 from kvdesk.app.chat.chats import Chats
 from kvdesk.app.models.model_downloads import ModelDownloads
 from kvdesk.app.models.model_library import ModelLibrary
-from kvdesk.chat import ConversationId, TurnStats
 from kvdesk.library.recommended import recommended
+from kvdesk.message import ConversationId, TurnStats
 from kvdesk.protocol.chat import ModelLoaded, TurnEnded
 from kvdesk.protocol.messages import Event
 from kvdesk.protocol.model import LocalFile

@@ -6,9 +6,10 @@ from typing import Final
 
 from PySide6.QtCore import QObject
 
-from kvdesk.chat import Conversation, ConversationId, Message, new_message_id
+from kvdesk.chat import Conversation
 from kvdesk.conversations.requests import GREETING
 from kvdesk.conversations.service import ConversationService
+from kvdesk.message import ConversationId, Message, new_message_id
 from kvdesk.protocol.chat import ModelLoaded, PreviewTurn, TurnEnded
 from kvdesk.protocol.features import Feature
 from kvdesk.protocol.messages import Event

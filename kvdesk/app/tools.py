@@ -19,10 +19,11 @@ from PySide6.QtGui import QDesktopServices
 from kvdesk import paths
 from kvdesk.app.background import CLOSE_S, Background
 from kvdesk.app.tool_prices import ToolPrices
-from kvdesk.chat import Conversation, ConversationId, MessageId
+from kvdesk.chat import Conversation
 from kvdesk.conversations.service import ConversationService
 from kvdesk.conversations.toolbox import PendingCall, ToolResult
 from kvdesk.errors import KvdeskError, UserError
+from kvdesk.message import ConversationId, MessageId
 from kvdesk.protocol.prompt import PriceTools
 from kvdesk.session.features import ToolCommands, ToolDecision
 from kvdesk.session.state import ToolQuestion

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Literal
 
-from kvdesk.chat import AttachmentKind
+from kvdesk.message import AttachmentKind
 from kvdesk.values import dataclass, field
 
 MOST_CHARACTERS = 500_000

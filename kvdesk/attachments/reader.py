@@ -7,10 +7,10 @@ from pathlib import Path
 
 from kvdesk.attachments import limits
 from kvdesk.attachments.found import Answer, Contents, Part
-from kvdesk.chat import Attachment
 from kvdesk.children.process import Child, ChildStopped, child_command
 from kvdesk.errors import UserError
 from kvdesk.graphemes import boundary, cut
+from kvdesk.message import Attachment
 from kvdesk.translation import tr
 from kvdesk.values import dataclass
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Final, Protocol, runtime_checkable
 
-from kvdesk.chat import MessageId
+from kvdesk.message import MessageId
 from kvdesk.protocol.features import Feature
 from kvdesk.protocol.messages import Command, Event
 from kvdesk.translation import marked

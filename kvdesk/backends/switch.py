@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable
 
 from kvdesk.backends.base import Backend, Elsewhere, Emit
-from kvdesk.chat import MessageId
+from kvdesk.message import MessageId
 from kvdesk.protocol.cache import UsePolicy, Watch
 from kvdesk.protocol.chat import Generate, LoadModel, ModelLoaded
 from kvdesk.protocol.features import OF_ENGINE, Feature

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from kvdesk.cache.reuse.prefix import common_prefix
 from kvdesk.call_format import CallFormat
-from kvdesk.chat import ConversationId, Message, MessageId, TurnStats
+from kvdesk.message import ConversationId, Message, MessageId, TurnStats
 from kvdesk.protocol.chat import TextDelta, TokenLogprobs, TurnStarted
 from kvdesk.protocol.logprobs import pack, places, unknown, unpack
 from kvdesk.reasoning import ThoughtClock

@@ -3,8 +3,9 @@
 A folder is a name that conversations have in common: it begins with the first of them and ends with the last.
 """
 
-from kvdesk.chat import Conversation, ConversationId
+from kvdesk.chat import Conversation
 from kvdesk.conversations.state import ConversationState
+from kvdesk.message import ConversationId
 from kvdesk.values import replace
 
 

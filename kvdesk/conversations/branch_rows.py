@@ -1,7 +1,7 @@
 """The branches of a conversation as a small tree: a row for each run of messages without a fork in it. Pure values."""
 
-from kvdesk.chat import Message, MessageId, Role
 from kvdesk.conversations.tree import Tree
+from kvdesk.message import Message, MessageId, Role
 from kvdesk.values import dataclass
 
 

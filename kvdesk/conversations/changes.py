@@ -3,8 +3,9 @@
 from collections.abc import Callable, Mapping
 from typing import Literal
 
-from kvdesk.chat import Conversation, ConversationId, Message, MessageId
+from kvdesk.chat import Conversation
 from kvdesk.errors import KvdeskError
+from kvdesk.message import ConversationId, Message, MessageId
 from kvdesk.values import dataclass
 
 QueueState = Literal[

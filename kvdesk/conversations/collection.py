@@ -4,8 +4,9 @@ import heapq
 import time
 from collections.abc import Iterable
 
-from kvdesk.chat import Conversation, ConversationId, Message, MessageId, new_conversation_id
+from kvdesk.chat import Conversation
 from kvdesk.conversations.tree import Tree
+from kvdesk.message import ConversationId, Message, MessageId, new_conversation_id
 
 
 class Collection:

@@ -6,9 +6,10 @@ nothing and undoing costs nothing. `finish` deletes what was hidden for good. Wh
 
 from collections.abc import Callable
 
-from kvdesk.chat import Conversation, ConversationId
+from kvdesk.chat import Conversation
 from kvdesk.conversations.changes import ConversationChanged, DeletionBegan
 from kvdesk.conversations.state import ConversationState
+from kvdesk.message import ConversationId
 
 
 class Deletions:

@@ -3,9 +3,10 @@
 import re
 from collections.abc import Sequence
 
-from kvdesk.chat import Conversation, Message
+from kvdesk.chat import Conversation
 from kvdesk.conversations.left_open import closed
 from kvdesk.conversations.tool_steps import without_calls
+from kvdesk.message import Message
 
 
 def as_markdown(conversation: Conversation, messages: Sequence[Message]) -> str:

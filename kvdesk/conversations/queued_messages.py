@@ -5,11 +5,12 @@ Owns when the next one goes. Which queues wait, and why, is in `queues`.
 
 from collections.abc import Mapping
 
-from kvdesk.chat import Conversation, ConversationId, MessageState, QueuedMessage, typed
+from kvdesk.chat import Conversation, QueuedMessage, typed
 from kvdesk.conversations.changes import QueuesChanged, QueueState
 from kvdesk.conversations.queues import Queues
 from kvdesk.conversations.state import ConversationState
 from kvdesk.conversations.turns import Turns
+from kvdesk.message import ConversationId, MessageState
 from kvdesk.protocol.chat import TurnEnded
 from kvdesk.values import replace
 

@@ -6,8 +6,9 @@ After Stop, a failure or a restart a queue waits until a user says to send it.
 
 from collections.abc import Iterable
 
-from kvdesk.chat import Conversation, ConversationId
+from kvdesk.chat import Conversation
 from kvdesk.conversations.changes import QueueState
+from kvdesk.message import ConversationId
 
 
 class Queues:

@@ -6,10 +6,11 @@ removal is remembered for as long as kvdesk runs, and undoing it stores them aga
 
 from collections.abc import Callable, Sequence
 
-from kvdesk.chat import Conversation, ConversationId, EvictedMessages, Message, MessageId
+from kvdesk.chat import Conversation, EvictedMessages
 from kvdesk.conversations.changes import MessagesChanged, MessagesDeleted
 from kvdesk.conversations.state import ConversationState
 from kvdesk.conversations.tree import Tree
+from kvdesk.message import ConversationId, Message, MessageId
 from kvdesk.protocol.cache import DropMessages
 from kvdesk.protocol.messages import Command
 from kvdesk.values import dataclass, replace

@@ -3,21 +3,10 @@
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from kvdesk.chat import (
-    Attachment,
-    Conversation,
-    Message,
-    MessageId,
-    QueuedMessage,
-    as_read,
-    attachment_as_read,
-    history,
-    new_message_id,
-    text_in,
-    typed,
-)
+from kvdesk.chat import Conversation, QueuedMessage, typed
 from kvdesk.conversations.parameters import Parameters
 from kvdesk.conversations.tool_steps import refusal
+from kvdesk.message import Attachment, Message, MessageId, as_read, attachment_as_read, history, new_message_id, text_in
 from kvdesk.protocol.chat import Document, Generate, MeasureContext, PreviewTurn, ToolChoice
 from kvdesk.protocol.logprobs import N_KEPT
 from kvdesk.protocol.prompt import PreviewPrompt

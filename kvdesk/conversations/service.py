@@ -13,7 +13,7 @@ end's events. Must never know: Qt, the database and the cache.
 from collections.abc import Callable, Iterable
 from functools import partial
 
-from kvdesk.chat import Attachment, Conversation, ConversationId, Message, MessageId, new_message_id, typed
+from kvdesk.chat import Conversation, typed
 from kvdesk.conversations import requests
 from kvdesk.conversations.arrangement import Arrangement
 from kvdesk.conversations.branch_rows import BranchRow, branch_rows
@@ -34,6 +34,7 @@ from kvdesk.conversations.toolbox import NoTools, Toolbox, ToolResult
 from kvdesk.conversations.tree import Tree
 from kvdesk.conversations.turns import Turns
 from kvdesk.errors import KvdeskError, guarded
+from kvdesk.message import Attachment, ConversationId, Message, MessageId, new_message_id
 from kvdesk.protocol.cache import MessageSpans
 from kvdesk.protocol.chat import (
     BackendReady,

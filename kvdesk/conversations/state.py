@@ -5,11 +5,12 @@ Every change goes through here, so that listeners are notified of each after it 
 
 from functools import partial
 
-from kvdesk.chat import Conversation, ConversationId, Message, MessageId
+from kvdesk.chat import Conversation
 from kvdesk.conversations.answers import RunningAnswers
 from kvdesk.conversations.changes import BranchChanged, Change, ConversationChanged, Listener
 from kvdesk.conversations.collection import Collection
 from kvdesk.errors import guarded
+from kvdesk.message import ConversationId, Message, MessageId
 from kvdesk.values import replace
 
 

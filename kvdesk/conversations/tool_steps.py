@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from kvdesk.answer_reader import AnswerReader
 from kvdesk.call_format import CallFormat
-from kvdesk.chat import Message
 from kvdesk.loose_json import json_value, obj
+from kvdesk.message import Message
 from kvdesk.reasoning import parts_of
 from kvdesk.settings import ToolBudget
 from kvdesk.values import dataclass, replace

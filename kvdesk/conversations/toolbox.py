@@ -4,7 +4,8 @@ some time later.
 
 from typing import Protocol
 
-from kvdesk.chat import Conversation, ConversationId, MessageId
+from kvdesk.chat import Conversation
+from kvdesk.message import ConversationId, MessageId
 from kvdesk.values import dataclass
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from kvdesk.chat import Message, MessageId, Role
+from kvdesk.message import Message, MessageId, Role
 from kvdesk.values import replace
 
 

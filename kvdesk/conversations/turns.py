@@ -6,19 +6,7 @@ Owns what a user does with messages. Must never know: when a queued message is s
 import json
 from collections.abc import Callable, Sequence
 
-from kvdesk.chat import (
-    Conversation,
-    ConversationId,
-    Message,
-    MessageId,
-    QueuedMessage,
-    Role,
-    ToolUse,
-    TurnStats,
-    ended_early,
-    new_message_id,
-    typed,
-)
+from kvdesk.chat import Conversation, QueuedMessage, typed
 from kvdesk.conversations import requests
 from kvdesk.conversations.answers import RunningAnswer
 from kvdesk.conversations.changes import AnswerEnded, AnswersGrew, MessagesAdded, MessagesChanged
@@ -28,6 +16,7 @@ from kvdesk.conversations.titles import propose_title
 from kvdesk.conversations.tool_steps import next_call, refusal, result_fields, with_calls
 from kvdesk.conversations.toolbox import PendingCall, Toolbox, ToolResult
 from kvdesk.conversations.tree import Tree
+from kvdesk.message import ConversationId, Message, MessageId, Role, ToolUse, TurnStats, ended_early, new_message_id
 from kvdesk.protocol.cache import MessageSpans
 from kvdesk.protocol.chat import BackendReady, Generate, PreviewTurn, TokenLogprobs, TurnEnded, TurnStarted
 from kvdesk.protocol.features import OF_ENGINE, Feature

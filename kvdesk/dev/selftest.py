@@ -32,13 +32,14 @@ from kvdesk.backends.openai.problems import ServerError
 from kvdesk.backends.process.backend import ProcessBackend
 from kvdesk.cache.batch import Batch
 from kvdesk.cache.compaction import Layout, permute_blob, plan_compaction
-from kvdesk.chat import Conversation, Message, TurnStats, new_conversation_id, new_message_id
+from kvdesk.chat import Conversation
 from kvdesk.errors import KvdeskError
 from kvdesk.headless import HeadlessChat, HeadlessEngine, running
 from kvdesk.library.catalogue import facts_of, fit_of
 from kvdesk.library.estimate import available_bytes
 from kvdesk.library.find import find_models, known_folders
 from kvdesk.library.hub import Hub, HubUnreachable
+from kvdesk.message import Message, TurnStats, new_conversation_id, new_message_id
 from kvdesk.protocol.cache import SpeedSample
 from kvdesk.protocol.chat import LoadModel
 from kvdesk.protocol.model import LocalFile

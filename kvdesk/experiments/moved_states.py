@@ -24,9 +24,9 @@ from kvdesk.backends.local.llama.memory import state
 from kvdesk.cache.compaction import Layout, permute_section, plan_compaction
 from kvdesk.cache.geometry import Geometry
 from kvdesk.cache.state.blob import parse_state
-from kvdesk.chat import ConversationId
 from kvdesk.errors import EngineError
 from kvdesk.experiments.raw_context import RawContext
+from kvdesk.message import ConversationId
 from kvdesk.policies.costs import Costs, Reads
 from kvdesk.policies.swap import Limits, StateKind
 from kvdesk.translation import tr

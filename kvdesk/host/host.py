@@ -14,9 +14,9 @@ from collections.abc import Callable
 from typing import Final, Literal
 
 from kvdesk.backends.base import Backend, Elsewhere, Emit
-from kvdesk.chat import MessageId
 from kvdesk.host.known import Known
 from kvdesk.host.subscription import Subscription
+from kvdesk.message import MessageId
 from kvdesk.protocol.chat import BackendReady, EngineDied, EngineRestarted, Generate, TurnEnded
 from kvdesk.protocol.features import MISSING, Feature
 from kvdesk.protocol.messages import Command, CommandFailed, Event, feature_of, is_wish

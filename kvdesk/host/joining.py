@@ -4,7 +4,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from itertools import chain
 from typing import Any
 
-from kvdesk.chat import MessageId
+from kvdesk.message import MessageId
 from kvdesk.protocol.blocks import BlockMapView
 from kvdesk.protocol.cache import CacheView, LoadSample, MemoryLedger, MessageSpans, TokenTexts
 from kvdesk.protocol.chat import (

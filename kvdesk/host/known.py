@@ -2,8 +2,8 @@
 
 from collections import deque
 
-from kvdesk.chat import ConversationId, MessageId
 from kvdesk.host.joining import join_text
+from kvdesk.message import ConversationId, MessageId
 from kvdesk.protocol.blocks import BlockMapView
 from kvdesk.protocol.cache import CacheView, ContextReady, MemoryLedger, MessageSpans, TokenTexts
 from kvdesk.protocol.chat import (

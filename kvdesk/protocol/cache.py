@@ -7,7 +7,7 @@ from typing import Final, Literal
 from kvdesk.cache.compare import LogitsComparison
 from kvdesk.cache.journal.recording import Recording
 from kvdesk.cache.snapshot import CacheSnapshot, VerificationState
-from kvdesk.chat import ConversationId, MessageId
+from kvdesk.message import ConversationId, MessageId
 from kvdesk.protocol.attention import AttentionCommand, AttentionEvent
 from kvdesk.protocol.chat import Client
 from kvdesk.protocol.operations import BatchRefused, Capability, CompactionPreview, Effect, Operate, PreviewCompaction

@@ -9,16 +9,8 @@ import json
 from typing import Final, Literal
 
 from kvdesk.call_format import CallFormat
-from kvdesk.chat import (
-    NONE_EVICTED,
-    ConversationId,
-    EvictedMessages,
-    FinishReason,
-    Message,
-    MessageId,
-    MessageState,
-    TurnStats,
-)
+from kvdesk.chat import NONE_EVICTED, EvictedMessages
+from kvdesk.message import ConversationId, FinishReason, Message, MessageId, MessageState, TurnStats
 from kvdesk.protocol.features import Feature
 from kvdesk.protocol.model import ModelInfo, ModelSource
 from kvdesk.reasoning import ReasoningMarks

@@ -12,7 +12,7 @@ from typing import ClassVar, Final, Literal
 
 from kvdesk.cache.compaction import CompactionPlan, Layout
 from kvdesk.cache.compare import Comparison
-from kvdesk.chat import ConversationId
+from kvdesk.message import ConversationId
 from kvdesk.protocol import calls
 from kvdesk.translation import marked
 from kvdesk.values import dataclass

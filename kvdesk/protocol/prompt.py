@@ -3,7 +3,7 @@
 Frozen values, as all of the protocol. Needs `Feature.PROMPT_VIEW`.
 """
 
-from kvdesk.chat import ConversationId
+from kvdesk.message import ConversationId
 from kvdesk.protocol.chat import Generate, PreviewTurn
 from kvdesk.values import dataclass
 

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
-from kvdesk.chat import FinishReason, TurnStats
+from kvdesk.message import FinishReason, TurnStats
 from kvdesk.protocol.chat import (
     NO_MODEL,
     EngineDied,

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from itertools import count
 from typing import Any, Final, cast
 
-from kvdesk.chat import MessageId
 from kvdesk.host.host import Host
 from kvdesk.host.subscription import Subscription
+from kvdesk.message import MessageId
 from kvdesk.protocol.cache import CacheView, SequenceTransferred, TransferSequence, Watch
 from kvdesk.protocol.chat import EngineDied, Generate, Overflowed, PrefillProgress, TextDelta, TurnEnded, TurnStarted
 from kvdesk.protocol.messages import CommandFailed, Event, SubscriptionDropped

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from kvdesk.answer_reader import AnswerDelta, AnswerReader
-from kvdesk.chat import new_conversation_id, new_message_id
+from kvdesk.message import new_conversation_id, new_message_id
 from kvdesk.protocol.chat import Generate, TextDelta, TurnEnded, TurnStarted
 from kvdesk.protocol.prompt import Tokenize, Tokenized
 from kvdesk.server.answering import Choice

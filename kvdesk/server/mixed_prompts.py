@@ -6,7 +6,7 @@ As `tokenize_input_prompts` (server-common.cpp): a list that has a number is one
 from collections.abc import Sequence
 from typing import Final
 
-from kvdesk.chat import storable
+from kvdesk.message import storable
 from kvdesk.protocol.prompt import Detokenize, Tokenize
 from kvdesk.server.errors import ApiError, invalid, unsupported
 from kvdesk.server.request.parts import text_of

@@ -7,7 +7,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from kvdesk.chat import new_conversation_id, new_message_id
+from kvdesk.message import new_conversation_id, new_message_id
 from kvdesk.protocol.chat import Generate, RawPrompt
 from kvdesk.server.request.sampling import sampling_of, seeded
 from kvdesk.server.request.schemas import Sampled

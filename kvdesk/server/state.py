@@ -7,7 +7,7 @@ from collections import OrderedDict
 from typing import Final
 
 from kvdesk.cache.reuse.score import Score, total
-from kvdesk.chat import MessageId, TurnStats
+from kvdesk.message import MessageId, TurnStats
 from kvdesk.protocol.cache import ContextInfo, ContextReady, LedgerRow, MemoryLedger, SpeedSample
 from kvdesk.protocol.chat import (
     EngineDied,

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kvdesk.cache.journal.recording import Recording
-from kvdesk.chat import Attachment, ConversationId, MessageId
 from kvdesk.conversations.service import ConversationService
+from kvdesk.message import Attachment, ConversationId, MessageId
 from kvdesk.protocol.messages import Command
 from kvdesk.session.features import HubCommands, LabCommands, ModelCommands, ServeCommands, ServerCommands, ToolCommands
 from kvdesk.settings import ContextSettings, Settings

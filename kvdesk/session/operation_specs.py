@@ -9,7 +9,7 @@ from collections.abc import Callable
 from enum import Enum, auto
 from typing import Final, Literal
 
-from kvdesk.chat import ConversationId, MessageId
+from kvdesk.message import ConversationId, MessageId
 from kvdesk.protocol.cache import VerifyConversation
 from kvdesk.protocol.features import Feature
 from kvdesk.protocol.operations import (

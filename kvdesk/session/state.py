@@ -5,9 +5,10 @@ from typing import Final
 
 from kvdesk.cache.journal.recording import Recording
 from kvdesk.cache.snapshot import SequenceSpan
-from kvdesk.chat import Attachment, Conversation, ConversationId, MessageId, TurnStats
+from kvdesk.chat import Conversation
 from kvdesk.conversations.changes import QueueState
 from kvdesk.errors import NO_TOKENIZER
+from kvdesk.message import Attachment, ConversationId, MessageId, TurnStats
 from kvdesk.protocol.cache import CacheView, ContextInfo, Lease, MessageSpan, MessageSpans, OperationDone
 from kvdesk.protocol.chat import ContextUse
 from kvdesk.protocol.features import MISSING, OF_ENGINE, Feature

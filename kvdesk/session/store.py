@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Final, TypeAlias
 
-from kvdesk.chat import Attachment, Conversation, ConversationId, Message, MessageId
+from kvdesk.chat import Conversation
 from kvdesk.conversations.changes import (
     AnswerEnded,
     BranchChanged,
@@ -15,6 +15,7 @@ from kvdesk.conversations.changes import (
     QueueState,
 )
 from kvdesk.errors import KvdeskError, guarded
+from kvdesk.message import Attachment, ConversationId, Message, MessageId
 from kvdesk.protocol.attention import Attend, Attended, AttentionPreview
 from kvdesk.protocol.cache import (
     CacheView,

@@ -12,8 +12,9 @@ from typing import Final
 
 import apsw
 
-from kvdesk.chat import Conversation, ConversationId, Message
+from kvdesk.chat import Conversation
 from kvdesk.conversations.porting.adding import renamed
+from kvdesk.message import ConversationId, Message
 from kvdesk.store import rows
 from kvdesk.values import replace
 

@@ -2,7 +2,7 @@
 
 from typing import assert_never
 
-from kvdesk.chat import Conversation, ConversationId, MessageId
+from kvdesk.chat import Conversation
 from kvdesk.conversations.changes import (
     AnswerEnded,
     AnswersGrew,
@@ -20,6 +20,7 @@ from kvdesk.conversations.changes import (
     ReadFailed,
 )
 from kvdesk.conversations.tree import Tree
+from kvdesk.message import ConversationId, MessageId
 from kvdesk.store.store import Store
 from kvdesk.store.writer import StoreWriter
 

@@ -13,25 +13,22 @@ from hashlib import blake2b
 from itertools import chain, pairwise
 from typing import Any, TypeVar, get_args
 
-from kvdesk.chat import (
-    NONE_EVICTED,
+from kvdesk.chat import NONE_EVICTED, Conversation, EvictedMessages, QueuedMessage
+from kvdesk.codec import CodecError, decode, encode
+from kvdesk.message import (
     Attachment,
     AttachmentKind,
-    Conversation,
     ConversationId,
-    EvictedMessages,
     FinishReason,
     Message,
     MessageId,
     MessageState,
-    QueuedMessage,
     Role,
     ToolUse,
     TurnStats,
     known_fields,
     storable,
 )
-from kvdesk.codec import CodecError, decode, encode
 from kvdesk.settings import Sampling
 from kvdesk.thinking import AS_USUAL, Thinking, checked
 from kvdesk.translation import marked, tr

@@ -8,9 +8,9 @@ from typing import Any, Final
 
 import apsw
 
-from kvdesk.chat import ConversationId, MessageId
 from kvdesk.folding import fold, fold_words, holds_all, places
 from kvdesk.graphemes import boundary
+from kvdesk.message import ConversationId, MessageId
 from kvdesk.store import rows
 from kvdesk.values import dataclass
 

@@ -16,9 +16,9 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from kvdesk.chat import storable
 from kvdesk.errors import StoreError, explained
 from kvdesk.loose_json import json_value
+from kvdesk.message import storable
 from kvdesk.paths import open_regular
 from kvdesk.settings import Settings
 from kvdesk.settings.table import Table

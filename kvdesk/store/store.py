@@ -11,8 +11,9 @@ from pathlib import Path
 
 import apsw
 
-from kvdesk.chat import Conversation, ConversationId, Message, MessageId
+from kvdesk.chat import Conversation
 from kvdesk.errors import StoreError, StoreInUseError
+from kvdesk.message import ConversationId, Message, MessageId
 from kvdesk.paths import open_regular
 from kvdesk.store import rows, schema, search
 from kvdesk.store.addition import Addition, insert

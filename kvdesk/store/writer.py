@@ -14,8 +14,9 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, TypeVar
 
-from kvdesk.chat import Conversation, ConversationId, Message, MessageId
+from kvdesk.chat import Conversation
 from kvdesk.errors import StoreError
+from kvdesk.message import ConversationId, Message, MessageId
 from kvdesk.store.store import Store
 from kvdesk.translation import tr
 from kvdesk.values import dataclass

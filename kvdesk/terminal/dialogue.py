@@ -7,13 +7,14 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Final
 
-from kvdesk.chat import Conversation, ConversationId, Message, MessageId
+from kvdesk.chat import Conversation
 from kvdesk.conversations.changes import Change, ConversationChanged, Listener
 from kvdesk.conversations.parameters import Parameters
 from kvdesk.conversations.service import ConversationService
 from kvdesk.conversations.tree import Tree
 from kvdesk.errors import UserError
 from kvdesk.host.host import Host
+from kvdesk.message import ConversationId, Message, MessageId
 from kvdesk.protocol.cache import CacheView, Watch
 from kvdesk.protocol.chat import EngineDied, EngineRestarted, Generate, ModelLoaded, TextDelta, TurnEnded
 from kvdesk.protocol.messages import CommandFailed, Event

@@ -7,9 +7,9 @@ from typing import Any
 
 from kvdesk import paths
 from kvdesk.cache.reuse.prefix import common_prefix
-from kvdesk.chat import new_conversation_id, new_message_id
 from kvdesk.errors import ModelFileError, UserError
 from kvdesk.headless import HeadlessEngine
+from kvdesk.message import new_conversation_id, new_message_id
 from kvdesk.protocol.chat import Client, Generate, LoadModel, RawPrompt, TurnEnded
 from kvdesk.protocol.model import LocalFile
 from kvdesk.protocol.prompt import Tokenize, Tokenized

@@ -3,8 +3,8 @@ figures. No Qt.
 """
 
 from kvdesk.cache.snapshot import CacheSnapshot
-from kvdesk.chat import TurnStats
 from kvdesk.library.ggml_types import BY_NAME
+from kvdesk.message import TurnStats
 from kvdesk.protocol.cache import ContextInfo, MessageSpan
 from kvdesk.quantities import seconds_text, size_text
 from kvdesk.translation import tr

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from kvdesk.cache.reuse.score import Score
-from kvdesk.chat import ConversationId, MessageId, MessageState
+from kvdesk.message import ConversationId, MessageId, MessageState
 from kvdesk.protocol.cache import CacheView, ClientShare
 from kvdesk.protocol.chat import EngineDied, EngineRestarted, TextDelta, TurnEnded, TurnStarted
 from kvdesk.protocol.messages import Event

@@ -13,8 +13,8 @@ from kvdesk.app.commands import AppCommands
 from kvdesk.app.controller import Controller
 from kvdesk.app.startup import LoadMarker
 from kvdesk.backends.base import Emit
-from kvdesk.chat import MessageId
 from kvdesk.host.host import Host
+from kvdesk.message import MessageId
 from kvdesk.protocol.chat import Generate, ModelLoaded
 from kvdesk.protocol.features import OF_ENGINE, Feature
 from kvdesk.protocol.messages import Command, Event, feature_of

@@ -12,8 +12,9 @@ from pytestqt.qtbot import QtBot
 
 from kvdesk.app.chat import attaching
 from kvdesk.attachments.reader import FileRead, ReadingCancelled
-from kvdesk.chat import Attachment, Conversation
+from kvdesk.chat import Conversation
 from kvdesk.errors import UserError
+from kvdesk.message import Attachment
 from kvdesk.protocol.chat import PreviewTurn
 from kvdesk.store import Store
 from kvdesk.ui.messages.attachment_cards import AttachmentCard

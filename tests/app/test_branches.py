@@ -5,7 +5,8 @@ from functools import partial
 
 from pytestqt.qtbot import QtBot
 
-from kvdesk.chat import Conversation, Message, new_conversation_id, new_message_id
+from kvdesk.chat import Conversation
+from kvdesk.message import Message, new_conversation_id, new_message_id
 from kvdesk.protocol.chat import ModelLoaded, PreviewTurn, TextDelta, TurnEnded, TurnPreview, TurnStarted
 from kvdesk.store.listener import read_tree
 from kvdesk.ui.messages.message_editor import MessageEditor

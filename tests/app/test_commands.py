@@ -6,7 +6,7 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from kvdesk.cache.journal.file import load_journal
-from kvdesk.chat import MessageId
+from kvdesk.message import MessageId
 from kvdesk.protocol.cache import CacheView, ContextReady, Lease, TakeRecording, VerifyConversation
 from kvdesk.protocol.chat import BackendReady, LoadModel
 from kvdesk.protocol.features import Feature

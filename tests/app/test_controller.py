@@ -10,8 +10,9 @@ from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
 from kvdesk import paths
-from kvdesk.chat import Conversation, ConversationId, Message, MessageId, TurnStats
+from kvdesk.chat import Conversation
 from kvdesk.conversations.tree import Tree
+from kvdesk.message import ConversationId, Message, MessageId, TurnStats
 from kvdesk.protocol.cache import AuditCache, ContextInfo, ContextReady, Forget, RebuildContext, SaveReport
 from kvdesk.protocol.chat import Generate, LoadModel, ModelLoaded, ModelLoading, TextDelta, TurnEnded, TurnStarted
 from kvdesk.protocol.messages import CommandFailed, SubscriptionDropped

@@ -9,8 +9,8 @@ from pytestqt.qtbot import QtBot
 from kvdesk import translation
 from kvdesk.app.models import model_library
 from kvdesk.app.models.model_downloads import ModelDownloads
-from kvdesk.chat import ConversationId
 from kvdesk.library.find import FoundModel
+from kvdesk.message import ConversationId
 from kvdesk.protocol.chat import Generate, ModelLoaded, TurnEnded
 from kvdesk.protocol.model import LocalFile, ModelInfo
 from kvdesk.values import replace

@@ -10,8 +10,9 @@ from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
-from kvdesk.chat import Conversation, ConversationId, Message, MessageId
+from kvdesk.chat import Conversation
 from kvdesk.conversations.porting import formats, reader_process
+from kvdesk.message import ConversationId, Message, MessageId
 from kvdesk.store import addition
 from kvdesk.store.store import Store
 from kvdesk.ui.chat_list.import_dialog import ImportDialog

@@ -2,7 +2,7 @@
 
 from pytestqt.qtbot import QtBot
 
-from kvdesk.chat import TurnStats
+from kvdesk.message import TurnStats
 from kvdesk.protocol.cache import ContextReady, OperationDone
 from kvdesk.protocol.chat import Generate, MeasureContext, TurnEnded
 from kvdesk.settings import Overflow

@@ -3,7 +3,7 @@
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
-from kvdesk.chat import Message, MessageId, finish_of
+from kvdesk.message import Message, MessageId, finish_of
 from kvdesk.protocol.cache import DropMessages
 from kvdesk.protocol.chat import Generate, ModelLoaded, TextDelta, TurnEnded, TurnStarted
 from kvdesk.ui.messages.message_widget import MessageWidget

@@ -8,7 +8,7 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from kvdesk import paths
-from kvdesk.chat import ConversationId, MessageId, TurnStats
+from kvdesk.message import ConversationId, MessageId, TurnStats
 from kvdesk.protocol.chat import ModelLoaded, TurnEnded
 from kvdesk.protocol.model import LocalFile, ModelInfo
 from kvdesk.ui.models.page import ModelsPage

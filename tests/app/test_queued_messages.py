@@ -8,8 +8,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QToolButton
 from pytestqt.qtbot import QtBot
 
-from kvdesk.chat import Conversation, ConversationId
+from kvdesk.chat import Conversation
 from kvdesk.conversations.changes import SENT_BY_THEMSELVES, QueueState
+from kvdesk.message import ConversationId
 from kvdesk.protocol.cache import ContextReady
 from kvdesk.protocol.chat import Generate, ModelLoaded, ModelLoading, TextDelta, TurnEnded
 from kvdesk.protocol.model import LocalFile

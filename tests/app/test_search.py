@@ -5,7 +5,7 @@ from collections.abc import Callable
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
-from kvdesk.chat import MessageId
+from kvdesk.message import MessageId
 from kvdesk.ui.markdown.prose_view import ProseView
 from kvdesk.ui.messages.message_widget import MessageWidget
 from tests.app.conftest import Rig, over_both

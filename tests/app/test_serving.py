@@ -11,7 +11,7 @@ from pytestqt.qtbot import QtBot
 
 from kvdesk import paths
 from kvdesk.app.slices.serving import Serving
-from kvdesk.chat import ConversationId, MessageId
+from kvdesk.message import ConversationId, MessageId
 from kvdesk.protocol.cache import LedgerRow
 from kvdesk.protocol.chat import TurnStarted
 from kvdesk.server.server import Server

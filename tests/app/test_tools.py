@@ -16,7 +16,7 @@ pytest.importorskip("mcp")
 from kvdesk import paths
 from kvdesk.app.tools import DENIED, NOT_STARTED
 from kvdesk.call_format import GENERIC
-from kvdesk.chat import ConversationId, Message
+from kvdesk.message import ConversationId, Message
 from kvdesk.protocol.chat import Generate, ModelLoaded, TextDelta, TurnEnded, TurnStarted
 from kvdesk.protocol.prompt import PriceTools, ToolPrice, ToolsPriced
 from kvdesk.settings import Settings, ToolServer

@@ -11,8 +11,8 @@ from PySide6.QtWidgets import QAbstractButton, QWidget
 from pytestqt.qtbot import QtBot
 
 import kvdesk
-from kvdesk.chat import MessageId
 from kvdesk.host.host import Host
+from kvdesk.message import MessageId
 from kvdesk.protocol.cache import CacheView, ContextReady, Lease, RebuildContext, UsePolicy
 from kvdesk.protocol.chat import Generate
 from kvdesk.protocol.messages import Command

@@ -9,8 +9,8 @@ from pytestqt.qtbot import QtBot
 
 from kvdesk.app.worker import Worker
 from kvdesk.backends.local.scheduler.running import Running
-from kvdesk.chat import ConversationId, MessageId
 from kvdesk.host import subscription
+from kvdesk.message import ConversationId, MessageId
 from kvdesk.protocol.cache import CacheView, ContextReady, Watch
 from kvdesk.protocol.chat import EngineRestarted, Generate, LoadModel, ModelLoaded, TextDelta, TurnEnded
 from kvdesk.protocol.messages import Event, SubscriptionDropped

@@ -9,7 +9,7 @@ from pytestqt.qtbot import QtBot
 from kvdesk.app.application import Parts, build
 from kvdesk.app.worker import local_engine
 from kvdesk.backends.base import Backend, Emit
-from kvdesk.chat import ConversationId
+from kvdesk.message import ConversationId
 from kvdesk.protocol.cache import CacheView, ContextReady
 from kvdesk.protocol.chat import TurnEnded
 from kvdesk.protocol.messages import Event

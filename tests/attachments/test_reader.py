@@ -8,8 +8,8 @@ import pytest
 
 from kvdesk.attachments import limits, reader
 from kvdesk.attachments.reader import MOST_NAME, FileRead, ReadingCancelled, read_file, shown_name
-from kvdesk.chat import Attachment
 from kvdesk.errors import UserError
+from kvdesk.message import Attachment
 from tests.attachments.files import docx, docx_of, pdf
 from tests.children.fake import fake_child
 

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from kvdesk.backends.base import Backend, Emit
-from kvdesk.chat import ConversationId, Message, new_conversation_id, new_message_id
 from kvdesk.host.host import Host
+from kvdesk.message import ConversationId, Message, new_conversation_id, new_message_id
 from kvdesk.protocol.chat import Generate, TextDelta, TurnEnded
 from kvdesk.protocol.messages import Command, Event
 from kvdesk.settings import Sampling

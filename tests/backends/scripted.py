@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 
 from kvdesk.backends.base import CLOSED, Emit
-from kvdesk.chat import MessageId, MessageState, TurnStats
+from kvdesk.message import MessageId, MessageState, TurnStats
 from kvdesk.protocol.chat import CloseConversation, Generate, LoadModel, ModelLoaded, TextDelta, TurnEnded, TurnStarted
 from kvdesk.protocol.features import Feature
 from kvdesk.protocol.messages import Command

@@ -30,11 +30,11 @@ from kvdesk.backends.local.llama.memory.decodes import DecodeKind, PendingDecode
 from kvdesk.backends.local.llama.samplers.grammar_sampler import sampler_of
 from kvdesk.backends.local.llama.samplers.sampler import plan_sampling
 from kvdesk.cache.batch import Batch
-from kvdesk.chat import ConversationId, Message, TurnStats, new_conversation_id, new_message_id
 from kvdesk.experiments.bare_context import BareContext
 from kvdesk.experiments.bench import uncollected
 from kvdesk.experiments.statistics import geometric_mean
 from kvdesk.headless import HeadlessEngine, session_of
+from kvdesk.message import ConversationId, Message, TurnStats, new_conversation_id, new_message_id
 from kvdesk.protocol.cache import UsePolicy
 from kvdesk.protocol.chat import CloseConversation, Generate, LoadModel, TurnEnded
 from kvdesk.protocol.model import LocalFile

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from kvdesk.chat import ConversationId, Message, MessageId, MessageState, TurnStats
 from kvdesk.conversations.changes import Change
 from kvdesk.conversations.service import ConversationService
 from kvdesk.errors import StoreError
+from kvdesk.message import ConversationId, Message, MessageId, MessageState, TurnStats
 from kvdesk.protocol.chat import Generate, TextDelta, TurnEnded
 from kvdesk.protocol.messages import Command
 from kvdesk.settings import Settings

@@ -1,7 +1,7 @@
 """Folders, pins and the archive."""
 
-from kvdesk.chat import ConversationId
 from kvdesk.conversations.changes import ConversationChanged
+from kvdesk.message import ConversationId
 from kvdesk.store.listener import StoreListener
 from kvdesk.store.store import Store
 from kvdesk.store.writer import StoreWriter

@@ -1,8 +1,8 @@
 """The branches of a conversation as rows."""
 
-from kvdesk.chat import ConversationId, Message, MessageId, Role
 from kvdesk.conversations.branch_rows import branch_rows
 from kvdesk.conversations.tree import Tree
+from kvdesk.message import ConversationId, Message, MessageId, Role
 
 C = ConversationId("c")
 

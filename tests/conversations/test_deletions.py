@@ -1,8 +1,8 @@
 """A deletion can be undone until it is finished, and loses nothing before."""
 
-from kvdesk.chat import ConversationId
 from kvdesk.conversations.changes import ConversationChanged, ConversationDeleted, DeletionBegan, MessagesAdded
 from kvdesk.conversations.tree import Tree
+from kvdesk.message import ConversationId
 from kvdesk.protocol.chat import CloseConversation
 from kvdesk.store.listener import StoreListener, read_tree
 from kvdesk.store.store import Store

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from kvdesk.chat import ConversationId, EvictedMessages, Message, MessageId, TurnStats, ended_early, finish_of
+from kvdesk.chat import EvictedMessages
 from kvdesk.conversations.changes import AnswerEnded, BranchChanged, MessagesChanged, MessagesDeleted
 from kvdesk.conversations.tree import Tree
+from kvdesk.message import ConversationId, Message, MessageId, TurnStats, ended_early, finish_of
 from kvdesk.protocol.cache import DropMessages
 from kvdesk.protocol.chat import BackendReady, Generate, MessagesEvicted, ModelLoaded, TextDelta, TurnEnded, TurnStarted
 from kvdesk.protocol.features import Feature

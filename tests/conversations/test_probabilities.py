@@ -2,7 +2,7 @@
 
 import pytest
 
-from kvdesk.chat import Message
+from kvdesk.message import Message
 from kvdesk.protocol.chat import BackendReady, Generate, PreviewTurn, TextDelta, TokenLogprobs, TurnEnded, TurnStarted
 from kvdesk.protocol.features import Feature
 from kvdesk.protocol.logprobs import N_KEPT, pack, unpack

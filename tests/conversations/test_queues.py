@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from kvdesk.chat import Conversation, ConversationId, MessageId, MessageState, QueuedMessage
+from kvdesk.chat import Conversation, QueuedMessage
 from kvdesk.conversations.changes import QueuesChanged, QueueState
 from kvdesk.conversations.tree import Tree
+from kvdesk.message import ConversationId, MessageId, MessageState
 from kvdesk.protocol.chat import EngineDied, LoadModel, ModelLoaded, TurnEnded
 from kvdesk.protocol.messages import CommandFailed
 from kvdesk.protocol.model import LocalFile, ModelInfo

@@ -2,8 +2,9 @@
 
 import pytest
 
-from kvdesk.chat import Attachment, Conversation, ConversationId, EvictedMessages, Message, MessageId
+from kvdesk.chat import Conversation, EvictedMessages
 from kvdesk.conversations import requests
+from kvdesk.message import Attachment, ConversationId, Message, MessageId
 from kvdesk.settings import CachePolicy, Settings
 
 CHAT = ConversationId("c")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kvdesk.chat import Attachment, Conversation, ConversationId, EvictedMessages, Message, MessageId, as_read
+from kvdesk.chat import Conversation, EvictedMessages
 from kvdesk.conversations.changes import (
     AnswerEnded,
     AnswersGrew,
@@ -17,6 +17,7 @@ from kvdesk.conversations.changes import (
 )
 from kvdesk.conversations.tree import Tree
 from kvdesk.errors import StoreError
+from kvdesk.message import Attachment, ConversationId, Message, MessageId, as_read
 from kvdesk.protocol.chat import (
     CloseConversation,
     EngineDied,

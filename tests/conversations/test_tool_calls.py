@@ -5,10 +5,11 @@ import json
 import pytest
 
 from kvdesk.call_format import GENERIC
-from kvdesk.chat import Conversation, ConversationId, Message, MessageId
+from kvdesk.chat import Conversation
 from kvdesk.conversations.service import ConversationService
 from kvdesk.conversations.tool_steps import calls_of, without_calls
 from kvdesk.conversations.toolbox import PendingCall, ToolResult
+from kvdesk.message import ConversationId, Message, MessageId
 from kvdesk.protocol.cache import MessageSpan, MessageSpans
 from kvdesk.protocol.chat import Generate, TurnStarted
 from kvdesk.settings import Settings, ToolBudget

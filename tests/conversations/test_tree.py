@@ -1,7 +1,7 @@
 """The messages of a conversation as a tree."""
 
-from kvdesk.chat import ConversationId, Message, MessageId
 from kvdesk.conversations.tree import Tree
+from kvdesk.message import ConversationId, Message, MessageId
 
 C = ConversationId("c")
 

@@ -8,11 +8,11 @@ from typing import TypeVar
 import pytest
 
 from kvdesk.backends.base import Emit
-from kvdesk.chat import MessageId, new_conversation_id
 from kvdesk.host import known, subscription
 from kvdesk.host.host import MOST_DEATHS, Host
 from kvdesk.host.joining import join
 from kvdesk.host.subscription import MOST_EVENTS, Subscription
+from kvdesk.message import MessageId, new_conversation_id
 from kvdesk.protocol.cache import AuditCache, Forget, LoadSample, OperationDone, Watch
 from kvdesk.protocol.chat import (
     BackendReady,

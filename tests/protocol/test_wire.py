@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from kvdesk import values
 from kvdesk.cache.snapshot import CacheMap, CacheSnapshot, StreamMap, Verification
-from kvdesk.chat import ConversationId, MessageId
 from kvdesk.codec import CodecError
+from kvdesk.message import ConversationId, MessageId
 from kvdesk.protocol import wire
 from kvdesk.protocol.cache import CacheView
 from kvdesk.protocol.chat import Generate, LoadModel, TextDelta, Working

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from kvdesk import paths, translation
-from kvdesk.chat import TurnStats, new_conversation_id, new_message_id
+from kvdesk.message import TurnStats, new_conversation_id, new_message_id
 from kvdesk.protocol.chat import NO_MODEL, Generate, TurnEnded
 from kvdesk.server.answering import Choice
 from kvdesk.server.errors import ApiError

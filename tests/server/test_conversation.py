@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from kvdesk.chat import TurnStats, new_conversation_id
+from kvdesk.message import TurnStats, new_conversation_id
 from kvdesk.server.errors import ApiError
 from kvdesk.server.request.conversation import GivenAnswer, GivenAnswers, chains, messages_of, with_tokens
 from kvdesk.tool_calls import ToolCall

@@ -17,9 +17,9 @@ from kvdesk.backends.openai.backend import OpenAIBackend
 from kvdesk.backends.openai.far_cache import FarCache, check
 from kvdesk.cache.compaction import Layout
 from kvdesk.cache.journal.file import load_journal
-from kvdesk.chat import ConversationId, Message, new_conversation_id, new_message_id
 from kvdesk.codec import CodecError
 from kvdesk.host.host import Host
+from kvdesk.message import ConversationId, Message, new_conversation_id, new_message_id
 from kvdesk.protocol.cache import AuditCache, CacheView, ContextReady, Forget, Lease, RecordingTaken, TakeRecording
 from kvdesk.protocol.chat import BackendReady, CloseConversation, Generate, LoadModel, LogLine, ModelLoaded, TurnEnded
 from kvdesk.protocol.features import Feature

@@ -8,7 +8,7 @@ import httpx2 as httpx
 import pytest
 
 from kvdesk.answer_reader import AnswerDelta, AnswerReader, CallDelta
-from kvdesk.chat import ConversationId, MessageId
+from kvdesk.message import ConversationId, MessageId
 from kvdesk.protocol.chat import Generate, TextDelta, ToolChoice
 from kvdesk.server.answering import Choice
 from kvdesk.server.anthropic.events import SIGNATURE, MessageEvents

@@ -7,7 +7,7 @@ import httpx2 as httpx
 import openai
 import pytest
 
-from kvdesk.chat import ConversationId
+from kvdesk.message import ConversationId
 from kvdesk.protocol.chat import ToolChoice
 from kvdesk.server import kept_responses
 from kvdesk.server.errors import ApiError

@@ -4,7 +4,7 @@ from typing import get_args
 
 import pytest
 
-from kvdesk.chat import MessageId
+from kvdesk.message import MessageId
 from kvdesk.protocol.cache import ContextReady
 from kvdesk.protocol.chat import TurnStarted
 from kvdesk.protocol.operations import Compact, HandOperation

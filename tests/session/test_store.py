@@ -8,8 +8,8 @@ import pytest
 
 import kvdesk
 from kvdesk.cache.compare import compare_snapshots
-from kvdesk.chat import ConversationId, Message, MessageId
 from kvdesk.conversations.changes import AnswerEnded, BranchChanged, MessagesAdded, MessagesDeleted
+from kvdesk.message import ConversationId, Message, MessageId
 from kvdesk.protocol.cache import ContextReady, MessageSpan, MessageSpans, OperationDone, RecordingTaken
 from kvdesk.protocol.chat import (
     BackendReady,

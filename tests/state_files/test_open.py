@@ -20,8 +20,8 @@ from kvdesk.backends.local.cache_manager.saved_states import SavedStateStore
 from kvdesk.backends.local.llama.model import vocabulary
 from kvdesk.cache.state.blob import SEQ_MAGIC, BlobError
 from kvdesk.cache.state.sequence_file import sequence_file
-from kvdesk.chat import ConversationId
 from kvdesk.library.fingerprint import fingerprint
+from kvdesk.message import ConversationId
 from kvdesk.policies.swap import Limits, Placement, StateKind
 from kvdesk.settings import CacheType, ContextSettings
 from kvdesk.state_files.child import Asked, answer_of

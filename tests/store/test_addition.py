@@ -8,8 +8,9 @@ import hypothesis
 import pytest
 from hypothesis import given
 
-from kvdesk.chat import Conversation, ConversationId
+from kvdesk.chat import Conversation
 from kvdesk.errors import StoreError
+from kvdesk.message import ConversationId
 from kvdesk.store import Store, addition
 from kvdesk.values import replace
 from tests.conversations.porting.strategies import several

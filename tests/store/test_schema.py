@@ -9,8 +9,9 @@ from typing import Any
 import apsw
 import pytest
 
-from kvdesk.chat import NONE_EVICTED, Attachment, ConversationId, MessageId, QueuedMessage, finish_of
+from kvdesk.chat import NONE_EVICTED, QueuedMessage
 from kvdesk.errors import StoreError
+from kvdesk.message import Attachment, ConversationId, MessageId, finish_of
 from kvdesk.protocol.logprobs import pack
 from kvdesk.settings import Sampling
 from kvdesk.store import Store, schema

@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvdesk.chat import Attachment, ConversationId, Message, QueuedMessage, storable
+from kvdesk.chat import QueuedMessage
 from kvdesk.errors import StoreError
-from kvdesk.message import TurnStats
+from kvdesk.message import Attachment, ConversationId, Message, TurnStats, storable
 from kvdesk.reasoning import ReasoningMarks
 from kvdesk.store import Store, rows
 from kvdesk.store.rows import DAMAGED_NOTE, pack_stats, pack_tokens, unpack_stats, unpack_tokens

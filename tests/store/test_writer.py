@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from kvdesk.chat import ConversationId, Message
 from kvdesk.errors import StoreError
+from kvdesk.message import ConversationId, Message
 from kvdesk.store import Store, StoreWriter
 from kvdesk.store import writer as writer_module
 from kvdesk.store.writer import Unsaved

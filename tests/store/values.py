@@ -4,18 +4,8 @@ from pathlib import Path
 
 import apsw
 
-from kvdesk.chat import (
-    Attachment,
-    Conversation,
-    ConversationId,
-    EvictedMessages,
-    Message,
-    MessageId,
-    MessageState,
-    QueuedMessage,
-    Role,
-    TurnStats,
-)
+from kvdesk.chat import Conversation, EvictedMessages, QueuedMessage
+from kvdesk.message import Attachment, ConversationId, Message, MessageId, MessageState, Role, TurnStats
 from kvdesk.settings import Sampling
 from kvdesk.store import schema
 

@@ -18,8 +18,9 @@ import pytest
 
 from kvdesk import paths
 from kvdesk.backends.local.cache_manager.saved_states import SavedStateStore
-from kvdesk.chat import Conversation, storable
+from kvdesk.chat import Conversation
 from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
+from kvdesk.message import storable
 from kvdesk.policies import swap
 from kvdesk.policies.swap import Limits, StateKind
 from kvdesk.protocol.cache import UsePolicy

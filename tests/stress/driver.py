@@ -23,8 +23,9 @@ from PySide6.QtGui import QCloseEvent
 
 from kvdesk.app import application
 from kvdesk.cache.compaction import Layout
-from kvdesk.chat import Conversation, ConversationId, Message
+from kvdesk.chat import Conversation
 from kvdesk.errors import UserError
+from kvdesk.message import ConversationId, Message
 from kvdesk.protocol.cache import AuditCache, ContextReady, Forget
 from kvdesk.protocol.chat import EngineDied, EngineRestarted, ModelLoading, TextDelta, TurnEnded
 from kvdesk.protocol.messages import Event

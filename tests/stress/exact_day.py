@@ -7,9 +7,9 @@ from pathlib import Path
 from random import Random
 
 from kvdesk.cache.compaction import Layout
-from kvdesk.chat import Message, MessageId, new_conversation_id, new_message_id
 from kvdesk.errors import UserError
 from kvdesk.headless import HeadlessChat, HeadlessEngine
+from kvdesk.message import Message, MessageId, new_conversation_id, new_message_id
 from kvdesk.protocol.cache import UsePolicy
 from kvdesk.protocol.chat import Generate, LoadModel, TextDelta
 from kvdesk.protocol.model import LocalFile

@@ -13,12 +13,13 @@ from typing import Any, Final
 import pytest
 from hypothesis import strategies as st
 
-from kvdesk.chat import Conversation, ConversationId, Message, MessageId, TurnStats
+from kvdesk.chat import Conversation
 from kvdesk.conversations.porting import export, formats, jan, json_file, json_stream, llama_webui
 from kvdesk.conversations.porting.adding import chosen
 from kvdesk.conversations.porting.summary import rows, summary_of
 from kvdesk.conversations.tree import Tree
 from kvdesk.errors import UserError
+from kvdesk.message import ConversationId, Message, MessageId, TurnStats
 from kvdesk.store import Store
 from kvdesk.values import replace
 from tests.conversations.porting.samples import (

@@ -19,7 +19,7 @@ from kvdesk.backends.local.llama.vocab import Vocab
 from kvdesk.backends.local.prompt.prompt import Prompt, PromptBuilder
 from kvdesk.backends.local.prompt.templates import ChatTemplate
 from kvdesk.cache.reuse.prefix import common_prefix
-from kvdesk.chat import TurnStats, new_conversation_id
+from kvdesk.message import TurnStats, new_conversation_id
 from kvdesk.server.request.conversation import GivenAnswer, GivenAnswers, chains, messages_of, with_tokens
 from tests.backends.local.plain_template import BOS, EOS
 from tests.backends.local.talking import write_talking

@@ -25,8 +25,8 @@ import zmq
 
 from kvdesk.backends.openai.backend import OpenAIBackend
 from kvdesk.blocks.tree import BlockMap
-from kvdesk.chat import Message, new_conversation_id, new_message_id
 from kvdesk.host.host import Host
+from kvdesk.message import Message, new_conversation_id, new_message_id
 from kvdesk.protocol.blocks import BlockMapView
 from kvdesk.protocol.chat import Generate, LoadModel, ModelLoaded, TurnEnded
 from kvdesk.protocol.model import Endpoint

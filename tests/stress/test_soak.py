@@ -12,11 +12,11 @@ import psutil
 import pytest
 
 from kvdesk import paths
-from kvdesk.chat import new_conversation_id
 from kvdesk.experiments.benchmarks.interleaved import in_turns
 from kvdesk.experiments.soak_use import STORES, Acts, MixedUse
 from kvdesk.experiments.statistics import against
 from kvdesk.headless import session_of
+from kvdesk.message import new_conversation_id
 from kvdesk.protocol.cache import AuditCache, CacheView, RebuildContext, UsePolicy, Watch
 from kvdesk.protocol.chat import CloseConversation
 from kvdesk.protocol.operations import ClearCache, CopySequence, Operate

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QApplication
 
 from kvdesk import paths
 from kvdesk.app.worker import Worker
-from kvdesk.chat import ConversationId, Message, new_conversation_id, new_message_id
+from kvdesk.message import ConversationId, Message, new_conversation_id, new_message_id
 from kvdesk.protocol.cache import AuditCache, Audited, ContextReady, SpeedSample
 from kvdesk.protocol.chat import Generate, LoadModel, PrefillProgress, TextDelta, TurnEnded, TurnStarted
 from kvdesk.protocol.messages import CommandFailed, Event

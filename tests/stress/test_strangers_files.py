@@ -20,8 +20,9 @@ from kvdesk.backends.local.prompt import template_process
 from kvdesk.backends.local.prompt.template_process import TemplateProcess
 from kvdesk.backends.local.prompt.templates import OWN_PER_MESSAGE, OWN_TEXT, REPEATED
 from kvdesk.cache.journal.file import load_journal, save_journal
-from kvdesk.chat import Conversation, ConversationId, Message, MessageId
+from kvdesk.chat import Conversation
 from kvdesk.errors import KvdeskError, StoreError, TemplateError, UserError
+from kvdesk.message import ConversationId, Message, MessageId
 from kvdesk.settings import Settings
 from kvdesk.store.settings_file import load_settings, save_settings
 from kvdesk.store.store import Store

@@ -14,8 +14,8 @@ import pytest
 
 from kvdesk.backends.local.prompt.template_traits import BLOCKS, TemplateTraits, answer_in_form
 from kvdesk.backends.local.prompt.templates import ChatTemplate
-from kvdesk.chat import ConversationId, Message, MessageId
 from kvdesk.errors import TemplateError
+from kvdesk.message import ConversationId, Message, MessageId
 from tests.backends.local.plain_template import BOS, EOS, rendered
 from tests.ui.markdown.whole import split_segments
 

@@ -20,8 +20,8 @@ import pytest
 from kvdesk import paths
 from kvdesk.backends.local.prompt.template_traits import TemplateTraits
 from kvdesk.backends.local.prompt.templates import ChatTemplate
-from kvdesk.chat import ConversationId, Message, MessageId
 from kvdesk.errors import TemplateError
+from kvdesk.message import ConversationId, Message, MessageId
 from kvdesk.thinking import EFFORTS, OFF, ON, Thinking, can_keep, levels_of
 from tests.backends.local.talking import write_talking
 from tests.stress.serving import llama_server, needs_llama_server

@@ -15,11 +15,12 @@ import pytest
 
 pytest.importorskip("mcp")
 
-from kvdesk.chat import Conversation, MessageId
+from kvdesk.chat import Conversation
 from kvdesk.conversations.service import ConversationService
 from kvdesk.conversations.tool_steps import MOST_ALIKE, calls_of, next_call, refusal
 from kvdesk.conversations.toolbox import PendingCall, ToolResult
 from kvdesk.headless import HeadlessEngine
+from kvdesk.message import MessageId
 from kvdesk.protocol.chat import LoadModel, TurnEnded
 from kvdesk.protocol.messages import Command
 from kvdesk.protocol.model import LocalFile

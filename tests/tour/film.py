@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QAbstractButton, QWidget
 
 from kvdesk.app.controller import Controller
 from kvdesk.cache.compaction import Layout
-from kvdesk.chat import ConversationId
+from kvdesk.message import ConversationId
 from kvdesk.protocol.cache import Forget
 from kvdesk.session.operation_specs import REMOVE
 from kvdesk.ui.shell.main_window import MainWindow

@@ -16,7 +16,7 @@ from PySide6.QtWidgets import QWidget
 from kvdesk import paths, values
 from kvdesk.app.controller import Controller
 from kvdesk.cache.compaction import Layout
-from kvdesk.chat import ConversationId, Message, MessageId, new_message_id
+from kvdesk.message import ConversationId, Message, MessageId, new_message_id
 from kvdesk.protocol.cache import CacheView, ContextReady, Forget, OperationDone
 from kvdesk.protocol.chat import EngineDied, EngineRestarted, ModelLoaded, TurnEnded
 from kvdesk.protocol.logprobs import unpack

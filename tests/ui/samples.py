@@ -6,8 +6,9 @@ from pathlib import Path
 import numpy as np
 
 from kvdesk.cache.snapshot import CacheMap, CacheSnapshot, SeqId, SequenceSpan, StreamMap, Verification
-from kvdesk.chat import Conversation, ConversationId, Message, MessageId, MessageState, Role, TurnStats
+from kvdesk.chat import Conversation
 from kvdesk.conversations.changes import BranchChanged, MessagesAdded, MessagesChanged, MessagesDeleted
+from kvdesk.message import ConversationId, Message, MessageId, MessageState, Role, TurnStats
 from kvdesk.protocol.cache import CacheView, ContextInfo, Lease
 from kvdesk.protocol.model import LocalFile, ModelInfo
 from kvdesk.ui.shell.main_window import MainWindow

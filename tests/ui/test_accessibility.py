@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
-from kvdesk.chat import MessageId
+from kvdesk.message import MessageId
 from kvdesk.protocol.chat import LogLine, TextDelta, TurnEnded, TurnStarted
 from kvdesk.ui.shell.about_dialog import AboutFacts
 from kvdesk.ui.shell.inspector import pages_of

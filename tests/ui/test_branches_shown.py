@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtCore import Qt
 
 from kvdesk.cache.snapshot import SeqId
-from kvdesk.chat import ConversationId
+from kvdesk.message import ConversationId
 from kvdesk.protocol.cache import CacheView, Lease
 from kvdesk.ui.map.colours import N_PAGE_OWNERS, ColourBy, colour_table
 from kvdesk.ui.shell.main_window import MainWindow

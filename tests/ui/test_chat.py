@@ -4,8 +4,8 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication, QLabel, QPlainTextEdit, QPushButton, QToolButton, QWidget
 from pytestqt.qtbot import QtBot
 
-from kvdesk.chat import MessageId
 from kvdesk.errors import NO_TOKENIZER
+from kvdesk.message import MessageId
 from kvdesk.protocol.chat import ModelLoaded, PrefillProgress, TextDelta, TurnEnded, TurnStarted
 from kvdesk.ui.markdown.code_block import CodeBlock
 from kvdesk.ui.markdown.prose_view import ProseView

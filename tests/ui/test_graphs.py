@@ -8,7 +8,7 @@ from PySide6.QtGui import QImage, QWheelEvent
 from PySide6.QtWidgets import QFileDialog
 from pytestqt.qtbot import QtBot
 
-from kvdesk.chat import MessageId
+from kvdesk.message import MessageId
 from kvdesk.protocol.cache import LoadSample, OperationDone, SpeedSample
 from kvdesk.protocol.chat import PrefillProgress, TurnStarted
 from kvdesk.session import Store

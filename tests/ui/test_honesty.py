@@ -7,7 +7,8 @@ from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QToolButton, QWidget
 from pytestqt.qtbot import QtBot
 
-from kvdesk.chat import Conversation, ConversationId, MessageId
+from kvdesk.chat import Conversation
+from kvdesk.message import ConversationId, MessageId
 from kvdesk.protocol.cache import ContextReady
 from kvdesk.protocol.chat import EngineDied, ModelLoaded, TurnEnded
 from kvdesk.ui.shell.main_window import MainWindow

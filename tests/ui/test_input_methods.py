@@ -5,7 +5,7 @@ from PySide6.QtGui import QInputMethodEvent, QTextCharFormat
 from PySide6.QtWidgets import QApplication, QLineEdit, QPlainTextEdit, QWidget
 from pytestqt.qtbot import QtBot
 
-from kvdesk.chat import MessageId
+from kvdesk.message import MessageId
 from kvdesk.ui.shell.main_window import MainWindow
 from tests.ui.recording import Record
 from tests.ui.samples import ONE, STATS, append_message, message, show_messages

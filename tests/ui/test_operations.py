@@ -8,7 +8,7 @@ from pytestqt.qtbot import QtBot
 
 from kvdesk.cache.compaction import Layout, plan_compaction
 from kvdesk.cache.compare import LogitsComparison, Verdict, compare_snapshots
-from kvdesk.chat import MessageId
+from kvdesk.message import MessageId
 from kvdesk.protocol.cache import (
     Audited,
     CacheView,

@@ -3,7 +3,7 @@
 import pytest
 from PySide6.QtCore import QPoint
 
-from kvdesk.chat import MessageId
+from kvdesk.message import MessageId
 from kvdesk.protocol.cache import ContextReady, OperationDone
 from kvdesk.protocol.chat import Overflowed, TurnEnded, TurnPreview
 from kvdesk.settings import Overflow

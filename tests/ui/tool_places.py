@@ -5,8 +5,7 @@ from typing import Final
 
 from PySide6.QtWidgets import QWidget
 
-from kvdesk.chat import MessageId
-from kvdesk.message import Message, ToolUse
+from kvdesk.message import Message, MessageId, ToolUse
 from kvdesk.protocol.chat import TokenLogprobs
 from kvdesk.protocol.logprobs import pack
 from kvdesk.protocol.prompt import ToolPrice

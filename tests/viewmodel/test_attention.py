@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from kvdesk.cache.snapshot import CacheSnapshot
-from kvdesk.chat import MessageId
+from kvdesk.message import MessageId
 from kvdesk.protocol.attention import Attend, Queries
 from kvdesk.protocol.cache import MessageSpan, MessageSpans
 from kvdesk.values import replace

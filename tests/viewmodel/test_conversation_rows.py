@@ -1,6 +1,7 @@
 """Where a conversation stands in the list."""
 
-from kvdesk.chat import Conversation, ConversationId
+from kvdesk.chat import Conversation
+from kvdesk.message import ConversationId
 from kvdesk.viewmodel.chat.conversation_rows import conversation_rows
 
 

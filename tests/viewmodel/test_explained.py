@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from kvdesk.cache.snapshot import CacheMap
-from kvdesk.chat import MessageId
+from kvdesk.message import MessageId
 from kvdesk.protocol.cache import MessageSpan
 from kvdesk.values import replace
 from kvdesk.viewmodel.explained import Facts, parts

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from kvdesk.chat import Attachment, Message, MessageId
+from kvdesk.message import Attachment, Message, MessageId
 from kvdesk.values import replace
 from kvdesk.viewmodel.chat.find_in_chat import MOST, SEARCHED, Finder, Hit, nearest
 from tests.ui.samples import message

@@ -1,6 +1,6 @@
 """Rows of what a search found."""
 
-from kvdesk.chat import ConversationId, MessageId
+from kvdesk.message import ConversationId, MessageId
 from kvdesk.viewmodel.chat.found import FoundRow, found_rows
 
 A, B = ConversationId("a"), ConversationId("b")

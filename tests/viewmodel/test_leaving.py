@@ -2,7 +2,7 @@
 
 import pytest
 
-from kvdesk.chat import MessageId
+from kvdesk.message import MessageId
 from kvdesk.policies.overflow import N_RECENT
 from kvdesk.protocol.attention import Queries
 from kvdesk.protocol.cache import MessageSpan

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from kvdesk.cache.geometry import ContextParams, ModelFacts, plan
 from kvdesk.cache.mirror import Mirror
 from kvdesk.cache.snapshot import CacheSnapshot, Verification
-from kvdesk.chat import MessageId
+from kvdesk.message import MessageId
 from kvdesk.protocol.cache import MessageSpan, MessageSpans
 from kvdesk.viewmodel.cells.links import (
     TextRange,

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from kvdesk.cache.compare import compare_snapshots
-from kvdesk.chat import FEW_TOKENS
+from kvdesk.message import FEW_TOKENS
 from kvdesk.protocol.cache import LoadSample, OperationDone, SpeedSample
 from kvdesk.protocol.operations import Effect
 from kvdesk.values import replace

@@ -1,7 +1,7 @@
 """Rows of requests, from the events of the engine."""
 
 from kvdesk.cache.snapshot import CacheSnapshot, Verification
-from kvdesk.chat import ConversationId, MessageId, TurnStats
+from kvdesk.message import ConversationId, MessageId, TurnStats
 from kvdesk.protocol.cache import CacheView, ClientShare
 from kvdesk.protocol.chat import Asked, EngineRestarted, TextDelta, TurnEnded, TurnStarted
 from kvdesk.reasoning import ReasoningMarks

@@ -13,9 +13,9 @@ from PySide6.QtCore import QObject
 
 from kvdesk.app.background import Background
 from kvdesk.attachments.reader import FileRead, ReadingCancelled, read_file, shown_name
-from kvdesk.chat import Attachment, ConversationId
 from kvdesk.conversations.service import ConversationService
 from kvdesk.errors import KvdeskError
+from kvdesk.message import Attachment, ConversationId
 from kvdesk.translation import tr
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets.access.announce import announce

@@ -3,8 +3,8 @@
 from PySide6.QtCore import QObject
 
 from kvdesk.app.chat.chats import Chats
-from kvdesk.chat import ConversationId, MessageId
 from kvdesk.conversations.changes import AnswerEnded, AnswersGrew, Change, DraftChanged, QueuesChanged
+from kvdesk.message import ConversationId, MessageId
 from kvdesk.ui.shell.main_window import MainWindow
 
 

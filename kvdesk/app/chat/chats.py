@@ -8,7 +8,6 @@ from typing import assert_never
 
 from PySide6.QtCore import QObject, Signal
 
-from kvdesk.chat import ConversationId, MessageId
 from kvdesk.conversations.changes import (
     AnswerEnded,
     AnswersGrew,
@@ -29,6 +28,7 @@ from kvdesk.conversations.service import ConversationService
 from kvdesk.conversations.toolbox import Toolbox
 from kvdesk.errors import KvdeskError, guarded
 from kvdesk.host.host import Host
+from kvdesk.message import ConversationId, MessageId
 from kvdesk.protocol.messages import Event
 from kvdesk.session import Store
 from kvdesk.store.listener import StoreListener, read_tree

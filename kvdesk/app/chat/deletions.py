@@ -5,7 +5,7 @@ from typing import Final
 from PySide6.QtCore import QObject
 
 from kvdesk.app.chat.chats import Chats
-from kvdesk.chat import ConversationId
+from kvdesk.message import ConversationId
 from kvdesk.session import Store
 from kvdesk.translation import tr
 from kvdesk.ui.widgets.timers import once

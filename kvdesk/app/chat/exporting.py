@@ -8,8 +8,9 @@ from PySide6.QtCore import QObject
 
 from kvdesk.app.background import Background
 from kvdesk.app.chat.chats import Chats
-from kvdesk.chat import Conversation, ConversationId, Message
+from kvdesk.chat import Conversation
 from kvdesk.errors import UserError
+from kvdesk.message import ConversationId, Message
 from kvdesk.session import Store as Session
 from kvdesk.store.store import Store
 from kvdesk.store.writer import StoreWriter

@@ -4,9 +4,9 @@ from PySide6.QtCore import QObject, Signal
 
 from kvdesk import folding
 from kvdesk.app.chat.chats import Chats
-from kvdesk.chat import ConversationId, MessageId
 from kvdesk.conversations.changes import BranchChanged, Change
 from kvdesk.errors import KvdeskError
+from kvdesk.message import ConversationId, MessageId
 from kvdesk.store.search import words_of
 from kvdesk.store.writer import StoreWriter
 from kvdesk.translation import tr

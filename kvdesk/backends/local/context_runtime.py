@@ -29,9 +29,9 @@ from kvdesk.backends.local.scheduler.speed_model import SpeedModel, reads_of
 from kvdesk.backends.local.scheduler.threads import Threads
 from kvdesk.cache.journal.recording import MAX_BYTES, Recording
 from kvdesk.cache.snapshot import VerificationState
-from kvdesk.chat import ConversationId
 from kvdesk.errors import NO_TOKENIZER, PromptError, UserError, explained
 from kvdesk.library.estimate import Estimate
+from kvdesk.message import ConversationId
 from kvdesk.policies.drafting import DraftSize
 from kvdesk.policies.overflow import Abilities
 from kvdesk.protocol import calls

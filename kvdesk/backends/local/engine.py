@@ -27,8 +27,8 @@ from kvdesk.backends.local.scheduler.previews import why_not_carried
 from kvdesk.backends.local.scheduler.request import Request
 from kvdesk.backends.local.scheduler.scheduler import Scheduler
 from kvdesk.backends.local.session import EnginePolicy, Session, open_session, opened
-from kvdesk.chat import MessageId
 from kvdesk.errors import KvdeskError, Stopped, UserError, unexpected
+from kvdesk.message import MessageId
 from kvdesk.protocol.cache import (
     AuditCache,
     ContextReady,

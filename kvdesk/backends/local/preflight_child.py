@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kvdesk.chat import ConversationId, Message, MessageId
 from kvdesk.children.entry import Parent, limit
 from kvdesk.errors import KvdeskError, ModelFileError, TemplateError
 from kvdesk.library.preflight import LONG_LINE, Answer
+from kvdesk.message import ConversationId, Message, MessageId
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import tr
 from kvdesk.values import replace

@@ -15,10 +15,10 @@ from kvdesk.backends.local.context_runtime import ContextRuntime
 from kvdesk.backends.local.llama.open_model import open_model
 from kvdesk.backends.local.llama.self_check import checked_context
 from kvdesk.backends.local.loaded_model import LoadedModel
-from kvdesk.chat import ConversationId
 from kvdesk.errors import ContextError, UserError
 from kvdesk.library.estimate import Estimate
 from kvdesk.library.preflight import run_preflight
+from kvdesk.message import ConversationId
 from kvdesk.policies.swap import Limits
 from kvdesk.protocol import calls
 from kvdesk.protocol.chat import NO_MODEL

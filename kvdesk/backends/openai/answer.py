@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from kvdesk.backends.openai.problems import Broken, Nonsense, ServerError, said_by
-from kvdesk.chat import LIMIT_NOTE, FinishReason, MessageState, TurnStats, storable
 from kvdesk.loose_json import obj
+from kvdesk.message import LIMIT_NOTE, FinishReason, MessageState, TurnStats, storable
 from kvdesk.policies.first_token import Delay, first_token_reason
 from kvdesk.reasoning import BEGINNING, END
 from kvdesk.translation import tr

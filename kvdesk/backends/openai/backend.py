@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from kvdesk.backends.base import CLOSED, Emit
 from kvdesk.backends.openai.network import Network, Running, in_thread
-from kvdesk.chat import FinishReason, MessageId, MessageState, TurnStats
 from kvdesk.loose_json import obj
+from kvdesk.message import FinishReason, MessageId, MessageState, TurnStats
 from kvdesk.protocol.cache import TakeRecording
 from kvdesk.protocol.chat import (
     CloseConversation,

@@ -18,8 +18,8 @@ from kvdesk.backends.openai.problems import KeyRefused, ServerError, problem_of
 from kvdesk.cache.journal.packing import Operation
 from kvdesk.cache.journal.view_recorder import ViewRecorder
 from kvdesk.cache.snapshot import CacheSnapshot, StreamMap
-from kvdesk.chat import ConversationId
 from kvdesk.codec import CodecError
+from kvdesk.message import ConversationId
 from kvdesk.protocol.cache import (
     ANSWER_ID,
     Audited,

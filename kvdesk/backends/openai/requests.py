@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from kvdesk.chat import Message
+from kvdesk.message import Message
 from kvdesk.protocol.chat import Generate
 from kvdesk.protocol.servers import ServerKind
 from kvdesk.reasoning import parts_of

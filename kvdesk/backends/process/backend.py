@@ -15,9 +15,9 @@ from contextlib import suppress
 from kvdesk import translation
 from kvdesk.backends.base import CLOSED, Emit
 from kvdesk.backends.process.messages import Cancel, Close, Report, Request, Stop, Submit
-from kvdesk.chat import MessageId, TurnStats
 from kvdesk.children.process import Child, ChildStopped, child_command
 from kvdesk.errors import EngineError
+from kvdesk.message import MessageId, TurnStats
 from kvdesk.protocol.cache import ContextReady, RebuildContext, UsePolicy, Watch
 from kvdesk.protocol.chat import Generate, LoadModel, ModelLoaded, TextDelta, TurnEnded, TurnStarted, Working
 from kvdesk.protocol.features import OF_ENGINE

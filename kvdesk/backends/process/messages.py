@@ -5,7 +5,7 @@ too. The cost does not matter: text comes about 16 times a second, and bytes of 
 """
 
 from kvdesk import translation
-from kvdesk.chat import MessageId
+from kvdesk.message import MessageId
 from kvdesk.protocol.messages import Command, Event
 from kvdesk.values import dataclass
 

@@ -6,7 +6,8 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Final, Union, get_args, get_origin, get_type_hints
 
-from kvdesk.chat import Conversation, ConversationId, MessageId, new_conversation_id, new_message_id
+from kvdesk.chat import Conversation
+from kvdesk.message import ConversationId, MessageId, new_conversation_id, new_message_id
 from kvdesk.values import is_dataclass, names, replace
 
 _GOOD_ID: Final = re.compile(r"[0-9A-Za-z_-]{1,64}")

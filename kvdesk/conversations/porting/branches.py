@@ -8,11 +8,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from kvdesk.chat import Attachment, Conversation, ConversationId, Message, MessageId, Role
+from kvdesk.chat import Conversation
 from kvdesk.conversations.porting.values import circle, items, message_id
 from kvdesk.conversations.titles import propose_title
 from kvdesk.graphemes import cut
 from kvdesk.loose_json import obj
+from kvdesk.message import Attachment, ConversationId, Message, MessageId, Role
 from kvdesk.values import dataclass, field
 
 TO_BE_CHOSEN = -1

@@ -10,11 +10,12 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Final
 
-from kvdesk.chat import Conversation, Role
+from kvdesk.chat import Conversation
 from kvdesk.conversations.markdown_file import fenced
 from kvdesk.conversations.porting.branches import Facts, Node, conversation_of, ordered
 from kvdesk.conversations.porting.values import LeftOut, conversation_id, identity, items, text_in, time_ms, title_in
 from kvdesk.loose_json import obj
+from kvdesk.message import Role
 from kvdesk.reasoning import written
 from kvdesk.values import replace
 

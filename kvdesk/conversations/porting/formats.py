@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
-from kvdesk.chat import Conversation, ConversationId
+from kvdesk.chat import Conversation
 from kvdesk.conversations.porting import chatgpt, jan, json_file, llama_webui, lm_studio, open_webui
 from kvdesk.conversations.porting.adding import is_empty
 from kvdesk.conversations.porting.json_stream import Readable, Value, json_values
@@ -24,6 +24,7 @@ from kvdesk.conversations.porting.values import (
     TooLarge,
     short,
 )
+from kvdesk.message import ConversationId
 from kvdesk.paths import open_regular
 from kvdesk.translation import tr
 from kvdesk.values import dataclass

@@ -12,10 +12,11 @@ from functools import cache
 from html import escape
 from typing import TYPE_CHECKING, Final
 
-from kvdesk.chat import Conversation, Message, storable
+from kvdesk.chat import Conversation
 from kvdesk.conversations.markdown_file import call_line
 from kvdesk.conversations.tool_steps import without_calls
 from kvdesk.conversations.tree import Tree
+from kvdesk.message import Message, storable
 from kvdesk.reasoning import ReasoningMarks, parts_of
 from kvdesk.translation import tr
 

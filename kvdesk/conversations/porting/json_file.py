@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, TypeVar
 
 from kvdesk import __version__, thinking
-from kvdesk.chat import Conversation, Message, MessageId, known_fields, storable
+from kvdesk.chat import Conversation
 from kvdesk.codec import CodecError, from_builtins, to_builtins
 from kvdesk.conversations.porting.adding import has_good_ids, renamed
 from kvdesk.conversations.porting.values import (
@@ -26,6 +26,7 @@ from kvdesk.conversations.porting.values import (
 )
 from kvdesk.graphemes import cut
 from kvdesk.loose_json import obj
+from kvdesk.message import Message, MessageId, known_fields, storable
 from kvdesk.protocol import logprobs
 from kvdesk.settings import Overflow
 from kvdesk.translation import tr

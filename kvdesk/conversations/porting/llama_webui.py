@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from kvdesk.chat import Attachment, AttachmentKind, Conversation
+from kvdesk.chat import Conversation
 from kvdesk.conversations.porting.branches import Facts, Node, conversation_of
 from kvdesk.conversations.porting.json_stream import Value, too_large
 from kvdesk.conversations.porting.values import (
@@ -25,6 +25,7 @@ from kvdesk.conversations.porting.values import (
     title_in,
 )
 from kvdesk.loose_json import obj
+from kvdesk.message import Attachment, AttachmentKind
 from kvdesk.reasoning import written
 from kvdesk.translation import tr
 

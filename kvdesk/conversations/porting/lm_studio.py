@@ -8,10 +8,11 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from kvdesk.chat import Conversation, Role
+from kvdesk.chat import Conversation
 from kvdesk.conversations.porting.branches import Facts, Node, conversation_of
 from kvdesk.conversations.porting.values import LeftOut, conversation_id, items, text_in, time_ms, title_in
 from kvdesk.loose_json import obj
+from kvdesk.message import Role
 from kvdesk.reasoning import written
 
 _PROMPT = "llm.prediction.systemPrompt"

@@ -10,10 +10,11 @@ from collections.abc import Mapping
 from html import unescape
 from typing import Any, Final
 
-from kvdesk.chat import Attachment, Conversation
+from kvdesk.chat import Conversation
 from kvdesk.conversations.porting.branches import Facts, Node, conversation_of, ordered
 from kvdesk.conversations.porting.values import LeftOut, conversation_id, identity, items, text_in, time_ms, title_in
 from kvdesk.loose_json import obj
+from kvdesk.message import Attachment
 from kvdesk.reasoning import written
 
 _SECOND_MS: Final = 1000.0

@@ -7,11 +7,12 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from kvdesk.chat import Conversation, Message
+from kvdesk.chat import Conversation
 from kvdesk.children.process import Child, child_command
 from kvdesk.conversations.porting import json_file
 from kvdesk.conversations.porting.values import Found
 from kvdesk.errors import UserError, explained
+from kvdesk.message import Message
 from kvdesk.translation import tr
 from kvdesk.values import dataclass, replace
 

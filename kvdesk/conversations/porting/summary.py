@@ -4,10 +4,11 @@ from collections import Counter
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
-from kvdesk.chat import Conversation, ConversationId
+from kvdesk.chat import Conversation
 from kvdesk.conversations.porting.adding import is_empty
 from kvdesk.conversations.porting.formats import FORMATS
 from kvdesk.conversations.porting.values import Found, Kind, LeftOut
+from kvdesk.message import ConversationId
 from kvdesk.translation import tr
 from kvdesk.values import dataclass
 

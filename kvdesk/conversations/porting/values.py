@@ -6,9 +6,10 @@ from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import Any, Final, Literal
 
-from kvdesk.chat import Conversation, ConversationId, MessageId, storable
+from kvdesk.chat import Conversation
 from kvdesk.errors import UserError
 from kvdesk.graphemes import cut
+from kvdesk.message import ConversationId, MessageId, storable
 from kvdesk.translation import tr
 from kvdesk.values import dataclass, field
 

@@ -14,8 +14,8 @@ from kvdesk.backends.local.cache_manager.cache import Cache
 from kvdesk.backends.local.cache_manager.sequences import CacheSequence
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.cache.batch import Batch
-from kvdesk.chat import ConversationId
 from kvdesk.errors import DecodeError
+from kvdesk.message import ConversationId
 
 Logits = NDArray[np.float32]
 

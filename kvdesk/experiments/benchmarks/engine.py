@@ -17,7 +17,6 @@ import psutil
 from kvdesk.backends.local.llama.binding import engine_log
 from kvdesk.backends.local.llama.model import Model
 from kvdesk.backends.process.backend import ProcessBackend
-from kvdesk.chat import TurnStats
 from kvdesk.children.entry import Parent
 from kvdesk.children.process import Child, child_command
 from kvdesk.errors import UserError
@@ -28,6 +27,7 @@ from kvdesk.experiments.benchmarks.requests import QUESTION, REQUEST, answered, 
 from kvdesk.experiments.outcome import Outcome
 from kvdesk.experiments.statistics import SURE, error, most_rounds, ratio, ratio_at_least, slowest_over_fastest
 from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
+from kvdesk.message import TurnStats
 from kvdesk.protocol.cache import RebuildContext, Watch
 from kvdesk.protocol.chat import CloseConversation, LoadModel
 from kvdesk.protocol.experiment import Figure

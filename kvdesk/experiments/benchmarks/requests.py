@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable
 
-from kvdesk.chat import Message, TurnStats, new_conversation_id, new_message_id, typed
+from kvdesk.chat import typed
 from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
+from kvdesk.message import Message, TurnStats, new_conversation_id, new_message_id
 from kvdesk.protocol.chat import CloseConversation, Generate
 from kvdesk.settings import Sampling
 

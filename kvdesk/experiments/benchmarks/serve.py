@@ -18,12 +18,12 @@ from typing import Final, NamedTuple, Protocol
 
 import httpx2
 
-from kvdesk.chat import Message, MessageId, TurnStats, new_conversation_id, new_message_id
 from kvdesk.errors import UserError
 from kvdesk.experiments.outcome import Outcome
 from kvdesk.experiments.statistics import figure
 from kvdesk.headless import running
 from kvdesk.host.host import Host
+from kvdesk.message import Message, MessageId, TurnStats, new_conversation_id, new_message_id
 from kvdesk.protocol.chat import Client, Generate, TextDelta, TurnEnded
 from kvdesk.protocol.experiment import Figure
 from kvdesk.server.config import Key, ServerConfig, new_key

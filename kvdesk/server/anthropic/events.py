@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from kvdesk.answer_reader import AnswerDelta
-from kvdesk.chat import ConversationId
 from kvdesk.loose_json import object_in
+from kvdesk.message import ConversationId
 from kvdesk.protocol.chat import TurnEnded, TurnStarted
 from kvdesk.server.answering import Choice
 from kvdesk.server.bridge import AnswerEvent

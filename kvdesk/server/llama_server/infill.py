@@ -10,7 +10,7 @@ from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import Response
 
-from kvdesk.chat import storable
+from kvdesk.message import storable
 from kvdesk.protocol.model import InfillTokens
 from kvdesk.protocol.prompt import Tokenize
 from kvdesk.server.errors import ApiError

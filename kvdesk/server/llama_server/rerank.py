@@ -6,7 +6,7 @@ from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import Response
 
-from kvdesk.chat import storable
+from kvdesk.message import storable
 from kvdesk.protocol.embedding import Rank
 from kvdesk.server.errors import ApiError
 from kvdesk.server.request.schemas import Body, Whole

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, cast
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from kvdesk.chat import new_conversation_id
+from kvdesk.message import new_conversation_id
 from kvdesk.protocol.cache import TransferSequence
 from kvdesk.server.errors import ApiError, invalid
 from kvdesk.server.request.schemas import Body

@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from kvdesk.answer_reader import AnswerDelta, delta_as_json
-from kvdesk.chat import ConversationId
+from kvdesk.message import ConversationId
 from kvdesk.protocol.cache import ANSWER_ID
 from kvdesk.protocol.chat import PrefillProgress, TextDelta, TurnEnded, TurnStarted
 from kvdesk.server.answering import progress, timings

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from kvdesk.answer_reader import AnswerDelta
-from kvdesk.chat import ConversationId
+from kvdesk.message import ConversationId
 from kvdesk.protocol.chat import PrefillProgress, TurnEnded, TurnStarted
 from kvdesk.server.answering import progress, timings
 from kvdesk.server.bridge import AnswerEvent

@@ -13,9 +13,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from kvdesk.cache.reuse.prefix import common_prefix
-from kvdesk.chat import ConversationId, Message, Role, TurnStats, new_message_id, storable
 from kvdesk.loose_json import json_value, obj
-from kvdesk.message import fields_of, fields_text
+from kvdesk.message import ConversationId, Message, Role, TurnStats, fields_of, fields_text, new_message_id, storable
 from kvdesk.server.errors import ApiError, invalid
 from kvdesk.server.request.parts import text_of
 from kvdesk.tool_calls import ToolCall, told_calls

@@ -4,8 +4,8 @@ from typing import Any, ClassVar, Final
 
 from pydantic import Field
 
-from kvdesk.chat import storable
 from kvdesk.loose_json import obj
+from kvdesk.message import storable
 from kvdesk.server.errors import invalid, unsupported
 from kvdesk.server.request.schemas import ChatOptions, ResponseFormat, parsed
 

@@ -10,8 +10,8 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from kvdesk.chat import storable
 from kvdesk.codec import read_json
+from kvdesk.message import storable
 from kvdesk.server.errors import ApiError, unsupported
 
 IGNORED: Final = frozenset(

@@ -5,7 +5,7 @@ from typing import Final
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QWidget
 
-from kvdesk.chat import TurnStats
+from kvdesk.message import TurnStats
 from kvdesk.translation import marked, tr
 from kvdesk.ui.cache.figure import Figure
 from kvdesk.ui.widgets import boxes

@@ -6,9 +6,9 @@ from typing import Final
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QStackedWidget, QWidget
 
-from kvdesk.chat import Message, MessageId
 from kvdesk.conversations.changes import AnswerEnded, BranchChanged, MessagesAdded, MessagesChanged, MessagesDeleted
 from kvdesk.errors import NO_TOKENIZER, SILENT, UNREACHABLE
+from kvdesk.message import Message, MessageId
 from kvdesk.protocol.attention import Attend
 from kvdesk.protocol.cache import ContextReady, OperationDone
 from kvdesk.protocol.chat import (

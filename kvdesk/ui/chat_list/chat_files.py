@@ -9,9 +9,9 @@ from unicodedata import category
 
 from PySide6.QtWidgets import QWidget
 
-from kvdesk.chat import ConversationId
 from kvdesk.conversations.porting.signs import ENDINGS, looks_like_chats
 from kvdesk.graphemes import cut
+from kvdesk.message import ConversationId
 from kvdesk.translation import tr
 from kvdesk.ui.widgets.choose_file import ask_for_file, ask_where_to_save
 from kvdesk.ui.widgets.kit import Kit

@@ -5,7 +5,8 @@ from typing import Any, Final
 
 from PySide6.QtCore import QAbstractListModel, QMimeData, QModelIndex, QPersistentModelIndex, Qt
 
-from kvdesk.chat import Conversation, ConversationId
+from kvdesk.chat import Conversation
+from kvdesk.message import ConversationId
 from kvdesk.session import Commands
 from kvdesk.translation import tr
 from kvdesk.ui.widgets.controls import plain_tip

@@ -4,7 +4,7 @@ from PySide6.QtCore import QEvent, QModelIndex, QPersistentModelIndex, QPoint, Q
 from PySide6.QtGui import QContextMenuEvent, QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QAbstractItemView, QListView, QWidget
 
-from kvdesk.chat import ConversationId
+from kvdesk.message import ConversationId
 from kvdesk.translation import tr
 from kvdesk.ui.chat_list.conversation_delegate import ConversationDelegate
 from kvdesk.ui.chat_list.conversation_model import ID_ROLE, ROW_ROLE, ConversationModel

@@ -8,8 +8,8 @@ from PySide6.QtGui import QColor, QFont, QKeyEvent, QPainter, QPen, QTextCharFor
 from PySide6.QtWidgets import QAbstractItemView, QListView, QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
 from kvdesk import folding
-from kvdesk.chat import ConversationId
 from kvdesk.graphemes import boundary
+from kvdesk.message import ConversationId
 from kvdesk.session import Commands
 from kvdesk.translation import tr
 from kvdesk.ui.chat_list.conversation_model import Index

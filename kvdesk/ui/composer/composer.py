@@ -6,7 +6,7 @@ from typing import Final
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QWidget
 
-from kvdesk.chat import Attachment, attachment_as_read
+from kvdesk.message import Attachment, attachment_as_read
 from kvdesk.protocol.chat import ContextUse, TurnPreview
 from kvdesk.translation import tr
 from kvdesk.ui.composer.attachment_list import AttachmentList

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QObject
 
-from kvdesk.chat import Attachment, ConversationId
+from kvdesk.message import Attachment, ConversationId
 from kvdesk.translation import tr
 from kvdesk.ui.composer.composer import Composer
 from kvdesk.ui.widgets.choose_file import ask_for_files

@@ -4,7 +4,7 @@ from typing import Final
 
 from PySide6.QtCore import QObject
 
-from kvdesk.chat import ConversationId
+from kvdesk.message import ConversationId
 from kvdesk.ui.composer.composer import Composer
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.ui.widgets.timers import once

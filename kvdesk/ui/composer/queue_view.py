@@ -6,8 +6,9 @@ from typing import Final
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QScrollArea, QToolButton, QWidget
 
-from kvdesk.chat import ConversationId, QueuedMessage
+from kvdesk.chat import QueuedMessage
 from kvdesk.conversations.changes import SENT_BY_THEMSELVES, QueueState
+from kvdesk.message import ConversationId
 from kvdesk.translation import marked, tr
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, link_button

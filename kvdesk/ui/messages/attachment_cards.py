@@ -6,7 +6,7 @@ from PySide6.QtCore import QPoint
 from PySide6.QtWidgets import QFrame, QWidget
 
 from kvdesk import folding
-from kvdesk.chat import Attachment
+from kvdesk.message import Attachment
 from kvdesk.translation import tr
 from kvdesk.ui.messages.message_body import MessageBody
 from kvdesk.ui.widgets import boxes

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from kvdesk.chat import Message, attached_text
+from kvdesk.message import Message, attached_text
 from kvdesk.session import Store
 from kvdesk.ui.markdown.text_marks import TokenText
 from kvdesk.ui.widgets.style.colours import Colours

@@ -7,9 +7,9 @@ from PySide6.QtCore import QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QIcon, QPainter, QPen, QPixmap
 from PySide6.QtWidgets import QFrame, QHeaderView, QTreeWidget, QTreeWidgetItem
 
-from kvdesk.chat import MessageId
 from kvdesk.conversations.branch_rows import BranchRow
 from kvdesk.graphemes import cut
+from kvdesk.message import MessageId
 from kvdesk.translation import tr
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.access.typing import passes_typing_on

@@ -8,8 +8,8 @@ from typing import Final, cast
 from PySide6.QtCore import QPoint, Signal
 from PySide6.QtWidgets import QApplication, QMenu, QWidget
 
-from kvdesk.chat import Message, MessageId, finish_of
 from kvdesk.conversations.tool_steps import spent
+from kvdesk.message import Message, MessageId, finish_of
 from kvdesk.protocol.chat import Overflowed, PrefillProgress, TextDelta, TurnEnded, TurnPreview, TurnStarted
 from kvdesk.settings import Overflow
 from kvdesk.translation import tr

@@ -6,7 +6,7 @@ from PySide6.QtCore import QEvent, QPoint
 from PySide6.QtGui import QContextMenuEvent, QEnterEvent
 from PySide6.QtWidgets import QWidget
 
-from kvdesk.chat import Message, MessageId
+from kvdesk.message import Message, MessageId
 from kvdesk.ui.messages.message_list import Gradual
 
 

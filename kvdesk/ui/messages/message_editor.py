@@ -7,7 +7,7 @@ from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QDragEnterEvent, QKeyEvent, QResizeEvent, QTextCursor
 from PySide6.QtWidgets import QAbstractScrollArea, QHBoxLayout, QTextEdit, QWidget
 
-from kvdesk.chat import Message
+from kvdesk.message import Message
 from kvdesk.protocol.chat import TurnPreview
 from kvdesk.translation import tr
 from kvdesk.ui.markdown.prose import set_plain

@@ -7,7 +7,7 @@ from PySide6.QtCore import QEvent
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QWidget
 
-from kvdesk.chat import FEW_TOKENS, Message, ended_early, finish_of, is_limit_note
+from kvdesk.message import FEW_TOKENS, Message, ended_early, finish_of, is_limit_note
 from kvdesk.quantities import rate_text
 from kvdesk.translation import marked, tr
 from kvdesk.ui.widgets import boxes

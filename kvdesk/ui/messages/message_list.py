@@ -10,7 +10,7 @@ from PySide6.QtCore import QEvent, QPoint, Qt
 from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QScrollArea, QWidget
 
-from kvdesk.chat import MessageId
+from kvdesk.message import MessageId
 from kvdesk.ui.widgets.timers import every
 from kvdesk.values import dataclass
 

@@ -6,7 +6,7 @@ from typing import Final
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMenu, QWidget
 
-from kvdesk.chat import Message, ended_early
+from kvdesk.message import Message, ended_early
 from kvdesk.session import Store
 from kvdesk.translation import tr
 from kvdesk.ui.markdown.plain_text import plain_text

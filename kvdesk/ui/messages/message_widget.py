@@ -10,9 +10,9 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFrame, QGraphicsOpacityEffect, QHBoxLayout, QWidget
 
 from kvdesk.call_format import CallFormat
-from kvdesk.chat import Message, MessageId, attached_text
 from kvdesk.conversations.tool_steps import without_calls
 from kvdesk.graphemes import cut
+from kvdesk.message import Message, MessageId, attached_text
 from kvdesk.protocol.chat import TurnEnded, TurnPreview
 from kvdesk.protocol.logprobs import places, unpack
 from kvdesk.reasoning import ReasoningMarks, ThoughtClock

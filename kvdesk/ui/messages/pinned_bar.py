@@ -7,8 +7,8 @@ from typing import Final
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QMenu, QSizePolicy, QToolButton, QWidget
 
-from kvdesk.chat import Message, MessageId
 from kvdesk.graphemes import cut
+from kvdesk.message import Message, MessageId
 from kvdesk.translation import tr
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import ElidedButton, IconButton, link_button, plain_tip

@@ -3,7 +3,7 @@
 from bisect import bisect_right
 from collections.abc import Callable
 
-from kvdesk.chat import Message
+from kvdesk.message import Message
 from kvdesk.protocol.logprobs import places, unpack
 from kvdesk.ui.markdown.text_marks import TokenText
 from kvdesk.viewmodel.chat.token_surprise import colours_of, level_of, tip

@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QFrame, QPushButton, QWidget
 
-from kvdesk.chat import Message
+from kvdesk.message import Message
 from kvdesk.policies.forecast import in_seconds
 from kvdesk.protocol.chat import TokenProb, TurnPreview
 from kvdesk.protocol.logprobs import unpack

@@ -9,7 +9,7 @@ from typing import Final
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QFrame, QWidget
 
-from kvdesk.chat import Message
+from kvdesk.message import Message
 from kvdesk.quantities import seconds_text
 from kvdesk.session import Changed
 from kvdesk.session.features import ToolDecision

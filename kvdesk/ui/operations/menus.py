@@ -2,7 +2,7 @@
 
 from PySide6.QtWidgets import QMenu
 
-from kvdesk.chat import ConversationId, MessageId
+from kvdesk.message import ConversationId, MessageId
 from kvdesk.protocol.features import Feature
 from kvdesk.session.operation_specs import OPERATIONS, REMOVE, Chosen, OperationSpec, alternative, call_of
 from kvdesk.translation import tr

@@ -1,6 +1,6 @@
 """Operations by hand on a conversation, as a menu or an action asks for them."""
 
-from kvdesk.chat import ConversationId
+from kvdesk.message import ConversationId
 from kvdesk.session.operation_specs import Chosen, OperationSpec, carry_out, refusal
 from kvdesk.translation import tr
 from kvdesk.ui.widgets.kit import Kit

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Final
 
-from kvdesk.chat import ConversationId
+from kvdesk.message import ConversationId
 from kvdesk.protocol.cache import AuditCache
 from kvdesk.session.operation_specs import CLEAR, COMPACT, OPERATIONS, UNDO, OperationSpec, alternative
 from kvdesk.settings import ThemeChoice

@@ -5,8 +5,8 @@ Errors and the ends of operations are said by the strips that show them.
 
 from typing import Final
 
-from kvdesk.chat import MessageState
 from kvdesk.graphemes import cut
+from kvdesk.message import MessageState
 from kvdesk.protocol.chat import TurnEnded, TurnStarted
 from kvdesk.session import Changed, Store
 from kvdesk.session.changed import Update

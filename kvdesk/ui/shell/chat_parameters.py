@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject
 
-from kvdesk.chat import ConversationId
 from kvdesk.conversations.changes import BranchChanged
 from kvdesk.conversations.parameters import Parameters
+from kvdesk.message import ConversationId
 from kvdesk.protocol.cache import ContextReady, OperationDone
 from kvdesk.protocol.chat import BackendReady, EngineRestarted, ModelLoaded, TurnEnded
 from kvdesk.protocol.features import Feature

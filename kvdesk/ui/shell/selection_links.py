@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from PySide6.QtCore import QObject
 
-from kvdesk.chat import MessageId, as_read
+from kvdesk.message import MessageId, as_read
 from kvdesk.session import Changed, Store
 from kvdesk.translation import tr
 from kvdesk.ui.messages.chat_view import ChatView

@@ -6,7 +6,7 @@ import numpy as np
 
 from kvdesk.cache.attention_weights import combined
 from kvdesk.cache.seq_bits import seq_count
-from kvdesk.chat import MessageId
+from kvdesk.message import MessageId
 from kvdesk.policies.overflow import N_RECENT
 from kvdesk.protocol.attention import Attended, Queries
 from kvdesk.protocol.cache import CacheView, ContextInfo, MessageSpan

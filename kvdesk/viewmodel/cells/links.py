@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from kvdesk.cache.seq_bits import seq_has
 from kvdesk.cache.snapshot import CacheSnapshot
-from kvdesk.chat import MessageId
+from kvdesk.message import MessageId
 from kvdesk.protocol.cache import MessageSpan, MessageSpans
 from kvdesk.values import dataclass
 

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from kvdesk.cache.metrics import shared_cells
 from kvdesk.cache.seq_bits import seq_has, seq_members
 from kvdesk.cache.snapshot import CacheSnapshot, StreamMap, Verification
-from kvdesk.chat import ConversationId, TurnStats
 from kvdesk.graphemes import cut
+from kvdesk.message import ConversationId, TurnStats
 from kvdesk.protocol.cache import CacheView, ContextInfo
 from kvdesk.quantities import rate_text, seconds_text
 from kvdesk.translation import tr

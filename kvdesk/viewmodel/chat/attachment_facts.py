@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from functools import lru_cache
 
-from kvdesk.chat import Attachment, attachment_as_read
+from kvdesk.message import Attachment, attachment_as_read
 from kvdesk.quantities import seconds_text
 from kvdesk.translation import tr
 from kvdesk.values import replace

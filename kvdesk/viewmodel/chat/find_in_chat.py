@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from kvdesk import folding
-from kvdesk.chat import Message, MessageId
+from kvdesk.message import Message, MessageId
 from kvdesk.values import dataclass
 
 SEARCHED: Final = 30_000

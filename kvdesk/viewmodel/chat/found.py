@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from kvdesk.chat import ConversationId, MessageId
+from kvdesk.message import ConversationId, MessageId
 from kvdesk.values import dataclass
 
 

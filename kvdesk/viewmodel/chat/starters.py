@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from kvdesk.chat import TurnStats
+from kvdesk.message import TurnStats
 from kvdesk.quantities import seconds_text
 from kvdesk.translation import marked, tr
 from kvdesk.values import dataclass

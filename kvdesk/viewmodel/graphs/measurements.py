@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from kvdesk.cache.metrics import n_kv
-from kvdesk.chat import FEW_TOKENS, TurnStats
+from kvdesk.message import FEW_TOKENS, TurnStats
 from kvdesk.protocol.cache import (
     CacheView,
     ContextInfo,

@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 from kvdesk.cache.metrics import SequenceMetrics, sequence_metrics
 from kvdesk.cache.snapshot import CacheMap, CacheSnapshot, StreamMap
-from kvdesk.chat import FEW_TOKENS
+from kvdesk.message import FEW_TOKENS
 from kvdesk.protocol.cache import CacheView
 from kvdesk.translation import marked, tr
 from kvdesk.values import dataclass

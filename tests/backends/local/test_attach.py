@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from kvdesk.chat import Attachment, as_read
 from kvdesk.headless import HeadlessChat, HeadlessEngine
+from kvdesk.message import Attachment, as_read
 from kvdesk.protocol.cache import UsePolicy
 from kvdesk.protocol.operations import ClearCache, Operate
 from kvdesk.settings import CachePolicy, Sampling

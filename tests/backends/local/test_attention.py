@@ -14,9 +14,9 @@ from kvdesk.backends.local.llama.attention.second_context import SecondContext
 from kvdesk.backends.local.scheduler import answer_events
 from kvdesk.cache.batch import Batch
 from kvdesk.cache.compaction import Layout
-from kvdesk.chat import ConversationId, new_conversation_id
 from kvdesk.errors import EngineError, UserError
 from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
+from kvdesk.message import ConversationId, new_conversation_id
 from kvdesk.protocol.attention import Attend, Attended, AttentionPreview, PreviewAttention, Queries
 from kvdesk.protocol.cache import Forget
 from kvdesk.protocol.chat import CloseConversation, LoadModel, TextDelta

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kvdesk.chat import Message, new_message_id
 from kvdesk.headless import HeadlessChat, HeadlessEngine
+from kvdesk.message import Message, new_message_id
 from kvdesk.policies.batching import ChunkSize
 from kvdesk.protocol.cache import RebuildContext, Refilled, Verified, VerifyConversation
 from kvdesk.protocol.chat import Generate, TextDelta, TurnStarted, Working

@@ -8,8 +8,8 @@ import pytest
 
 from kvdesk.backends.local.llama.samplers.budget_sampler import with_budget
 from kvdesk.backends.local.llama.samplers.sampler import Sampler, plan_sampling
-from kvdesk.chat import new_message_id
 from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
+from kvdesk.message import new_message_id
 from kvdesk.protocol.chat import Generate, TextDelta, ToolChoice, TurnEnded, TurnStarted
 from kvdesk.reasoning import ReasoningMarks, parts_of
 from kvdesk.settings import Sampling

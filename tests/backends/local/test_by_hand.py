@@ -7,9 +7,9 @@ import pytest
 from kvdesk.backends.local.operations import undo
 from kvdesk.cache.compaction import Layout
 from kvdesk.cache.compare import Verdict
-from kvdesk.chat import new_conversation_id
 from kvdesk.errors import UserError
 from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
+from kvdesk.message import new_conversation_id
 from kvdesk.protocol.cache import (
     CacheView,
     ContextPreview,

@@ -10,9 +10,9 @@ import pytest
 
 from kvdesk.backends.local.cache_manager.sequences import SequencePool
 from kvdesk.backends.local.llama.model import Model
-from kvdesk.chat import ConversationId
 from kvdesk.errors import RefusedCall
 from kvdesk.headless import HeadlessChat, HeadlessEngine
+from kvdesk.message import ConversationId
 from kvdesk.protocol.cache import OperationDone, UsePolicy, VerifyConversation
 from kvdesk.protocol.chat import LoadModel
 from kvdesk.protocol.model import LocalFile

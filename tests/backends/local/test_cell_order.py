@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kvdesk.chat import Message, new_conversation_id, new_message_id
 from kvdesk.headless import HeadlessEngine
+from kvdesk.message import Message, new_conversation_id, new_message_id
 from kvdesk.protocol.cache import OperationDone
 from kvdesk.protocol.chat import Client, Generate, TextDelta, TurnEnded
 from kvdesk.settings import Sampling

@@ -6,10 +6,11 @@ from itertools import pairwise
 import pytest
 
 from kvdesk.call_format import GENERIC
-from kvdesk.chat import Conversation, ConversationId, MessageId
+from kvdesk.chat import Conversation
 from kvdesk.conversations.service import ConversationService
 from kvdesk.conversations.toolbox import PendingCall, ToolResult
 from kvdesk.headless import HeadlessEngine, session_of
+from kvdesk.message import ConversationId, MessageId
 from kvdesk.protocol.chat import Generate, TurnEnded
 from kvdesk.protocol.messages import Command, Event
 from kvdesk.protocol.prompt import PriceTools, ToolsPriced

@@ -13,8 +13,8 @@ import pytest
 from kvdesk.backends.local.llama.binding import CountdownFlag, StopFlag
 from kvdesk.backends.local.llama.model import Model
 from kvdesk.cache.batch import Batch
-from kvdesk.chat import ConversationId, Message, new_message_id
 from kvdesk.headless import HeadlessChat, HeadlessEngine
+from kvdesk.message import ConversationId, Message, new_message_id
 from kvdesk.protocol.cache import OperationDone, UsePolicy
 from kvdesk.protocol.chat import CloseConversation, Generate, PreviewTurn, TextDelta, TurnEnded, TurnPreview
 from kvdesk.settings import CachePolicy, CacheType, Sampling

@@ -11,8 +11,8 @@ from kvdesk.backends.local.prompt.prompt import Prompt, ids_of_text, text_tokens
 from kvdesk.backends.local.scheduler import answer_events
 from kvdesk.backends.local.scheduler.first_token import FirstTokenClocks
 from kvdesk.backends.local.scheduler.request import Request
-from kvdesk.chat import ConversationId, Message, MessageId, TurnStats, ended_early, new_message_id
 from kvdesk.headless import HeadlessChat, HeadlessEngine
+from kvdesk.message import ConversationId, Message, MessageId, TurnStats, ended_early, new_message_id
 from kvdesk.protocol.chat import Generate, Overflowed, ReuseReason, TextDelta, TurnEnded, TurnStarted
 from kvdesk.protocol.messages import Event
 from kvdesk.protocol.operations import ClearCache, Operate

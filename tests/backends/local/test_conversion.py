@@ -9,9 +9,9 @@ from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.llama.model import Model
 from kvdesk.backends.local.llama.self_check import checked_context
 from kvdesk.backends.local.operations import conversion, undo
-from kvdesk.chat import ConversationId
 from kvdesk.errors import EngineError
 from kvdesk.headless import HeadlessChat, HeadlessEngine
+from kvdesk.message import ConversationId
 from kvdesk.protocol.cache import (
     ContextPreview,
     ContextReady,

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from kvdesk.backends.local.cache_manager.message_cells import drop_messages
-from kvdesk.chat import ConversationId, MessageId
 from kvdesk.headless import HeadlessChat, HeadlessEngine
+from kvdesk.message import ConversationId, MessageId
 from kvdesk.protocol.cache import DropMessages, MessageSpan, UsePolicy
 from kvdesk.protocol.operations import ClearCache, Operate
 from kvdesk.settings import CachePolicy, Sampling

@@ -5,8 +5,8 @@ from itertools import count
 
 import pytest
 
-from kvdesk.chat import ConversationId, Message, new_message_id
 from kvdesk.headless import HeadlessChat, HeadlessEngine
+from kvdesk.message import ConversationId, Message, new_message_id
 from kvdesk.policies import prompt_piece
 from kvdesk.protocol.cache import (
     DropMessages,

@@ -16,18 +16,11 @@ from kvdesk.backends.local.cache_manager.sequences import CacheSequence
 from kvdesk.backends.local.llama.model import Model
 from kvdesk.cache.compaction import Layout
 from kvdesk.cache.compare import divergence
-from kvdesk.chat import (
-    Attachment,
-    Conversation,
-    ConversationId,
-    Message,
-    QueuedMessage,
-    new_conversation_id,
-    new_message_id,
-)
+from kvdesk.chat import Conversation, QueuedMessage
 from kvdesk.conversations.parameters import Parameters
 from kvdesk.conversations.requests import generate, preview, preview_prompt
 from kvdesk.headless import HeadlessEngine, session_of
+from kvdesk.message import Attachment, ConversationId, Message, new_conversation_id, new_message_id
 from kvdesk.policies import prompt_piece
 from kvdesk.policies.swap import Limits, Placement, StateKind
 from kvdesk.protocol.cache import (

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from kvdesk.backends.local.scheduler import request as requests
-from kvdesk.chat import TurnStats
 from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
+from kvdesk.message import TurnStats
 from kvdesk.policies.drafting import Chance, Draft, DraftSize
 from kvdesk.protocol.cache import AuditCache, Audited, OperationDone, SpeedSample, UsePolicy
 from kvdesk.protocol.chat import CloseConversation, Generate, TextDelta, TurnEnded

@@ -20,9 +20,9 @@ from kvdesk.cache.batch import Batch
 from kvdesk.cache.compaction import Layout
 from kvdesk.cache.compare import ROUNDING, LogitsComparison, Verdict, compare_logits
 from kvdesk.cache.memories.cells import StreamCells
-from kvdesk.chat import ConversationId
 from kvdesk.experiments.benchmarks.by_ids import ByIds
 from kvdesk.headless import HeadlessEngine
+from kvdesk.message import ConversationId
 from kvdesk.policies.costs import Costs, Reads
 from kvdesk.settings import CacheType, ContextSettings
 from tests.backends.local.ids import Ids, prompt_of, prompt_tokens

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from kvdesk.cache.compaction import Layout
-from kvdesk.chat import Message, new_conversation_id, new_message_id
 from kvdesk.headless import HeadlessEngine, session_of
+from kvdesk.message import Message, new_conversation_id, new_message_id
 from kvdesk.protocol.chat import CloseConversation, Generate, TextDelta, TokenLogprobs, TurnEnded
 from kvdesk.protocol.messages import Event
 from kvdesk.protocol.operations import Compact, Operate

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from kvdesk.chat import Message, Role, new_conversation_id, new_message_id
 from kvdesk.headless import HeadlessEngine
+from kvdesk.message import Message, Role, new_conversation_id, new_message_id
 from kvdesk.protocol.chat import Generate, Overflowed, TurnEnded
 from kvdesk.settings import Overflow, Sampling
 from kvdesk.values import replace

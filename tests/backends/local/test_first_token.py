@@ -6,8 +6,8 @@ import time
 import pytest
 
 from kvdesk.backends.local.scheduler import first_token
-from kvdesk.chat import new_message_id
 from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
+from kvdesk.message import new_message_id
 from kvdesk.policies.load import LoadMeter
 from kvdesk.protocol.chat import Generate, TurnEnded
 from tests.backends.local.conftest import SMALL

@@ -16,9 +16,9 @@ from kvdesk.backends.local.cache_manager.saved_states import SavedStateStore, fo
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.llama.model import Model
 from kvdesk.cache.batch import Batch
-from kvdesk.chat import ConversationId
 from kvdesk.errors import UserError
 from kvdesk.headless import HeadlessChat, HeadlessEngine
+from kvdesk.message import ConversationId
 from kvdesk.policies.swap import Limits, Resident, StateKind, place
 from kvdesk.protocol.cache import CacheView, UsePolicy, Watch
 from kvdesk.protocol.chat import CloseConversation, LoadModel

@@ -7,9 +7,9 @@ from typing import Literal
 import pytest
 
 from kvdesk.backends.local.scheduler import idle_requests
-from kvdesk.chat import Message, TurnStats, new_conversation_id, new_message_id
 from kvdesk.errors import UserError
 from kvdesk.headless import HeadlessChat, HeadlessEngine
+from kvdesk.message import Message, TurnStats, new_conversation_id, new_message_id
 from kvdesk.policies.compaction_gain import judge_leaving
 from kvdesk.policies.costs import Costs, Reads
 from kvdesk.policies.swap import Limits

@@ -16,8 +16,8 @@ from kvdesk.backends.local.context_runtime import abilities
 from kvdesk.backends.local.llama.attention.second_context import SecondContext
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.llama.model import Model
-from kvdesk.chat import ConversationId, MessageId
 from kvdesk.headless import HeadlessChat, HeadlessEngine
+from kvdesk.message import ConversationId, MessageId
 from kvdesk.policies.overflow import N_RECENT, Situation, Span, plan_overflow
 from kvdesk.policies.tuned import RESERVE
 from kvdesk.protocol.attention import Attend, Attended, AttentionPreview, PreviewAttention, Queries

@@ -7,8 +7,8 @@ import pytest
 
 from kvdesk.backends.local.llama.binding import lib
 from kvdesk.backends.local.llama.samplers.logprob_sampler import LogprobSampler, likeliest_of, log_of_sum
-from kvdesk.chat import new_message_id
 from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
+from kvdesk.message import new_message_id
 from kvdesk.protocol.chat import Generate, TextDelta, TokenLogprobs
 from kvdesk.settings import Sampling
 from tests.backends.local.test_turns import of

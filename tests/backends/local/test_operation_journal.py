@@ -12,7 +12,7 @@ from kvdesk.backends.local.llama.model import Model
 from kvdesk.cache.batch import Batch
 from kvdesk.cache.journal.file import JournalHeader, load_journal, save_journal
 from kvdesk.cache.journal.packing import Entry
-from kvdesk.chat import ConversationId
+from kvdesk.message import ConversationId
 from kvdesk.protocol.cache import OperationDone
 from kvdesk.settings import ContextSettings
 from tests.backends.local.ids import open_model

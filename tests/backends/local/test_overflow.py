@@ -11,9 +11,10 @@ from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.llama.model import Model
 from kvdesk.backends.local.llama.samplers.sampler import Sampler, SamplingPlan
 from kvdesk.cache.batch import Batch
-from kvdesk.chat import EvictedMessages, Message, MessageId, new_conversation_id, new_message_id
+from kvdesk.chat import EvictedMessages
 from kvdesk.errors import UserError
 from kvdesk.headless import HeadlessChat, HeadlessEngine
+from kvdesk.message import Message, MessageId, new_conversation_id, new_message_id
 from kvdesk.policies.overflow import Situation, Span, plan_overflow
 from kvdesk.protocol.cache import MessageSpans, OperationDone, UsePolicy
 from kvdesk.protocol.chat import (

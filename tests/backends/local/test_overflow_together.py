@@ -2,8 +2,8 @@
 
 import pytest
 
-from kvdesk.chat import Message, MessageId, new_message_id
 from kvdesk.headless import HeadlessChat, HeadlessEngine
+from kvdesk.message import Message, MessageId, new_message_id
 from kvdesk.protocol.cache import Forget
 from kvdesk.protocol.chat import Generate, Overflowed, PrefillProgress, TextDelta, TurnEnded
 from kvdesk.protocol.messages import Event

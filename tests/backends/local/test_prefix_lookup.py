@@ -5,7 +5,7 @@ from typing import Any
 
 from kvdesk.backends.local.cache_manager.prefix_lookup import PrefixLookup
 from kvdesk.backends.local.cache_manager.sequences import ALL_EXACT, LeasedSequence, SequencePool
-from kvdesk.chat import ConversationId
+from kvdesk.message import ConversationId
 from kvdesk.protocol.chat import Client
 
 

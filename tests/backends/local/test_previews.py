@@ -3,9 +3,9 @@
 import pytest
 
 from kvdesk.cache.compaction import Layout
-from kvdesk.chat import Attachment, Message, as_read, attachment_as_read, new_message_id
 from kvdesk.errors import UserError
 from kvdesk.headless import HeadlessChat, HeadlessEngine
+from kvdesk.message import Attachment, Message, as_read, attachment_as_read, new_message_id
 from kvdesk.protocol.cache import ContextPreview, Forget, PreviewContext, RebuildContext
 from kvdesk.protocol.chat import ContextUse, MeasureContext, Overflowed, PreviewTurn, TurnEnded, TurnPreview
 from kvdesk.protocol.operations import CompactionPreview, PreviewCompaction

@@ -2,8 +2,8 @@
 
 import pytest
 
-from kvdesk.chat import Message, new_conversation_id, new_message_id
 from kvdesk.headless import HeadlessChat, HeadlessEngine
+from kvdesk.message import Message, new_conversation_id, new_message_id
 from kvdesk.protocol.chat import Generate, TextDelta, TurnEnded
 from kvdesk.settings import Sampling
 from kvdesk.values import replace

@@ -9,9 +9,9 @@ import pytest
 from kvdesk.backends.local.prompt.templates import FALLBACK
 from kvdesk.backends.local.scheduler import previews
 from kvdesk.cache.reuse.prefix import common_prefix
-from kvdesk.chat import Message, MessageId
 from kvdesk.conversations.parameters import Parameters
 from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
+from kvdesk.message import Message, MessageId
 from kvdesk.protocol.cache import Forget
 from kvdesk.protocol.chat import PreviewTurn
 from kvdesk.protocol.prompt import PreviewPrompt, PromptPreview

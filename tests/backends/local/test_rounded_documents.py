@@ -11,10 +11,11 @@ from kvdesk.backends.local.cache_manager.documents import READ_AGAIN
 from kvdesk.backends.local.llama.requantize import unrounded
 from kvdesk.cache.compare import divergence
 from kvdesk.cache.state.blob import parse_seq_state
-from kvdesk.chat import ConversationId, QueuedMessage
+from kvdesk.chat import QueuedMessage
 from kvdesk.conversations.requests import preview
 from kvdesk.headless import HeadlessEngine, session_of
 from kvdesk.library.gguf_header import read_header
+from kvdesk.message import ConversationId
 from kvdesk.protocol.cache import OperationDone, RebuildContext, UsePolicy
 from kvdesk.protocol.chat import CloseConversation, TurnPreview
 from kvdesk.settings import CachePolicy, CacheType

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kvdesk.backends.local.cache_manager.saved_states import SavedStateStore
-from kvdesk.chat import ConversationId
+from kvdesk.message import ConversationId
 from kvdesk.policies.swap import Limits, Resident, StateKind, place, room_in_memory
 
 KIND = StateKind("model", "engine", "f16", "f16", flash_attn=True, rope=(1.0, 1.0))

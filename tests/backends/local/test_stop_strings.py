@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from kvdesk.backends.local.llama.samplers.utf8 import Utf8Decoder
 from kvdesk.backends.local.scheduler import answer_events
 from kvdesk.backends.local.scheduler.stop_strings import StopStrings
-from kvdesk.chat import new_conversation_id, new_message_id
 from kvdesk.headless import HeadlessChat, HeadlessEngine
+from kvdesk.message import new_conversation_id, new_message_id
 from kvdesk.protocol.cache import MessageSpans
 from kvdesk.protocol.chat import Generate, RawPrompt, TextDelta, TurnEnded, TurnStarted
 from kvdesk.protocol.operations import ClearCache, Operate

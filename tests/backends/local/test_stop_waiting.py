@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from kvdesk.backends.local.cache_manager.cache import Cache
-from kvdesk.chat import MessageId
 from kvdesk.headless import HeadlessChat, HeadlessEngine
+from kvdesk.message import MessageId
 from kvdesk.protocol.cache import VerifyConversation
 from kvdesk.protocol.chat import Generate, LoadModel, TextDelta, TurnEnded, TurnStarted
 from kvdesk.protocol.model import LocalFile

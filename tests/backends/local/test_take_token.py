@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from kvdesk.chat import ConversationId, Message, finish_of
 from kvdesk.headless import HeadlessChat, HeadlessEngine
+from kvdesk.message import ConversationId, Message, finish_of
 from kvdesk.protocol.chat import Generate, PreviewTurn, TurnEnded, TurnPreview
 from kvdesk.protocol.logprobs import alternatives, unpack
 from kvdesk.protocol.messages import Event

@@ -6,7 +6,7 @@ import pytest
 
 from kvdesk.backends.local.prompt.templates import ChatTemplate
 from kvdesk.call_format import GENERIC, ID, INDEX, KEY, KNOWN, CallFormat, NamedArguments, Pair
-from kvdesk.chat import ConversationId, Message, MessageId
+from kvdesk.message import ConversationId, Message, MessageId
 from kvdesk.values import replace
 
 _TURNS = (

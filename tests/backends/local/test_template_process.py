@@ -13,8 +13,8 @@ from kvdesk.__main__ import CHILDREN
 from kvdesk.backends.local.prompt import template_process
 from kvdesk.backends.local.prompt.template_process import TemplateProcess
 from kvdesk.backends.local.prompt.templates import FALLBACK, ChatTemplate
-from kvdesk.chat import ConversationId, Message, MessageId, Role
 from kvdesk.errors import TemplateError
+from kvdesk.message import ConversationId, Message, MessageId, Role
 
 CONTROLS = frozenset({"<|im_start|>", "<|im_end|>"})
 _GROW = "{% set ns = namespace(x=START) %}{% for i in range(99) %}{% set ns.x = NEXT %}{% endfor %}"

@@ -11,7 +11,7 @@ import pytest
 from kvdesk.backends.local.prompt.template_process import TemplateProcess
 from kvdesk.backends.local.prompt.template_traits import TemplateTraits
 from kvdesk.backends.local.prompt.templates import AnswerTokens, ChatTemplate, Rendering, TemplateText
-from kvdesk.chat import ConversationId, Message, MessageId, TurnStats
+from kvdesk.message import ConversationId, Message, MessageId, TurnStats
 from kvdesk.reasoning import ReasoningMarks
 from tests.backends.local.plain_template import BOS, EOS, rendered
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from kvdesk import paths
 from kvdesk.backends.local.prompt.templates import AnswerTokens, ChatTemplate, Rendering, TemplateText, UserText
-from kvdesk.chat import ConversationId, Message, MessageId, Role
 from kvdesk.errors import TemplateError
 from kvdesk.library.gguf_header import read_header
+from kvdesk.message import ConversationId, Message, MessageId, Role
 
 CHATML = (
     "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}"

@@ -2,8 +2,8 @@
 
 import pytest
 
-from kvdesk.chat import Message, new_conversation_id, new_message_id
 from kvdesk.headless import HeadlessChat, HeadlessEngine
+from kvdesk.message import Message, new_conversation_id, new_message_id
 from kvdesk.policies.batching import ChunkSize
 from kvdesk.policies.costs import Costs, Reads
 from kvdesk.protocol.cache import OperationDone, SpeedSample, UsePolicy

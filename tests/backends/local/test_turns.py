@@ -10,9 +10,9 @@ import pytest
 from kvdesk.backends.local.llama.binding import engine_log
 from kvdesk.backends.local.llama.memory.decodes import DecodeKind, PendingDecode
 from kvdesk.cache.batch import Batch
-from kvdesk.chat import Message, MessageId, new_conversation_id, new_message_id
 from kvdesk.errors import DecodeError, UserError
 from kvdesk.headless import HeadlessChat, HeadlessEngine
+from kvdesk.message import Message, MessageId, new_conversation_id, new_message_id
 from kvdesk.policies import prompt_piece
 from kvdesk.protocol.cache import (
     AuditCache,

@@ -11,8 +11,8 @@ from kvdesk.backends.openai import backend as openai_backend
 from kvdesk.backends.openai import client
 from kvdesk.backends.openai.backend import OpenAIBackend
 from kvdesk.backends.openai.requests import PARAMETERS, body_of
-from kvdesk.chat import Message, new_message_id
 from kvdesk.host.host import Host
+from kvdesk.message import Message, new_message_id
 from kvdesk.protocol.cache import AuditCache
 from kvdesk.protocol.chat import CloseConversation, ContextUse, LoadModel, ModelLoaded, PrefillProgress, TurnStarted
 from kvdesk.protocol.features import Feature

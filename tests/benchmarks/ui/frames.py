@@ -11,8 +11,8 @@ from kvdesk.cache.batch import Batch
 from kvdesk.cache.geometry import ContextParams, ModelFacts, plan
 from kvdesk.cache.mirror import Mirror
 from kvdesk.cache.snapshot import Verification
-from kvdesk.chat import ConversationId, MessageId
 from kvdesk.errors import UserError
+from kvdesk.message import ConversationId, MessageId
 from kvdesk.protocol.cache import CacheView, Lease, MessageSpan, MessageSpans
 from kvdesk.ui.map.cell_map import CellMapView
 from kvdesk.ui.map.colours import ColourBy

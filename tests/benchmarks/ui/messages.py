@@ -11,7 +11,8 @@ from PySide6.QtCore import QCoreApplication, QEvent, QObject, QPoint, QPointF, Q
 from PySide6.QtGui import QKeyEvent, QWheelEvent
 from PySide6.QtWidgets import QWidget
 
-from kvdesk.chat import Conversation, Message, new_conversation_id, new_message_id
+from kvdesk.chat import Conversation
+from kvdesk.message import Message, new_conversation_id, new_message_id
 from kvdesk.protocol.chat import TextDelta
 from kvdesk.protocol.experiment import Figure
 from kvdesk.store.store import Store

@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from kvdesk import session
-from kvdesk.chat import ConversationId
+from kvdesk.message import ConversationId
 from kvdesk.session import Commands
 from kvdesk.settings import Settings, ThemeChoice
 from kvdesk.store.store import Store

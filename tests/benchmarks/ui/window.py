@@ -11,11 +11,11 @@ from PySide6.QtCore import QEventLoop, QObject, Qt, QTimer
 
 from kvdesk import paths
 from kvdesk.app.application import Parts, build
-from kvdesk.chat import TurnStats
 from kvdesk.cli.bench import UI_ROWS
 from kvdesk.errors import UserError
 from kvdesk.experiments.outcome import Outcome
 from kvdesk.experiments.statistics import SURE, error, figure, most_rounds, ratio, ratio_at_least
+from kvdesk.message import TurnStats
 from kvdesk.protocol.cache import ContextReady
 from kvdesk.protocol.chat import EngineDied, EngineRestarted, TextDelta, TurnEnded
 from kvdesk.protocol.experiment import Figure

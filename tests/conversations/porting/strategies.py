@@ -7,7 +7,8 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 
-from kvdesk.chat import Conversation, ConversationId, EvictedMessages, Message, MessageId
+from kvdesk.chat import Conversation, EvictedMessages
+from kvdesk.message import ConversationId, Message, MessageId
 from kvdesk.protocol.logprobs import pack
 from kvdesk.settings import Overflow
 from kvdesk.thinking import LEVELS

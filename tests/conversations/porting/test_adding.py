@@ -4,10 +4,11 @@ from collections import Counter
 
 from hypothesis import given, settings
 
-from kvdesk.chat import Conversation, ConversationId, EvictedMessages, Message, MessageId
+from kvdesk.chat import Conversation, EvictedMessages
 from kvdesk.conversations.porting import summary
 from kvdesk.conversations.porting.adding import chosen, renamed
 from kvdesk.conversations.porting.values import Found
+from kvdesk.message import ConversationId, Message, MessageId
 from tests.conversations.porting.strategies import conversations
 
 

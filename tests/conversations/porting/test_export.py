@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
-from kvdesk.chat import Attachment, Conversation, ConversationId, Message, MessageId
+from kvdesk.chat import Conversation
 from kvdesk.conversations.porting import export
 from kvdesk.errors import UserError
+from kvdesk.message import Attachment, ConversationId, Message, MessageId
 from kvdesk.values import replace
 
 JSON, MARKDOWN, HTML = export.EXPORT_FORMATS

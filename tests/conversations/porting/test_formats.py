@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 
-from kvdesk.chat import Conversation, ConversationId
+from kvdesk.chat import Conversation
 from kvdesk.conversations.porting import formats, json_file, json_stream
 from kvdesk.conversations.porting.json_stream import json_values
 from kvdesk.conversations.porting.signs import looks_like_chats
 from kvdesk.conversations.porting.summary import rows, summary_of
 from kvdesk.conversations.porting.values import time_ms
 from kvdesk.errors import UserError
+from kvdesk.message import ConversationId
 from tests.conversations.porting.samples import (
     chatgpt_conversation,
     llama_session,

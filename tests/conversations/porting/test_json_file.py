@@ -8,9 +8,10 @@ import hypothesis
 import pytest
 from hypothesis import given
 
-from kvdesk.chat import Conversation, Message
+from kvdesk.chat import Conversation
 from kvdesk.conversations.porting import export, formats, json_file
 from kvdesk.errors import UserError
+from kvdesk.message import Message
 from kvdesk.values import names
 from tests.conversations.porting.strategies import conversations, several
 

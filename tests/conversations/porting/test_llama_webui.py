@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from kvdesk.chat import Attachment
 from kvdesk.conversations.porting import formats
 from kvdesk.conversations.porting.values import Found
 from kvdesk.conversations.tree import Tree
 from kvdesk.errors import UserError
+from kvdesk.message import Attachment
 from tests.conversations.porting.samples import dexie_dump, jsonl, llama_session, oldest_session, written
 
 

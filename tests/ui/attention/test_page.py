@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from kvdesk.cache.attention_weights import AttentionColumns, LayerAttention
-from kvdesk.chat import MessageId
+from kvdesk.message import MessageId
 from kvdesk.protocol.attention import Attend, Attended, PreviewAttention, Queries
 from kvdesk.protocol.cache import ContextReady, MessageSpan, MessageSpans
 from kvdesk.protocol.chat import BackendReady, TurnEnded, TurnStarted, Working

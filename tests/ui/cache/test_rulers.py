@@ -4,7 +4,7 @@ from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
 from kvdesk.cache.snapshot import SeqId, SequenceSpan
-from kvdesk.chat import ConversationId
+from kvdesk.message import ConversationId
 from kvdesk.protocol.operations import BatchRefused
 from kvdesk.ui.cache.rulers import Ruler, Rulers, _places
 from kvdesk.ui.shell.main_window import MainWindow

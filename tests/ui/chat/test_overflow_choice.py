@@ -3,7 +3,8 @@
 import pytest
 from PySide6.QtWidgets import QApplication
 
-from kvdesk.chat import EvictedMessages, MessageId
+from kvdesk.chat import EvictedMessages
+from kvdesk.message import MessageId
 from kvdesk.policies.overflow import policy_of
 from kvdesk.protocol.cache import ContextReady
 from kvdesk.protocol.chat import MessageRetention, Overflowed, TurnEnded

@@ -4,8 +4,8 @@ import pytest
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
-from kvdesk.chat import MessageId
 from kvdesk.errors import SILENT, UNREACHABLE
+from kvdesk.message import MessageId
 from kvdesk.protocol.chat import LoadModel, ModelLoaded, TurnEnded
 from kvdesk.protocol.messages import CommandFailed
 from kvdesk.protocol.model import Endpoint, LocalFile

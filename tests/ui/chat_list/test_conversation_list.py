@@ -5,7 +5,8 @@ from PySide6.QtGui import QAction, QContextMenuEvent
 from PySide6.QtWidgets import QApplication, QLineEdit, QMenu
 from pytestqt.qtbot import QtBot
 
-from kvdesk.chat import Conversation, ConversationId, MessageId
+from kvdesk.chat import Conversation
+from kvdesk.message import ConversationId, MessageId
 from kvdesk.ui.chat_list.conversation_list import ConversationList
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.values import replace

@@ -8,7 +8,8 @@ from PySide6.QtGui import QDragEnterEvent, QDropEvent, QGuiApplication
 from PySide6.QtWidgets import QApplication, QFileDialog, QFrame, QWidget
 from pytestqt.qtbot import QtBot
 
-from kvdesk.chat import Attachment, Conversation, MessageId, attachment_as_read
+from kvdesk.chat import Conversation
+from kvdesk.message import Attachment, MessageId, attachment_as_read
 from kvdesk.protocol.chat import TurnPreview
 from kvdesk.ui.markdown.prose_view import ProseView
 from kvdesk.ui.messages.attachment_cards import AttachmentCard

@@ -4,7 +4,8 @@ from PySide6.QtCore import QRect, Qt
 from PySide6.QtGui import QColor
 from pytestqt.qtbot import QtBot
 
-from kvdesk.chat import Attachment, Conversation
+from kvdesk.chat import Conversation
+from kvdesk.message import Attachment
 from kvdesk.protocol.chat import ContextUse, TurnPreview
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.values import replace

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QScrollBar
 from pytestqt.qtbot import QtBot
 
 from kvdesk.cache.snapshot import CacheMap, CacheSnapshot, Verification
-from kvdesk.chat import MessageId
+from kvdesk.message import MessageId
 from kvdesk.protocol.cache import CacheView, MessageSpan, MessageSpans
 from kvdesk.settings import ThemeChoice
 from kvdesk.ui.map.bar import MapBar

@@ -5,7 +5,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QPlainTextEdit, QPushButton
 from pytestqt.qtbot import QtBot
 
-from kvdesk.chat import MessageId, Role
+from kvdesk.message import MessageId, Role
 from kvdesk.protocol.chat import TextDelta, TurnEnded
 from kvdesk.ui.markdown.code_block import CodeBlock
 from kvdesk.ui.markdown.prose_view import ProseView

@@ -3,8 +3,8 @@
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
-from kvdesk.chat import MessageId
 from kvdesk.conversations.branch_rows import BranchRow
+from kvdesk.message import MessageId
 from kvdesk.protocol.cache import Lease
 from kvdesk.ui.messages.branch_tree import BranchTree
 from kvdesk.ui.shell.main_window import MainWindow

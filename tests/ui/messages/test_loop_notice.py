@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
-from kvdesk.chat import MessageId
+from kvdesk.message import MessageId
 from kvdesk.protocol.chat import TextDelta, TurnEnded
 from kvdesk.ui.messages.message_widget import MessageWidget
 from kvdesk.ui.shell.main_window import MainWindow

@@ -8,7 +8,7 @@ from PySide6.QtGui import QAction, QGuiApplication
 from PySide6.QtWidgets import QLabel, QMenu, QToolButton
 from pytestqt.qtbot import QtBot
 
-from kvdesk.chat import FinishReason, Message, MessageId, MessageState
+from kvdesk.message import FinishReason, Message, MessageId, MessageState
 from kvdesk.protocol.chat import (
     BackendReady,
     ModelLoaded,

@@ -4,7 +4,7 @@ from PySide6.QtGui import QWheelEvent
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
-from kvdesk.chat import MessageId
+from kvdesk.message import MessageId
 from kvdesk.protocol.chat import TextDelta
 from kvdesk.ui.markdown.prose_view import ProseView
 from kvdesk.ui.messages.chat_view import ChatView

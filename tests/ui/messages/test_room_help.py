@@ -1,6 +1,6 @@
 """What another version of a message costs, in words."""
 
-from kvdesk.chat import ConversationId
+from kvdesk.message import ConversationId
 from kvdesk.protocol.chat import TurnPreview
 from kvdesk.ui.messages.room_help import edit_words
 

@@ -8,7 +8,7 @@ from PySide6.QtGui import QHelpEvent
 from PySide6.QtWidgets import QTextEdit, QToolTip
 from pytestqt.qtbot import QtBot
 
-from kvdesk.chat import Message, MessageId
+from kvdesk.message import Message, MessageId
 from kvdesk.protocol.cache import MessageSpan, MessageSpans
 from kvdesk.protocol.chat import ModelLoaded, TokenLogprobs, TurnPreview
 from kvdesk.protocol.logprobs import pack, unknown

@@ -9,8 +9,8 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QDoubleSpinBox, QToolTip
 from pytestqt.qtbot import QtBot
 
-from kvdesk.chat import ConversationId
 from kvdesk.conversations.parameters import Parameters
+from kvdesk.message import ConversationId
 from kvdesk.protocol.chat import BackendReady, ModelLoaded, PreviewTurn, TurnEnded
 from kvdesk.protocol.features import MISSING, Feature
 from kvdesk.protocol.messages import CommandFailed

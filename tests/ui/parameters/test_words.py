@@ -1,7 +1,7 @@
 """What is said of a chat's parameters, and of the cost of changing them."""
 
-from kvdesk.chat import ConversationId
 from kvdesk.conversations.parameters import Parameters
+from kvdesk.message import ConversationId
 from kvdesk.protocol.prompt import PromptPreview, PromptToken
 from kvdesk.settings import Sampling, Settings
 from kvdesk.ui.parameters.words import button_text, changes, cost, is_changed, template_prompt

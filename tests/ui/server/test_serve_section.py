@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QLabel, QPushButton
 from pytestqt.qtbot import QtBot
 
 from kvdesk.agents import AGENTS, Place
-from kvdesk.chat import ConversationId, MessageId
+from kvdesk.message import ConversationId, MessageId
 from kvdesk.settings import ServeSettings
 from kvdesk.ui.server.serve_section import ServeSection
 from kvdesk.ui.settings.page import SettingsPage

@@ -6,7 +6,8 @@ import pytest
 from PySide6.QtWidgets import QApplication, QFileDialog
 from pytestqt.qtbot import QtBot
 
-from kvdesk.chat import Conversation, ConversationId
+from kvdesk.chat import Conversation
+from kvdesk.message import ConversationId
 from kvdesk.session import Store
 from kvdesk.ui.shell.main_window import MainWindow
 from tests.ui.recording import Recorder, record

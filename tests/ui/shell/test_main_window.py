@@ -6,7 +6,8 @@ from PySide6.QtGui import QTextCursor
 from PySide6.QtWidgets import QAbstractButton, QAbstractSpinBox, QLabel, QLineEdit, QPlainTextEdit, QWidget
 from pytestqt.qtbot import QtBot
 
-from kvdesk.chat import Conversation, ConversationId, MessageId
+from kvdesk.chat import Conversation
+from kvdesk.message import ConversationId, MessageId
 from kvdesk.protocol.cache import (
     ContextReady,
     Forget,

@@ -6,7 +6,7 @@ from PySide6.QtGui import QEnterEvent, QTextCursor
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
-from kvdesk.chat import MessageId
+from kvdesk.message import MessageId
 from kvdesk.protocol.cache import MessageSpan, MessageSpans
 from kvdesk.ui.markdown.prose_view import ProseView
 from kvdesk.ui.messages.message_widget import MessageWidget

@@ -19,11 +19,11 @@ from kvdesk.backends.local.llama.binding import StopFlag
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.cache.attention_weights import combined
 from kvdesk.cache.reuse.prefix import common_prefix
-from kvdesk.chat import ConversationId
 from kvdesk.errors import KvdeskError, Stopped, UserError
 from kvdesk.library.gguf_header import GgufHeader
 from kvdesk.library.hyper import read_hyper
 from kvdesk.library.key_norms import norms_by_position
+from kvdesk.message import ConversationId
 from kvdesk.policies.overflow import N_RECENT, Measure, Worth
 from kvdesk.protocol.attention import Attend, Attended, PreviewAttention, Queries
 from kvdesk.protocol.messages import Event

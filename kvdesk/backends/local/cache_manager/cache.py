@@ -19,8 +19,8 @@ from kvdesk.cache.batch import Batch
 from kvdesk.cache.compaction import Layout
 from kvdesk.cache.snapshot import CacheSnapshot
 from kvdesk.cache.state.blob import Blob
-from kvdesk.chat import ConversationId
 from kvdesk.errors import KvdeskError, UserError
+from kvdesk.message import ConversationId
 from kvdesk.policies.tuned import MIN_REUSE_TOKENS
 from kvdesk.protocol.operations import Compact
 from kvdesk.translation import marked, tr

@@ -12,8 +12,8 @@ from kvdesk.backends.local.llama.memory.decodes import PendingDecode
 from kvdesk.cache.batch import Batch, BatchProblem
 from kvdesk.cache.snapshot import CacheMap
 from kvdesk.cache.spread import spread_blob, spread_size
-from kvdesk.chat import ConversationId
 from kvdesk.errors import KvdeskError
+from kvdesk.message import ConversationId
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import tr
 from kvdesk.values import dataclass

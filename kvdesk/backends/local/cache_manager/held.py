@@ -6,7 +6,7 @@ Runs on the engine's thread.
 from kvdesk.backends.local.cache_manager.sequences import CacheSequence
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.cache.state.blob import Blob
-from kvdesk.chat import ConversationId
+from kvdesk.message import ConversationId
 from kvdesk.protocol.cache import MessageSpan
 from kvdesk.protocol.chat import Client
 from kvdesk.values import dataclass

@@ -20,8 +20,8 @@ from kvdesk.backends.local.cache_manager.shared_cells import SharedCells
 from kvdesk.backends.local.cache_manager.state_swapper import StateSwapper
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.cache.take_out import take_out
-from kvdesk.chat import ConversationId
 from kvdesk.errors import PromptError
+from kvdesk.message import ConversationId
 from kvdesk.policies.costs import Costs
 from kvdesk.policies.swap import eviction_order
 from kvdesk.protocol.cache import MessageSpan

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 
 from kvdesk.backends.local.cache_manager.cache import Cache
-from kvdesk.chat import ConversationId, MessageId
+from kvdesk.message import ConversationId, MessageId
 from kvdesk.translation import marked, tr
 
 _DELETED = marked("a message was deleted")

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.llama.memory.decodes import MirroredDecode
 from kvdesk.cache.journal import Journal, Operation
-from kvdesk.chat import ConversationId
+from kvdesk.message import ConversationId
 from kvdesk.protocol import calls
 from kvdesk.protocol.cache import OperationDone
 from kvdesk.protocol.messages import Event

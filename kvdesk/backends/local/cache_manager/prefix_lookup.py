@@ -7,7 +7,7 @@ sequences and cells, changes neither. Runs on the engine's thread.
 from kvdesk.backends.local.cache_manager.sequences import CacheSequence, LeasedSequence, SequencePool
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.cache.reuse.prefix import common_prefix
-from kvdesk.chat import ConversationId
+from kvdesk.message import ConversationId
 from kvdesk.policies.tuned import MIN_REUSE_TOKENS
 from kvdesk.protocol.chat import Client
 

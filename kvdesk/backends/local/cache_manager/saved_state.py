@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 from kvdesk.backends.local.cache_manager.sequences import ALL_EXACT
 from kvdesk.cache.state.blob import Blob
-from kvdesk.chat import ConversationId
 from kvdesk.codec import decode, from_builtins
+from kvdesk.message import ConversationId
 from kvdesk.policies.swap import StateKind, state_key
 from kvdesk.protocol.cache import MessageSpan
 from kvdesk.values import dataclass

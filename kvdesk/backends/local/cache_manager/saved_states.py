@@ -30,8 +30,8 @@ from kvdesk.backends.local.cache_manager.saved_state import (
 from kvdesk.backends.local.cache_manager.sequences import ALL_EXACT
 from kvdesk.cache.reuse.prefix import common_prefix
 from kvdesk.cache.state.blob import Blob
-from kvdesk.chat import ConversationId
 from kvdesk.codec import CodecError, decode, encode
+from kvdesk.message import ConversationId
 from kvdesk.policies.checkpoints import Checkpoint
 from kvdesk.policies.swap import Limits, Placement, StateInfo, StateKind, over_limit, over_limit_at_the_end
 from kvdesk.protocol.cache import MessageSpan

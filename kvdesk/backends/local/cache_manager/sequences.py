@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from itertools import count
 from typing import Literal, NamedTuple, Protocol
 
-from kvdesk.chat import ConversationId, MessageId
 from kvdesk.errors import RefusedCall
+from kvdesk.message import ConversationId, MessageId
 from kvdesk.protocol.cache import Lease, MessageSpan
 from kvdesk.protocol.chat import Client
 from kvdesk.translation import tr

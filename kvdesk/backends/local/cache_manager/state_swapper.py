@@ -15,8 +15,8 @@ from kvdesk.backends.local.cache_manager.saved_states import SavedStateStore
 from kvdesk.backends.local.cache_manager.sequences import CacheSequence
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.cache.state.blob import Blob
-from kvdesk.chat import ConversationId
 from kvdesk.errors import KvdeskError
+from kvdesk.message import ConversationId
 from kvdesk.policies.checkpoints import give_way, pauses, pays
 from kvdesk.policies.swap import Placement, Resident, over_share, place
 from kvdesk.policies.tuned import MIN_REUSE_TOKENS, PAYS, TILE

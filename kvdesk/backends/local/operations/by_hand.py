@@ -17,8 +17,8 @@ from kvdesk.backends.local.llama.requantize import loses_nothing_more, stored_ot
 from kvdesk.backends.local.operations.conversion import Before, Left, left, restore_saved
 from kvdesk.backends.local.operations.undo import UndoBlobs
 from kvdesk.cache.compare import compare_logits, compare_snapshots
-from kvdesk.chat import ConversationId
 from kvdesk.errors import DecodeError, KvdeskError, RefusedCall, UserError
+from kvdesk.message import ConversationId
 from kvdesk.protocol import calls
 from kvdesk.protocol.cache import TokenTexts
 from kvdesk.protocol.operations import (

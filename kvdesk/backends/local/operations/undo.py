@@ -6,9 +6,9 @@ Owns these states; the oldest are dropped first. Runs on the engine's thread.
 from collections import OrderedDict
 
 from kvdesk.backends.local.cache_manager.hand_cells import CacheCopy, HandCells
-from kvdesk.chat import ConversationId
 from kvdesk.errors import UserError
 from kvdesk.library.estimate import total_bytes
+from kvdesk.message import ConversationId
 from kvdesk.translation import tr
 
 MOST_BYTES = 512 << 20

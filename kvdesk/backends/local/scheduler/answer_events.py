@@ -10,7 +10,7 @@ from kvdesk.backends.local.cache_manager.operation_journal import Emit
 from kvdesk.backends.local.llama.vocab import Vocab
 from kvdesk.backends.local.scheduler.request import NOTHING, Request
 from kvdesk.backends.local.scheduler.stops import Stops
-from kvdesk.chat import MessageState
+from kvdesk.message import MessageState
 from kvdesk.protocol.cache import TokenTexts
 from kvdesk.protocol.chat import Generate, PrefillProgress, TextDelta, TurnEnded
 

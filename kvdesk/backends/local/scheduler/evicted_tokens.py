@@ -6,7 +6,8 @@ Messages leave whole, or lose single tokens: their cuts, as ranges of the tokens
 from collections.abc import Sequence
 
 from kvdesk.backends.local.prompt.prompt import Place, Prompt
-from kvdesk.chat import EvictedMessages, Message, MessageId
+from kvdesk.chat import EvictedMessages
+from kvdesk.message import Message, MessageId
 from kvdesk.policies.overflow import OverflowPlan, OverflowPolicy, Tokens, joined, policy_of
 from kvdesk.settings import Overflow
 from kvdesk.values import replace

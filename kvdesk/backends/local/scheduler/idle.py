@@ -11,8 +11,8 @@ from kvdesk.backends.local.scheduler.jobs import Job, read_once
 from kvdesk.backends.local.scheduler.request import Request
 from kvdesk.cache.compaction import Layout, plan_compaction
 from kvdesk.cache.reuse.prefix import common_prefix
-from kvdesk.chat import Message, MessageId
 from kvdesk.errors import KvdeskError
+from kvdesk.message import Message, MessageId
 from kvdesk.policies.compaction_gain import Fragmented, judge_compaction
 from kvdesk.settings import CachePolicy
 from kvdesk.translation import tr

@@ -18,8 +18,8 @@ from kvdesk.backends.local.cache_manager.sequences import CacheSequence
 from kvdesk.backends.local.scheduler.message_spans import MessageSpanReporter
 from kvdesk.cache.batch import Batch
 from kvdesk.cache.compare import compare_logits, ghost_share
-from kvdesk.chat import ConversationId
 from kvdesk.errors import UserError
+from kvdesk.message import ConversationId
 from kvdesk.policies.prompt_piece import end_of_piece
 from kvdesk.protocol.attention import Attend
 from kvdesk.protocol.cache import RebuildContext, Refilled, Verified, VerifyConversation

@@ -21,8 +21,9 @@ from kvdesk.backends.local.scheduler.evicted_tokens import (
     without,
 )
 from kvdesk.backends.local.scheduler.request import Request
-from kvdesk.chat import NONE_EVICTED, ConversationId, EvictedMessages, Message, MessageId
+from kvdesk.chat import NONE_EVICTED, EvictedMessages
 from kvdesk.errors import PromptError, TemplateError
+from kvdesk.message import ConversationId, Message, MessageId
 from kvdesk.policies.overflow import (
     Abilities,
     Measure,

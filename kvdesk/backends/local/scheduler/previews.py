@@ -20,11 +20,11 @@ from kvdesk.backends.local.scheduler.overflow_move import move_for
 from kvdesk.backends.local.scheduler.speed_model import SpeedModel
 from kvdesk.cache.compaction import plan_compaction
 from kvdesk.cache.reuse.prefix import common_prefix
-from kvdesk.chat import ConversationId, Message
 from kvdesk.errors import ContextError, PromptError, RefusedCall, UserError
 from kvdesk.library.estimate import available_bytes, check_fits, estimate
 from kvdesk.library.gguf_header import GgufHeader
 from kvdesk.library.hyper import read_hyper
+from kvdesk.message import ConversationId, Message
 from kvdesk.policies.forecast import Forecast, forecast
 from kvdesk.policies.overflow import policy_of
 from kvdesk.policies.tuned import RESERVE

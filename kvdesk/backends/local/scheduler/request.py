@@ -15,7 +15,8 @@ from kvdesk.backends.local.prompt.prompt import Prompt
 from kvdesk.backends.local.scheduler.first_token import FirstTokenClocks
 from kvdesk.backends.local.scheduler.stop_strings import StopStrings
 from kvdesk.cache.batch import Batch
-from kvdesk.chat import NONE_EVICTED, EvictedMessages, MessageState, TurnStats
+from kvdesk.chat import NONE_EVICTED, EvictedMessages
+from kvdesk.message import MessageState, TurnStats
 from kvdesk.policies.drafting import Chance, Drafts
 from kvdesk.policies.guessing import PORTION, Guess
 from kvdesk.policies.prompt_piece import end_of_piece

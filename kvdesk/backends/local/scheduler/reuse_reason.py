@@ -13,7 +13,7 @@ from kvdesk.cache.reuse.explain import Cause, Facts, explain
 from kvdesk.cache.reuse.prefix import common_prefix, read_again
 from kvdesk.cache.reuse.score import NOT_SHARED
 from kvdesk.cache.reuse.usual_causes import AROUND, UsualCause, cause_in_answer, usual_cause
-from kvdesk.chat import Message
+from kvdesk.message import Message
 from kvdesk.protocol.chat import Generate, ReuseReason
 from kvdesk.reasoning import parts_of
 from kvdesk.translation import tr

@@ -29,8 +29,8 @@ from kvdesk.backends.local.scheduler.request_overflow import RequestOverflow
 from kvdesk.backends.local.scheduler.stops import Stops
 from kvdesk.backends.local.scheduler.threads import Threads
 from kvdesk.cache.batch import Batch
-from kvdesk.chat import LIMIT_NOTE, ConversationId, FinishReason, MessageState
 from kvdesk.errors import NO_TOKENIZER, KvdeskError, PromptError, Stopped, UserError, unexpected
+from kvdesk.message import LIMIT_NOTE, ConversationId, FinishReason, MessageState
 from kvdesk.policies.batching import ChunkSize, Want, compose
 from kvdesk.policies.drafting import DraftSize
 from kvdesk.policies.prompt_piece import piece

@@ -23,7 +23,7 @@ from kvdesk.backends.local.scheduler.request_overflow import RequestOverflow
 from kvdesk.backends.local.scheduler.running import Running
 from kvdesk.backends.local.scheduler.stops import Stops
 from kvdesk.backends.local.scheduler.threads import Threads
-from kvdesk.chat import ConversationId, MessageState
+from kvdesk.message import ConversationId, MessageState
 from kvdesk.policies.drafting import DraftSize
 from kvdesk.protocol.chat import NO_MODEL, Generate
 from kvdesk.protocol.messages import Command

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from kvdesk.backends.local.llama.binding import StopFlag
-from kvdesk.chat import MessageId
+from kvdesk.message import MessageId
 
 
 class Stops:

@@ -12,12 +12,12 @@ import numpy as np
 from kvdesk.backends.local.cache_manager.compacting import compact
 from kvdesk.cache.compaction import Layout
 from kvdesk.cache.compare import ROUNDING, divergence
-from kvdesk.chat import ConversationId
 from kvdesk.experiments.bench import STEADY, Bench
 from kvdesk.experiments.benchmarks.by_ids import Answer, ByIds, Logits
 from kvdesk.experiments.benchmarks.cache.scenario import same
 from kvdesk.experiments.outcome import Outcome
 from kvdesk.headless import HeadlessEngine, session_of
+from kvdesk.message import ConversationId
 from kvdesk.protocol.cache import UsePolicy
 from kvdesk.protocol.experiment import Figure
 from kvdesk.settings import CacheType

@@ -6,9 +6,9 @@ Owns no measurement.
 from collections.abc import Sequence
 from typing import TypeVar
 
-from kvdesk.chat import TurnStats
 from kvdesk.errors import UserError
 from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
+from kvdesk.message import TurnStats
 from kvdesk.protocol.chat import CloseConversation, Generate, TurnEnded
 from kvdesk.protocol.experiment import Figure
 from kvdesk.protocol.messages import Event

@@ -2,7 +2,6 @@
 
 from contextlib import closing
 
-from kvdesk.chat import TurnStats
 from kvdesk.errors import UserError
 from kvdesk.experiments.bench import Bench
 from kvdesk.experiments.benchmarks.baselines import BareLoop
@@ -11,6 +10,7 @@ from kvdesk.experiments.benchmarks.requests import asked, prompt_of
 from kvdesk.experiments.outcome import Outcome
 from kvdesk.experiments.statistics import ratio_at_least
 from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
+from kvdesk.message import TurnStats
 from kvdesk.protocol.cache import SpeedSample
 from kvdesk.settings import Sampling
 
