@@ -1,5 +1,7 @@
 """Quantities as a person reads them: each has one form, wherever it is shown."""
 
+from datetime import UTC, datetime
+
 
 def size_text(n_bytes: float, digits: int = 1) -> str:
     """Bytes in GB, with `digits` after the point; below one in MB, without."""
@@ -14,3 +16,8 @@ def rate_text(tok_s: float) -> str:
 def seconds_text(seconds: float) -> str:
     """A time that was measured, or foreseen, with two digits."""
     return f"{seconds:.2f} s" if seconds < 1 else f"{seconds:.1f} s" if seconds < 9.95 else f"{seconds:,.0f} s"
+
+
+def day_text(ms: int) -> str:
+    """The day of a time in milliseconds, in UTC: the same wherever a file is read."""
+    return str(datetime.fromtimestamp(ms / 1000, UTC).date())

@@ -1,7 +1,6 @@
 """`kvdesk export`: chats to a file. JSON has everything and can be imported; Markdown and HTML are for reading."""
 
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 
 from kvdesk import paths
@@ -10,6 +9,7 @@ from kvdesk.cli.chats_there import chats_there, named
 from kvdesk.cli.parser import Parser
 from kvdesk.conversations.porting import export
 from kvdesk.errors import UserError
+from kvdesk.quantities import day_text
 from kvdesk.store.store import Store
 from kvdesk.translation import tr
 from kvdesk.values import replace
@@ -34,7 +34,7 @@ def main(argv: Sequence[str]) -> int:
         wanted = _wanted(store.conversations(), args.chat)
         if args.list:
             for conversation in wanted:
-                print(f"{conversation.id}  {_day(conversation.updated_ms)}  {conversation.title}")
+                print(f"{conversation.id}  {day_text(conversation.updated_ms)}  {conversation.title}")
             return 0
         form = export.format_named(args.file)
         n = export.write(args.file, form, _whole(store, wanted))
@@ -55,7 +55,3 @@ def _wanted(there: Sequence[Conversation], names: Sequence[str] | None) -> list[
 def _whole(store: Store, wanted: Sequence[Conversation]) -> Iterator[Conversation]:
     for conversation in wanted:
         yield replace(conversation, messages=store.all_messages(conversation.id))
-
-
-def _day(ms: int) -> str:
-    return str(datetime.fromtimestamp(ms / 1000, UTC).date())

@@ -7,7 +7,6 @@ links.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
 from functools import cache
 from html import escape
 from typing import TYPE_CHECKING, Final
@@ -17,6 +16,7 @@ from kvdesk.conversations.markdown_file import call_line
 from kvdesk.conversations.tool_steps import without_calls
 from kvdesk.conversations.tree import Tree
 from kvdesk.message import Message, storable
+from kvdesk.quantities import day_text
 from kvdesk.reasoning import ReasoningMarks, parts_of
 from kvdesk.translation import tr
 
@@ -47,7 +47,7 @@ _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
 def lines(conversations: Iterable[Conversation], exported_ms: int) -> Iterator[str]:
     """The file, piece by piece."""
     title = tr("Chats")
-    exported = tr("Exported from kvdesk on {day}").format(day=_day(exported_ms))
+    exported = tr("Exported from kvdesk on {day}").format(day=day_text(exported_ms))
     yield (
         f'<!DOCTYPE html>\n<html>\n<head>\n<meta charset="utf-8">\n<title>{escape(title)}</title>\n'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
@@ -65,7 +65,7 @@ def _section(conversation: Conversation) -> str:
     title = conversation.title or tr("New chat")
     parts = [f"<section>\n<h2>{_plain(title)}</h2>"]
     if conversation.created_ms:
-        parts.append(f'<p class="facts">{_day(conversation.created_ms)}</p>')
+        parts.append(f'<p class="facts">{day_text(conversation.created_ms)}</p>')
     if conversation.system_prompt.strip():
         summary = escape(tr("System prompt"))
         parts.append(f"<details><summary>{summary}</summary><pre>{_plain(conversation.system_prompt)}</pre></details>")
@@ -107,10 +107,6 @@ def _html(text: str) -> str:
 
 def _plain(text: str) -> str:
     return escape(storable(text))
-
-
-def _day(ms: int) -> str:
-    return str(datetime.fromtimestamp(ms / 1000, UTC).date())
 
 
 @cache

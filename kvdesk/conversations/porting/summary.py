@@ -2,13 +2,13 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from datetime import UTC, datetime
 
 from kvdesk.chat import Conversation
 from kvdesk.conversations.porting.adding import is_empty
 from kvdesk.conversations.porting.formats import FORMATS
 from kvdesk.conversations.porting.values import Found, Kind, LeftOut
 from kvdesk.message import ConversationId
+from kvdesk.quantities import day_text
 from kvdesk.translation import tr
 from kvdesk.values import dataclass
 
@@ -75,8 +75,8 @@ def rows(summary: Summary) -> tuple[tuple[str, str], ...]:
         described += " " + tr("(unverified: its program publishes no description of this format)")
     period = tr("not known")
     if summary.last_ms:
-        first, last = (datetime.fromtimestamp(ms / 1000, UTC).date() for ms in (summary.first_ms, summary.last_ms))
-        period = f"{first}" if first == last else tr("{first} to {last}").format(first=first, last=last)
+        first, last = (day_text(ms) for ms in (summary.first_ms, summary.last_ms))
+        period = first if first == last else tr("{first} to {last}").format(first=first, last=last)
     chats = f"{summary.n_conversations:,}"
     if summary.n_known:
         chats += tr(", ") + tr("{n} of them here already").format(n=f"{summary.n_known:,}")
