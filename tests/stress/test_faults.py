@@ -39,7 +39,7 @@ STATE_CALLS = ("llama_state_seq_get_data", "llama_state_get_data", "llama_state_
 class Faulty:
     """Stands for a function of llama.cpp: call number `at` does `fault` first. Calls before and after are real."""
 
-    def __init__(self, real: Callable[..., Any], at: int, fault: Callable[[], None]) -> None:
+    def __init__(self, real: Callable[..., Any], at: int, fault: Callable[[], object]) -> None:
         self._real, self._left, self._fault = real, at, fault
         self.happened = False
 
