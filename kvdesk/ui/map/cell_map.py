@@ -16,6 +16,7 @@ from PySide6.QtCore import QMarginsF, QPointF, Qt, Signal
 from PySide6.QtGui import (
     QColor,
     QFocusEvent,
+    QFont,
     QFontMetricsF,
     QKeyEvent,
     QMouseEvent,
@@ -90,7 +91,7 @@ class CellMapView(ScrolledMap):
         self._view: CacheView | None = None
         self._frame: MapFrame | None = None
         self._sight: Sight | None = None
-        self._laid_out: tuple[object, int, int, float, float] | None = None  # what they are laid out for
+        self._laid_out: tuple[object, int, int, float, QFont] | None = None  # what they are laid out for
         self._key: MapLegend | None = None
         self._grounds: tuple[object, ...] = ()  # of `_key`
         self._scene = Scene()
@@ -327,11 +328,12 @@ class CellMapView(ScrolledMap):
         """Strips for the cells there are, and the height they take."""
         maps = view.snapshot.maps
         sizes = [stream.size for cache in maps for stream in cache.streams]
-        digit_px = QFontMetricsF(self._theme.mono_small).horizontalAdvance("0")
-        laid_out = (len(maps), *sizes), self.width(), self._room, self.devicePixelRatioF(), digit_px
+        font = self._theme.mono_small  # of the row numbers
+        laid_out = (len(maps), *sizes), self.width(), self._room, self.devicePixelRatioF(), font
         if laid_out == self._laid_out:
             return
         self._laid_out = laid_out
+        digit_px = QFontMetricsF(font).horizontalAdvance("0")
         width = self.width() - self._bar.sizeHint().width()  # the same with and without a bar
         strips = strips_of(view, width, self.devicePixelRatioF(), wide=self._is_wide, digit_px=digit_px)
         self.strips = self.strips if strips == self.strips else strips

@@ -16,7 +16,7 @@ from kvdesk.ui.map import raster
 from kvdesk.ui.map.colours import colour_table
 from kvdesk.ui.map.frame import StripFrame
 from kvdesk.ui.map.layout import LABEL_PX, NUMBER_GAP_PX, Strip, row_step
-from kvdesk.ui.map.pixels import picture
+from kvdesk.ui.map.pixels import PATTERNED, picture
 from kvdesk.ui.map.raster import FIRST_GROUP
 from kvdesk.ui.map.sight import SeenStrip, Sight
 from kvdesk.ui.map.viewport import Viewport
@@ -42,7 +42,8 @@ class MapPainter:
     def __init__(self, theme: Theme) -> None:
         self._theme = theme
         self._rings: dict[tuple[float, float, float], QPixmap] = {}  # their pictures, by side, thickness and ratio
-        self._texts: dict[tuple[str, int], QStaticText] = {}
+        self._texts: dict[tuple[str, int], _Laid] = {}
+        self._pens: tuple[QPen, ...] = ()  # of the n_kv boundary
         self._look: object = None  # that these are drawn in
         self.n_drawn = 0  # cells at the last painting
 
@@ -67,6 +68,7 @@ class MapPainter:
             self._look = look
             self._rings.clear()
             self._texts.clear()
+            self._pens = _pens(self._theme)
         frame, viewport = sight.frame, sight.viewport
         colour_of = colour_table(frame.scene.mode, self._theme.colours)
         self.n_drawn = sum(
@@ -75,9 +77,9 @@ class MapPainter:
         )
         self._draw_labels(painter, [strip for strip in frame.layout if strip.label], viewport)
         for seen in sight.strips:
-            self._draw_row_numbers(painter, exposed, seen.strip.strip, viewport)
+            self._draw_row_numbers(painter, exposed, seen, viewport)
             if (line := _boundary(seen.strip, viewport)) is not None:
-                for pen in _pens(self._theme):
+                for pen in self._pens:
                     painter.setPen(pen)
                     painter.drawPolyline(line)
             if seen.strip.strip.cell * viewport.zoom >= _TEXT_FROM_PX:
@@ -118,8 +120,11 @@ class MapPainter:
             painter.setPen(QColor(self._theme.colours.secondary))
             painter.drawText(box.adjusted(4 if pinned else 0, 0, 4, 0), Qt.AlignmentFlag.AlignVCenter, strip.label)
 
-    def _draw_row_numbers(self, painter: QPainter, exposed: QRect, strip: Strip, viewport: Viewport) -> None:
-        """The number of the first cell of some rows, left of them; none that would be cut."""
+    def _draw_row_numbers(self, painter: QPainter, exposed: QRect, seen: SeenStrip, viewport: Viewport) -> None:
+        """The number of the first cell of some rows, left of them; none that would be cut. That of the first row moves
+        down as far as it must.
+        """
+        strip, part = seen.strip.strip, seen.part
         size = strip.cell * viewport.zoom
         right = viewport.corner(strip.x, 0)[0] - NUMBER_GAP_PX
         if right <= max(exposed.left(), 0):
@@ -128,13 +133,14 @@ class MapPainter:
         painter.setPen(QColor(self._theme.colours.secondary))
         height = painter.fontMetrics().height()
         step = row_step(strip, size, height + 4)
-        seen = viewport.visible(strip)
-        for row in range(-(-seen.row // step) * step, seen.rows, step):
+        for row in range(-(-part.row // step) * step, part.rows, step):
             y = viewport.corner(0, strip.y + row * strip.cell)[1] + (size - height) / 2
+            if row == 0:
+                y = max(y, -_LEADING_PX)
             if not -_LEADING_PX <= y <= viewport.height - height + _LEADING_PX:
                 continue
-            number = self._static(f"{row * strip.columns:,}")
-            painter.drawStaticText(QPointF(right - number.size().width(), y), number)
+            number = self._laid(f"{row * strip.columns:,}")
+            painter.drawStaticText(QPointF(right - number.width, y), number.text)
 
     def _draw_ring(self, painter: QPainter, ring: _Ring, thickness: float, viewport: Viewport) -> None:
         """A frame around one cell: the head, or the cursor."""
@@ -153,25 +159,26 @@ class MapPainter:
     ) -> None:
         """Token texts where they can be read."""
         painter.setFont(self._theme.mono_small)
-        strip, stream, part = seen.strip.strip, seen.strip.stream, seen.part
-        size = strip.cell * viewport.zoom
+        strip, part = seen.strip.strip, seen.part
+        half = strip.cell * viewport.zoom / 2
+        token = seen.strip.stream.token
         codes, marks = (
             every.reshape(-1, strip.columns)[:, part.column : part.columns].tolist()
             for every in (seen.layer.code, seen.layer.marks)
         )
-        argb, pen, tokens = colour_of.tolist(), None, stream.token
-        middle = [viewport.corner(*strip.corner(column))[0] + size / 2 for column in range(part.column, part.columns)]
+        argb, pen = colour_of.tolist(), None
+        middle = [viewport.corner(*strip.corner(column))[0] + half for column in range(part.column, part.columns)]
         for row, line in enumerate(zip(codes, marks, strict=True), part.row):
             first = row * strip.columns + part.column
-            centre = viewport.corner(*strip.corner(first))[1] + size / 2
-            for i, (code, mark) in enumerate(zip(*line, strict=True)):
+            centre = viewport.corner(*strip.corner(first))[1] + half
+            tokens = token[first : first + len(middle)].tolist()
+            for x, code, mark, of in zip(middle, *line, tokens, strict=False):  # the last row may have fewer cells
                 if code < FIRST_GROUP:
                     continue
-                text = self._static(texts.get(int(tokens[first + i]), ""), _TEXT_LENGTH)
-                box = text.size()
-                x, y = middle[i] - box.width() / 2, centre - box.height() / 2
+                text, width, height = self._laid(texts.get(of, ""), _TEXT_LENGTH)
+                x, y = x - width / 2, centre - height / 2
                 ink, paper = _inks(argb[code])
-                if mark:  # patterns are under it
+                if mark & PATTERNED:  # under it
                     painter.setPen(paper)
                     painter.drawStaticText(QPointF(x + 0.8, y + 0.8), text)
                     pen = paper
@@ -180,16 +187,26 @@ class MapPainter:
                     pen = ink
                 painter.drawStaticText(QPointF(x, y), text)
 
-    def _static(self, text: str, most: int = 16) -> QStaticText:
+    def _laid(self, text: str, most: int = 16) -> _Laid:
         """A text, cut to `most` characters and laid out once for as long as the map is drawn."""
         known = self._texts.get((text, most))
         if known is None:
             if len(self._texts) > _KEPT_TEXTS:
                 self._texts.clear()
-            known = self._texts[text, most] = QStaticText(cut(text.strip(), most, "") or "·")
-            known.setTextFormat(Qt.TextFormat.PlainText)
-            known.prepare(font=self._theme.mono_small)
+            laid = QStaticText(cut(text.strip(), most, "") or "·")
+            laid.setTextFormat(Qt.TextFormat.PlainText)
+            laid.prepare(font=self._theme.mono_small)
+            size = laid.size()
+            known = self._texts[text, most] = _Laid(laid, size.width(), size.height())
         return known
+
+
+class _Laid(NamedTuple):
+    """A text that is laid out, and the pixels it takes."""
+
+    text: QStaticText
+    width: float
+    height: float
 
 
 class _Ring(NamedTuple):

@@ -17,6 +17,8 @@ MARKS_FROM_PX: Final = 5
 _SPLIT_AT: Final = 0.55
 _HOLLOW: Final = 1 << N_MARKS  # of holes, beside the marks
 _DRAWN: Final = (raster.FRESH, raster.HIDDEN, raster.SHIFTED, SHARED, raster.PARTIAL, raster.SINK, _HOLLOW)
+PATTERNED: Final = sum(_DRAWN)
+"""Marks that have a pattern."""
 TOP, BOTTOM, LEFT, RIGHT = (1 << bit for bit in range(4))
 
 
@@ -82,7 +84,7 @@ def edges_of(selected: NDArray[np.bool_], columns: int) -> NDArray[np.uint8]:
 
 def _numbered(halves: list[NDArray[np.uint16]]) -> tuple[NDArray[np.intp], list[NDArray[np.intp]]]:
     """The looks there are, rising, and for each half the number among them of each of its looks."""
-    exists = np.zeros(1 << 16, np.bool_)
+    exists = np.zeros(1 << int(MARK_SHIFT) + N_MARKS, np.bool_)
     for half in halves:
         exists[half] = True
     looks = np.flatnonzero(exists)
@@ -97,10 +99,9 @@ def _drawn(looks: NDArray[np.intp], pixels: int, colour_of: NDArray[np.uint32]) 
     marks[code == HOLE] = _HOLLOW
     ink = np.zeros((pixels, looks.size, pixels), np.bool_)
     if pixels >= MARKS_FROM_PX:
-        for mark in _DRAWN:
-            having = marks & mark > 0
-            if having.any():
-                ink |= _pattern(mark, pixels)[:, None] & having[:, None]
+        some = int(np.bitwise_or.reduce(marks))
+        for mark in (mark for mark in _DRAWN if some & mark):
+            ink |= _pattern(mark, pixels)[:, None] & (marks & mark > 0)[:, None]
     ink[-1], ink[:, :, -1] = True, True
     drawn: NDArray[np.uint32] = np.where(ink, colour_of[INK], colour_of[code][:, None])
     return drawn

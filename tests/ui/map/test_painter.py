@@ -1,0 +1,69 @@
+"""What is drawn beside and over the cells: the numbers of rows, and the texts of tokens."""
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from PySide6.QtCore import QPointF
+from PySide6.QtGui import QColor, QImage
+from pytestqt.qtbot import QtBot
+
+from kvdesk.ui.map.cell_map import CellMapView
+from kvdesk.ui.map.colours import ColourBy
+from kvdesk.ui.widgets.style.theme import Theme
+from tests.ui.map.cell_rect import cell_rect
+from tests.ui.samples import cache_view
+
+
+@pytest.fixture
+def cells(theme: Theme, qtbot: QtBot) -> CellMapView:
+    view = CellMapView(theme)
+    qtbot.addWidget(view)
+    view.resize(420, 240)
+    view.show()
+    view.set_colour_by(ColourBy.POSITION)  # all cells have one colour
+    view.show_token_texts({5: " sea"})
+    return view
+
+
+def colours_of(cells: CellMapView) -> NDArray[np.uint32]:
+    """What is drawn, a colour for each pixel."""
+    image = cells.grab().toImage().convertToFormat(QImage.Format.Format_RGB32)
+    return np.array(image.constBits(), np.uint8).view(np.uint32).reshape(image.height(), image.width())
+
+
+@pytest.mark.parametrize("size", [100, 200])
+def test_the_first_row_has_its_number_whole_at_every_size_of_text(
+    cells: CellMapView, theme: Theme, qtbot: QtBot, size: int
+) -> None:
+    theme.set_size(size)
+    try:
+        cells.show_view(cache_view(runs=((0, 40, (0,), 0, 0),), size=4096), {}, {})
+        qtbot.waitUntil(lambda: bool(cells.strips), timeout=2000)
+        beside = colours_of(cells)[:, : int(cells.strips[0].x) - 1]
+    finally:
+        theme.set_size(100)
+    inked = np.flatnonzero((beside != QColor(theme.colours.panel).rgb()).any(axis=1))
+    digits = np.split(inked, np.flatnonzero(np.diff(inked) > 1) + 1)  # rows of pixels, of one number each
+    assert int(digits[0][0]) < 12, "the first number is beside the first row"
+    assert digits[0].size >= 0.8 * digits[1].size, "and as high as the next, which has a comma"
+
+
+def test_a_text_has_an_edge_only_where_a_pattern_is_under_it(cells: CellMapView, qtbot: QtBot) -> None:
+    cells.show_view(cache_view(runs=((0, 40, (0,), 0, 0),), size=512), {}, {})
+    qtbot.waitUntil(lambda: bool(cells.strips), timeout=2000)
+    while cells.strips[0].cell * cells.zoom < 48:
+        cells.zoom_at(QPointF(cells.strips[0].x, 6), 1.25)
+    box = cell_rect(cells, 0, 5).adjusted(2, 2, -2, -2)
+
+    def n_sides(limits: tuple[int, int]) -> int:
+        """Whether some of a cell is lighter than its ground, and some darker."""
+        cells._recency.limits = lambda _now: limits  # type: ignore[method-assign]
+        cells.refresh()
+        picture = colours_of(cells)[box.top() : box.bottom(), box.left() : box.right()].copy()
+        light = picture.view(np.uint8).reshape(*picture.shape, 4)[..., :3].sum(axis=2, dtype=np.int64)
+        return int((light > light[0, 0]).any()) + int((light < light[0, 0]).any())
+
+    later = 1 << 30
+    assert n_sides((later, later)) == 1
+    assert n_sides((-1, later)) == 1, "a fading cell has no pattern"
+    assert n_sides((-1, -1)) == 2, "a cell that was just written has one"
