@@ -14,6 +14,7 @@ class Flow(QWidget):
         super().__init__()
         self._gaps = gaps
         self._parts: list[QWidget] = []
+        self._sizes: list[QSize] = []  # of the parts, when what is around was last told
         policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
@@ -45,8 +46,12 @@ class Flow(QWidget):
         self._place(self.width())
 
     def _fit(self) -> None:
+        """What is around is laid out again, which takes milliseconds in a page, only if a part needs another size."""
         self._place(self.width())
-        self.updateGeometry()
+        sizes = [part.sizeHint() for part in self._parts]
+        if sizes != self._sizes:
+            self._sizes = sizes
+            self.updateGeometry()
 
     def _place(self, width: int) -> None:
         for one, box in zip(self._parts, self._boxes(width), strict=True):
