@@ -1,5 +1,7 @@
 """What is drawn beside and over the cells: the numbers of rows, and the texts of tokens."""
 
+from unittest.mock import Mock
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -13,9 +15,16 @@ from kvdesk.ui.widgets.style.theme import Theme
 from tests.ui.map.cell_rect import cell_rect
 from tests.ui.samples import cache_view
 
+LATER = 1 << 30
+"""An operation that no cell was written after."""
+
 
 @pytest.fixture
 def cells(theme: Theme, qtbot: QtBot) -> CellMapView:
+    return new_map(theme, qtbot)
+
+
+def new_map(theme: Theme, qtbot: QtBot) -> CellMapView:
     view = CellMapView(theme)
     qtbot.addWidget(view)
     view.resize(420, 240)
@@ -25,10 +34,22 @@ def cells(theme: Theme, qtbot: QtBot) -> CellMapView:
     return view
 
 
+def show_texts(cells: CellMapView, qtbot: QtBot) -> None:
+    """A cache, so large that cells have texts; none is new."""
+    cells._recency.limits = Mock(return_value=(LATER, LATER))  # type: ignore[method-assign]
+    cells.reset_zoom()
+    cells.show_view(cache_view(runs=((0, 40, (0,), 0, 0),), size=512), {}, {})
+    qtbot.waitUntil(lambda: bool(cells.strips), timeout=2000)
+    cells.refresh()
+    while cells.strips[0].cell * cells.zoom < 48:
+        cells.zoom_at(QPointF(cells.strips[0].x, 6), 1.25)
+
+
 def colours_of(cells: CellMapView) -> NDArray[np.uint32]:
-    """What is drawn, a colour for each pixel."""
+    """What is drawn, without the scroll bar, a colour for each pixel."""
     image = cells.grab().toImage().convertToFormat(QImage.Format.Format_RGB32)
-    return np.array(image.constBits(), np.uint8).view(np.uint32).reshape(image.height(), image.width())
+    drawn = np.array(image.constBits(), np.uint8).view(np.uint32).reshape(image.height(), image.width())
+    return drawn[:, :360]
 
 
 @pytest.mark.parametrize("size", [100, 200])
@@ -49,21 +70,32 @@ def test_the_first_row_has_its_number_whole_at_every_size_of_text(
 
 
 def test_a_text_has_an_edge_only_where_a_pattern_is_under_it(cells: CellMapView, qtbot: QtBot) -> None:
-    cells.show_view(cache_view(runs=((0, 40, (0,), 0, 0),), size=512), {}, {})
-    qtbot.waitUntil(lambda: bool(cells.strips), timeout=2000)
-    while cells.strips[0].cell * cells.zoom < 48:
-        cells.zoom_at(QPointF(cells.strips[0].x, 6), 1.25)
+    show_texts(cells, qtbot)
     box = cell_rect(cells, 0, 5).adjusted(2, 2, -2, -2)
 
     def n_sides(limits: tuple[int, int]) -> int:
         """Whether some of a cell is lighter than its ground, and some darker."""
-        cells._recency.limits = lambda _now: limits  # type: ignore[method-assign]
+        cells._recency.limits = Mock(return_value=limits)  # type: ignore[method-assign]
         cells.refresh()
         picture = colours_of(cells)[box.top() : box.bottom(), box.left() : box.right()].copy()
         light = picture.view(np.uint8).reshape(*picture.shape, 4)[..., :3].sum(axis=2, dtype=np.int64)
         return int((light > light[0, 0]).any()) + int((light < light[0, 0]).any())
 
-    later = 1 << 30
-    assert n_sides((later, later)) == 1
-    assert n_sides((-1, later)) == 1, "a fading cell has no pattern"
+    assert n_sides((LATER, LATER)) == 1
+    assert n_sides((-1, LATER)) == 1, "a fading cell has no pattern"
     assert n_sides((-1, -1)) == 2, "a cell that was just written has one"
+
+
+def test_texts_are_drawn_anew_at_another_size(cells: CellMapView, theme: Theme, qtbot: QtBot) -> None:
+    show_texts(cells, qtbot)
+    before = colours_of(cells)
+    theme.set_size(150)
+    try:
+        other = new_map(theme, qtbot)
+        for each in (cells, other):
+            show_texts(each, qtbot)
+        after, fresh = colours_of(cells), colours_of(other)
+    finally:
+        theme.set_size(100)
+    assert np.array_equal(after, fresh)
+    assert not np.array_equal(before, after)
