@@ -44,6 +44,7 @@ from kvdesk.protocol.chat import (
 from kvdesk.protocol.features import Feature
 from kvdesk.protocol.messages import Command, CommandFailed, Event
 from kvdesk.protocol.model import Endpoint, LocalFile, ModelSource
+from kvdesk.session.changed import OFTEN
 from kvdesk.settings import ContextSettings, KnownServer, Settings
 from kvdesk.store.server_keys import ServerKeys
 from kvdesk.store.writer import StoreWriter, Unsaved
@@ -103,6 +104,7 @@ class Controller(QObject):
         self._silence = Silence(self, window.store, self.host)
         self.servers = Servers(window, keys, settings, self.open_server)
         self._listeners: tuple[Callable[[Event], None], ...] = ()  # until it is furnished
+        self._often: tuple[Callable[[Event], None], ...] = ()  # those that events of every token concern
         self.engine_ended = True  # False after `shut_down` where the engine hangs: only `os._exit` ends its thread
         self._wanted: ContextSettings | None = None  # of the context that is being made
         self._replaced: ContextSettings | None = None  # before it: they count again where it could not be made
@@ -145,10 +147,11 @@ class Controller(QObject):
         self.downloads = ModelDownloads(window, self._settings)
         self.downloads.finished.connect(self.models.refresh)
         self.first = FirstStart(window, self.chats, self.models, self.downloads, embedded)
+        self._often = tuple(one.apply for one in self.slices.values())
         self._listeners = (
             self.help.apply,
             self._apply,
-            *(one.apply for one in self.slices.values()),
+            *self._often,
             self.models.apply,
             self.first.apply,
             self.servers.apply,
@@ -300,7 +303,7 @@ class Controller(QObject):
         for event, changed in zip(events, changes, strict=True):
             for change in changed:
                 guarded(partial(self.chats.show, change))
-            for apply in (*self._listeners, self.store.apply):
+            for apply in (*(self._often if type(event) in OFTEN else self._listeners), self.store.apply):
                 guarded(partial(apply, event))
             self.event_applied.emit(event)
         guarded(self.conversations.queued.send_due)

@@ -1,9 +1,11 @@
 """What a `Store` tells its listeners: the parts of the state that have changed, and values that pass through it."""
 
 from enum import Flag, auto
-from typing import Literal, NamedTuple, Self, TypeAlias
+from typing import Final, Literal, NamedTuple, Self, TypeAlias
 
 from kvdesk.conversations.changes import AnswerEnded, BranchChanged, MessagesAdded, MessagesChanged, MessagesDeleted
+from kvdesk.protocol.cache import CacheView, LoadSample, SpeedSample, TokenTexts
+from kvdesk.protocol.chat import TextDelta
 from kvdesk.protocol.messages import Event
 from kvdesk.values import dataclass
 
@@ -75,6 +77,11 @@ class Range(NamedTuple):
     p0: int
     p1: int
 
+
+MEASURED: Final = (SpeedSample, LoadSample, TokenTexts)
+"""Events with measurements and names of tokens, which concern no message."""
+OFTEN: Final = (*MEASURED, TextDelta, CacheView)
+"""Events that come with nearly every token. A listener says which of them it needs (`Store.listen`)."""
 
 MessageChange: TypeAlias = BranchChanged | MessagesAdded | MessagesChanged | AnswerEnded | MessagesDeleted
 Update: TypeAlias = Event | MessageChange | Notice | Problem

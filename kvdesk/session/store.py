@@ -49,7 +49,7 @@ from kvdesk.protocol.features import Feature
 from kvdesk.protocol.messages import Command, CommandFailed, Event
 from kvdesk.protocol.operations import Operate
 from kvdesk.protocol.prompt import ToolPrice
-from kvdesk.session.changed import Changed, MessageChange, Notice, Problem, Range, Served, Tone, Update
+from kvdesk.session.changed import OFTEN, Changed, MessageChange, Notice, Problem, Range, Served, Tone, Update
 from kvdesk.session.settings_store import Save, SettingsStore
 from kvdesk.session.state import MAX_LEASES, History, State, ToolQuestion
 from kvdesk.settings import Settings
@@ -82,19 +82,26 @@ class Store(State):
     ) -> None:
         super().__init__()
         self.settings = SettingsStore(settings or Settings(), save, complain)
-        self._listeners: list[tuple[Listener, Changed | None]] = []
+        self._listeners: list[tuple[Listener, int | None, tuple[type, ...]]] = []
         self._operation: int | None = None  # of the view that was measured last
         self._counted_s = 0.0
 
-    def listen(self, listener: Listener, to: Changed | None = None) -> Callable[[], None]:
-        """`listener` is called after each change, or those of the parts `to`, until what is returned is called."""
-        self._listeners.append((listener, to))
-        return partial(self._listeners.remove, (listener, to))
+    def listen(
+        self, listener: Listener, to: Changed | None = None, *, often: tuple[type, ...] = OFTEN
+    ) -> Callable[[], None]:
+        """`listener` is called after each change, or those of the parts `to`, until what is returned is called. often:
+        of the events `OFTEN`, those for which it is called.
+        """
+        ignored = tuple(kind for kind in OFTEN if kind not in often)
+        known = listener, None if to is None else to.value, ignored
+        self._listeners.append(known)
+        return partial(self._listeners.remove, known)
 
     def _tell(self, changed: Changed, update: Update | None = None) -> Changed:
         """A listener that fails does not affect others."""
-        for listener, to in tuple(self._listeners):
-            if to is None or changed & to:
+        kind, parts = type(update), changed.value
+        for listener, to, ignored in tuple(self._listeners):
+            if kind not in ignored and (to is None or parts & to):
                 guarded(partial(listener, changed, update))
         return changed
 

@@ -10,7 +10,7 @@ import kvdesk
 from kvdesk.cache.compare import compare_snapshots
 from kvdesk.conversations.changes import AnswerEnded, BranchChanged, MessagesAdded, MessagesDeleted
 from kvdesk.message import ConversationId, Message, MessageId
-from kvdesk.protocol.cache import ContextReady, MessageSpan, MessageSpans, OperationDone, RecordingTaken
+from kvdesk.protocol.cache import ContextReady, MessageSpan, MessageSpans, OperationDone, RecordingTaken, SpeedSample
 from kvdesk.protocol.chat import (
     BackendReady,
     ContextUse,
@@ -242,6 +242,24 @@ def test_listeners_hear_what_changed_until_they_stop_and_one_that_fails_costs_no
     ]
     assert (state.selected, state.shown) == (ONE, CONVERSATIONS[0])
     assert reported == [RuntimeError] * 5
+
+
+def test_a_listener_is_called_only_for_those_frequent_events_that_it_needs() -> None:
+    state = with_context()
+    heard: list[Update | None] = []
+    state.listen(lambda _changed, update: heard.append(update), often=())
+    state.listen(lambda _changed, update: heard.append(update), Changed.VIEW, often=(SpeedSample,))
+    sample, view = SpeedSample(1.0, "decode", 1, 10.0, 256), cache_view()
+    for update in (sample, view, TextDelta(ONE, ANSWER, "a", (1,))):
+        state.apply(update)
+    assert heard == []
+    assert (state.view, state.measured.last_decode) == (view, sample)
+    state.listen(lambda _changed, update: heard.append(update), often=(SpeedSample,))
+    state.apply(sample)
+    state.apply(view)
+    assert heard == [sample]
+    state.notify("Saved.")
+    assert heard == [sample, Notice("Saved."), Notice("Saved.")]
 
 
 def test_deleted_messages_can_come_back_until_they_do() -> None:

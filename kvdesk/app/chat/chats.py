@@ -31,6 +31,7 @@ from kvdesk.host.host import Host
 from kvdesk.message import ConversationId, MessageId
 from kvdesk.protocol.messages import Event
 from kvdesk.session import Store
+from kvdesk.session.changed import MEASURED
 from kvdesk.store.listener import StoreListener, read_tree
 from kvdesk.store.writer import StoreWriter
 from kvdesk.translation import tr
@@ -96,6 +97,8 @@ class Chats(QObject):
     def take(self, event: Event) -> list[Change]:
         """Apply an event to the conversations, which the store hears at once. Returns what is still to be shown."""
         taken: list[Change] = []
+        if type(event) in MEASURED:
+            return taken
         self._collected = taken
         guarded(partial(self.service.apply, event))
         self._collected = None

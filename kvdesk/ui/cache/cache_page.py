@@ -9,6 +9,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QStackedWidget, QWidget
 
 from kvdesk.protocol import calls
+from kvdesk.protocol.cache import CacheView, SpeedSample
 from kvdesk.protocol.features import Feature
 from kvdesk.session import Changed
 from kvdesk.session.changed import Update
@@ -29,6 +30,7 @@ from kvdesk.viewmodel.cells.ruler_row import RulerRow, empty_row, together
 if TYPE_CHECKING:
     from kvdesk.ui.cache.instruments import Instruments
 
+_POSSIBLE: Final = ~(Changed.VIEW | Changed.GROWTH)
 _ROW_PX: Final = 18
 _ABOUT: Final = marked(
     "One square is one token, in its chat's colour; grey is free. "
@@ -76,7 +78,7 @@ class CachePage(QWidget):
         self.show_all(False)
         theme.changed.connect(self._reserve_readout)
         self.answers = OperationAnswers(self, kit)
-        self.destroyed.connect(store.listen(self._on_changed))
+        self.destroyed.connect(store.listen(self._on_changed, often=(SpeedSample, CacheView)))
         self._on_changed(~Changed.NOTHING, None)
 
     @property
@@ -99,6 +101,11 @@ class CachePage(QWidget):
         return self.made_instruments
 
     def _on_changed(self, changed: Changed, update: Update | None) -> None:
+        if changed is not Changed.NOTHING:
+            self._show_changed(changed)
+        self.answers.show(changed, update)
+
+    def _show_changed(self, changed: Changed) -> None:
         store = self._store
         if changed & Changed.NUMBERS and store.view is not None:
             self.show_numbers()
@@ -108,9 +115,8 @@ class CachePage(QWidget):
                     button.setToolTip(missing)
         if changed & Changed.REBUILDING:
             self.rebuild.setText(tr("Rebuilding…") if store.rebuilding else tr("Rebuild context"))
-        if changed & ~(Changed.VIEW | Changed.GROWTH):
+        if changed & _POSSIBLE:
             self._show_possible()
-        self.answers.show(changed, update)
 
     def _show_possible(self) -> None:
         """What can be done now: the buttons, and the form of operations by hand."""

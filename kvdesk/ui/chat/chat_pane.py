@@ -97,7 +97,7 @@ class ChatPane(QWidget):
         self._lay_out()
         self._floating = Floating(self.deleted, self, (self.messages,), lambda: self.messages)
         theme.changed.connect(self._fit_column)
-        self.destroyed.connect(kit.store.listen(self._on_changed))
+        self.destroyed.connect(kit.store.listen(self._on_changed, often=(TextDelta,)))
         self.destroyed.connect(kit.store.settings.listen(self._on_settings_changed))
         self.show_all()
 

@@ -34,7 +34,7 @@ class LeavingRow(QWidget):
         self.next = push_button(tr("Next to leave"), scale="small", clicked=self._on_next_clicked)
         buttons = boxes.row((self._words, 1), self.next, self.measure, spacing=8)
         boxes.column(buttons, self._worth, on=self, margins=0, spacing=2)
-        self.destroyed.connect(kit.store.listen(self._on_changed))
+        self.destroyed.connect(kit.store.listen(self._on_changed, often=()))
 
     @property
     def text(self) -> str:

@@ -96,7 +96,7 @@ class SettingsPage(QWidget):
         theme.follow(self._fit)
         self.sections.setCurrentRow(0)
         self.destroyed.connect(settings.listen(self.show_settings))
-        self.destroyed.connect(kit.store.listen(self._on_changed))
+        self.destroyed.connect(kit.store.listen(self._on_changed, often=()))
 
     def _lay_out(self) -> None:
         self.sections = QListWidget()

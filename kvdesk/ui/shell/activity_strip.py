@@ -31,7 +31,7 @@ class ActivityStrip(QWidget):
     def __init__(self, theme: Theme, store: Store, commands: Commands) -> None:
         super().__init__()
         self._theme, self._commands = theme, commands
-        self.destroyed.connect(store.listen(self._on_changed))
+        self.destroyed.connect(store.listen(self._on_changed, often=()))
         self.setAccessibleName(tr("Notices"))
         self._work = _Work()
         self._work.cancel.clicked.connect(self._on_cancel_clicked)

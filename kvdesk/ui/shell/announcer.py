@@ -22,7 +22,7 @@ class Announcer:
 
     def __init__(self, store: Store, chat: ChatPane) -> None:
         self._state, self._chat = store, chat
-        chat.destroyed.connect(store.listen(self._on_changed))
+        chat.destroyed.connect(store.listen(self._on_changed, often=()))
 
     def _on_changed(self, _changed: Changed, event: Update | None) -> None:
         match event:

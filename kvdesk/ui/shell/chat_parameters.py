@@ -34,7 +34,7 @@ class ChatParameters(QObject):
         self._edited: dict[ConversationId, Parameters] = {}  # of chats that are not shown
         window.panes.parameters_shown.connect(self._on_panel_shown)
         window.chat.composer.text_changed.connect(self._ask_again)
-        self.destroyed.connect(window.store.listen(self._on_changed))
+        self.destroyed.connect(window.store.listen(self._on_changed, often=()))
         self.destroyed.connect(self._settings.listen(lambda _changed: self.refresh()))
         self.refresh()
 

@@ -100,7 +100,7 @@ class Inspector(QWidget):
         boxes.column(self._make_tabs(), (self._stack, 1), on=self, margins=(12, 8, 0, 12), spacing=8)
         self._show_all(False)
         self._theme.changed.connect(self._fit)
-        self.destroyed.connect(kit.store.listen(self._on_changed))
+        self.destroyed.connect(kit.store.listen(self._on_changed, often=()))
 
     def _on_changed(self, changed: Changed, update: Update | None) -> None:
         if changed & Changed.FEATURES or isinstance(update, ModelLoaded):

@@ -23,7 +23,7 @@ class Numbers(QObject):
         self._store = store
         self._writing = Throttle(self, TEXT_INTERVAL_MS, store.count, share=_SHARE, busy=lambda: bool(store.running))
         self._ran = False  # an answer was being written when the last view came
-        self.destroyed.connect(store.listen(self._on_changed))
+        self.destroyed.connect(store.listen(self._on_changed, often=(SpeedSample, CacheView)))
 
     def _on_changed(self, changed: Changed, update: Update | None) -> None:
         match update:

@@ -55,7 +55,7 @@ class StatusBar(QWidget):
         margins = _MARGIN_PX, 4, _MARGIN_PX, 4
         boxes.row(*self._first, *fields, *trust, on=self, margins=margins, spacing=_GAP_PX)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
-        self.destroyed.connect(kit.store.listen(self._on_changed))
+        self.destroyed.connect(kit.store.listen(self._on_changed, often=(LoadSample,)))
         self.destroyed.connect(kit.store.settings.listen(self._on_settings_changed))
         self.show_all()
 

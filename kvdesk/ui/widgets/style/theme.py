@@ -63,6 +63,9 @@ class Theme(QObject):
         self.title = _made(text, base_px + self.px(6), QFont.Weight.DemiBold)
         self.small = _made(text, base_px - self.px(2))
         self.mono, self.mono_small = _made(mono, base_px - self.px(1)), _made(mono, base_px - self.px(2))
+        sample = "the quick brown fox jumps over the lazy dog, and on it goes "
+        self.text_column = round(QFontMetricsF(self.text).horizontalAdvance(sample) * 72 / len(sample))
+        """Width of the column of text one reads: about 72 characters."""
 
     def px(self, length: int) -> int:
         """A length in pixels of a window without zoom, at the size in force."""
@@ -84,12 +87,6 @@ class Theme(QObject):
             self._make_fonts(base_px)
             self._apply()
             self.changed.emit()
-
-    @property
-    def text_column(self) -> int:
-        """Width of the column of text one reads: about 72 characters."""
-        sample = "the quick brown fox jumps over the lazy dog, and on it goes "
-        return round(QFontMetricsF(self.text).horizontalAdvance(sample) * 72 / len(sample))
 
     def column_in(self, width: int) -> int:
         """How wide the column of text is in a pane of this width: it grows a little where there is much room, up to
