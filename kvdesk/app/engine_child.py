@@ -19,7 +19,7 @@ from kvdesk.backends.base import Emit
 from kvdesk.backends.local.engine import Engine
 from kvdesk.backends.process.messages import Cancel, Close, Report, Request, Stop, Submit
 from kvdesk.children.entry import Parent
-from kvdesk.host.host import Host
+from kvdesk.host.host import GIL_SWITCH_S, Host
 from kvdesk.host.subscription import Subscription
 from kvdesk.paths import catalogues
 from kvdesk.protocol.chat import BackendReady, ModelLoaded
@@ -28,8 +28,6 @@ from kvdesk.protocol.wire import frame, read_frame
 
 REPORT_S = 0.08
 """Between two reports while it computes: each wakes three threads, on the processors that compute."""
-GIL_SWITCH_S = 0.001
-"""A token must not wait 5 ms for a thread that writes a view."""
 
 
 def child_main(parent: Parent, _argv: Sequence[str]) -> int:

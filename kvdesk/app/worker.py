@@ -10,9 +10,8 @@ from collections.abc import Callable
 from PySide6.QtCore import QObject, QThread, Signal
 
 from kvdesk.backends.base import Backend, Emit
-from kvdesk.host.host import Host
+from kvdesk.host.host import GIL_SWITCH_S, Host
 
-GIL_SWITCH_S = 0.001
 CLOSE_S = 5.0
 """So long `shut_down` waits for an engine: one that hangs in llama.cpp must not keep the window from closing."""
 
@@ -46,7 +45,7 @@ class Worker(QThread):
         return self.wait(round(1000 * CLOSE_S))
 
     def run(self) -> None:
-        sys.setswitchinterval(GIL_SWITCH_S)  # a token must not wait 5 ms for a window that is drawing
+        sys.setswitchinterval(GIL_SWITCH_S)
         self.host.run()
 
     def _tell(self) -> None:

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from kvdesk.server.config import ServerConfig
     from kvdesk.server.server import Server
 
-GIL_SWITCH_S = 0.001
 _LOOK_S = 0.5
 """A signal that another thread gets does not wake the main one, which alone handles it."""
 _SAVED_CONTEXTS = 2
@@ -162,7 +161,7 @@ def _serve(args: argparse.Namespace) -> int:
 def serving(config: ServerConfig, args: argparse.Namespace) -> Iterator[Serving]:
     """The model of the command line, served from here on. Raises UserError if it cannot be opened or served."""
     from kvdesk.backends.local.engine import Engine
-    from kvdesk.host.host import Host
+    from kvdesk.host.host import GIL_SWITCH_S, Host
     from kvdesk.server.server import Server, check
 
     check(config)

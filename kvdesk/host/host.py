@@ -24,6 +24,11 @@ from kvdesk.translation import marked, tr
 
 IDLE_S = 1.0
 """Without a command for so long, the back end does what pays back later."""
+GIL_SWITCH_S = 0.0005
+"""So long a thread waits for another one's Python, in a process where an engine computes (`sys.setswitchinterval`). A
+token needs the interpreter three times: llama.cpp prints two lines in each decode, and returns. It shall not wait long
+for a window that is drawing. What the engine does between two decodes, some 0.3 ms, is not interrupted.
+"""
 MOST_DEATHS, WITHIN_S = 3, 60.0
 """A back end that died so often within that many seconds is not started again."""
 _STOPPED = marked("The engine stopped unexpectedly.")

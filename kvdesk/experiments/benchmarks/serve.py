@@ -22,7 +22,7 @@ from kvdesk.errors import UserError
 from kvdesk.experiments.outcome import Outcome
 from kvdesk.experiments.statistics import figure
 from kvdesk.headless import running
-from kvdesk.host.host import Host
+from kvdesk.host.host import GIL_SWITCH_S, Host
 from kvdesk.message import Message, MessageId, TurnStats, new_conversation_id, new_message_id
 from kvdesk.protocol.chat import Client, Generate, TextDelta, TurnEnded
 from kvdesk.protocol.experiment import Figure
@@ -35,8 +35,6 @@ TURNS: Final = 10
 MAX_TOKENS: Final = 48
 N_CLIENTS: Final = 4
 HTTP_BAR, TOGETHER_BAR, PEER_BAR = 0.97, 0.95, 0.95
-GIL_SWITCH_S: Final = 0.001
-"""As `kvdesk serve` and the window have it."""
 _WAIT_S: Final = 300.0
 _SAMPLING: Final = Sampling(temperature=0.0, max_tokens=MAX_TOKENS)
 

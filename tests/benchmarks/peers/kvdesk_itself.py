@@ -10,7 +10,8 @@ from pathlib import Path
 
 from kvdesk import __version__
 from kvdesk.backends.local.engine import Engine
-from kvdesk.host.host import IDLE_S, Host
+from kvdesk.chat import ConversationId, Message, MessageId, TurnStats, new_conversation_id, new_message_id
+from kvdesk.host.host import GIL_SWITCH_S, IDLE_S, Host
 from kvdesk.message import ConversationId, Message, MessageId, TurnStats, new_conversation_id, new_message_id
 from kvdesk.protocol.cache import LoadSample, UsePolicy
 from kvdesk.protocol.chat import EngineDied, EngineRestarted, Generate, LoadModel, ModelLoaded, TextDelta, TurnEnded
@@ -19,7 +20,6 @@ from kvdesk.protocol.model import LocalFile
 from kvdesk.settings import CachePolicy, ContextSettings, Sampling
 from tests.benchmarks.peers.peer import PeerFailed, Piece, wrote_with
 
-GIL_SWITCH_S = 0.001  # as in the window
 MOST_WAIT_S = 600.0
 """Without an event for so long something has gone wrong."""
 

@@ -22,6 +22,10 @@ class DraftedBatches:
     def __init__(self, context: Context, cache_manager: Cache, size: DraftSize, emit: Emit) -> None:
         self._context, self._cache_manager = context, cache_manager
         self._size, self._emit = size, emit
+        geometry = context.traits.geometry
+        alone = context.settings.exact or geometry.has_state or not context.together
+        self._most_answers = 1 if alone else context.n_ubatch
+        self._most_tokens = 1 + geometry.most_removable  # of one answer in a batch
 
     def begin(self) -> Drafts:
         """The statistics of a request that begins."""
@@ -31,8 +35,7 @@ class DraftedBatches:
         """With exact answers only one answer at a time, because wrong guesses of several leave holes between their
         cells (`keep_order`). The same with a state: llama.cpp may not keep the earlier states of several in one ubatch.
         """
-        alone = self._context.settings.exact or self._context.traits.geometry.has_state or not self._context.together
-        return not self._size.is_off and n_requests <= (1 if alone else self._context.n_ubatch)
+        return not self._size.is_off and n_requests <= self._most_answers
 
     def next_tokens(self, requests: Sequence[Request], n_room: int) -> list[Part]:
         """The token that each answer sampled last, followed by guesses if they pay off. `n_room`: tokens for each that
@@ -40,7 +43,7 @@ class DraftedBatches:
         """
         if not self.may_draft(len(requests)):
             return [(request, request.next_token()) for request in requests]
-        n_most = min(n_room, 1 + self._context.traits.geometry.most_removable)
+        n_most = min(n_room, self._most_tokens)
         chances = [request.chance(n_most) for request in requests]
         at = [request.position for request in requests]
         draft = self._size.choose(chances, self._context.n_ubatch, lambda n_tokens: self._usual_ms(at, n_tokens))

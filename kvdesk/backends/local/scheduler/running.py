@@ -7,7 +7,6 @@ commands but `Generate`, and no Qt.
 import logging
 import time
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from typing import NamedTuple
 
 from kvdesk.backends.base import CLOSED
@@ -217,10 +216,10 @@ class Running:
                 request.clocks.beside |= len(batch.parts) > 1
                 self._events.tell_progress(request, step_s)
             if part.output[-1]:
-                n_before, n_right = request.n_new, request.drafts.accepted
+                n_before, n_right = len(request.generated), request.drafts.accepted
                 if ending := self._take(request, part, row):
                     over.append((request, ending))
-                n_new += request.n_new - n_before
+                n_new += len(request.generated) - n_before
                 n_accepted += request.drafts.accepted - n_right
         if batch.kind == "draft":
             self._guesses.verified(batch.parts, decoded.ms, n_new, n_accepted)
@@ -378,10 +377,14 @@ class Running:
             self.finish(request, "stopped", why, "context full")
 
     def _decode(self, batch: Scheduled) -> Decoded:
+        parts = [(one.sequence, part) for one, part in batch.parts]
         job = self._jobs.running if isinstance(batch.parts[-1][0], Reading) else None
         try:
-            with job.purpose() if job is not None else nullcontext():
-                done = self._cache_manager.decode([(one.sequence, part) for one, part in batch.parts], batch.kind)
+            if job is None:
+                done = self._cache_manager.decode(parts, batch.kind)
+            else:
+                with job.purpose():
+                    done = self._cache_manager.decode(parts, batch.kind)
         except KvdeskError as error:
             return Decoded(-1, 0.0, error)
         return Decoded(done.rc, done.ms[0])
@@ -390,6 +393,9 @@ class Running:
         """Adjust the next chunk of a prompt, and the next draft, to the time of this batch."""
         if batch.kind != "prefill":
             self._guesses.took(batch.parts, ms)
+        if batch.kind == "decode":
+            self._chunk.step_took(ms)
+            return
         if batch.kind == "draft":
             return
         n_read = sum(len(part.tokens) for _, part in batch.parts if not part.output[0] or len(part.tokens) > 1)
@@ -433,15 +439,14 @@ class Running:
         """
         tokens = part.tokens
         n = len(tokens) if part.output[0] else 1
-        first, start = row - n + 1, request.position - n
         for i in range(n):
-            over = self._sample(request, first + i)
+            over = self._sample(request, row - n + 1 + i)
             if over or i + 1 == n or request.generated[-1] != tokens[i + 1]:
                 break
         if n > 1:
             request.drafts.verified(n - 1, i)
             if i + 1 < n:
-                self._cache_manager.truncate(request.sequence, start + i + 1, tr("a guess was wrong"))
+                self._cache_manager.truncate(request.sequence, request.position - n + i + 1, tr("a guess was wrong"))
         return over
 
     def _sample(self, request: Request, row: int) -> Ending | None:

@@ -40,7 +40,8 @@ class SpeedModel:
         counts = record.n_ubatches, record.n_tested // record.n_decodes, record.rc, record.n_shifted
         for i, (n_kv, took, end) in enumerate(zip(record.n_kv, ms, at_s, strict=True)):
             if learns:
-                self._n_kv, self.n_visible = n_kv, fmean(batch.pos[i * n : (i + 1) * n]) + 1
+                self._n_kv = n_kv
+                self.n_visible = 1.0 + (batch.pos[i] if n == 1 else fmean(batch.pos[i * n : (i + 1) * n]))
                 self.costs.learn(n, n_kv, self.n_visible, took)
             if told != "draft" and (kind != "check" or record.n_shifted):  # of a draft it is said once it is verified
                 self._emit(SpeedSample(end, told, n, took, n_kv, *counts))

@@ -18,9 +18,9 @@ class BatchBuffer:
 
     def fill(self, batch: Batch) -> None:
         """Write a checked batch."""
-        self.raw.n_tokens = batch.n_tokens
+        n = self.raw.n_tokens = len(batch.tokens)
         token, pos, n_seq_id, seq_id, logits = self._columns
-        if batch.n_tokens == 1 and batch.seq_ids[0] == self._alone:
+        if n == 1 and batch.seq_ids[0] == self._alone:
             token[0], pos[0], logits[0] = batch.tokens[0], batch.pos[0], batch.output[0]
             return  # the other fields are unchanged since the last token
         self._alone = batch.seq_ids[0] if len(batch.seq_ids[0]) == 1 else ()

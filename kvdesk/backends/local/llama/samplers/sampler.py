@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kvdesk.backends.local.llama.binding import lib
 from kvdesk.backends.local.llama.vocab import Vocab
@@ -108,6 +109,8 @@ class Sampler:
         for part in parts:
             lib.llama_sampler_chain_add(self._chain, part)
         self._n_argmax = vocab.n_tokens if plan.sampling.greedy and len(parts) == 1 else 0
+        self._logits: NDArray[np.float32] | None = None
+        self._logits_at = 0  # their address
 
     def sample(self, ctx: Any, row: int) -> int:
         """Sample from the logits of batch entry `row` (-1: the last) and remember the token for the penalties.
@@ -116,7 +119,11 @@ class Sampler:
         decoded, calls this.
         """
         if self._n_argmax:  # the first among equals, like llama.cpp; there is nothing to remember
-            return int(np.ctypeslib.as_array(lib.llama_get_logits_ith(ctx, row), shape=(self._n_argmax,)).argmax())
+            pointer = lib.llama_get_logits_ith(ctx, row)
+            at = ctypes.addressof(pointer.contents)
+            if self._logits is None or at != self._logits_at:  # an array costs more than its greatest number
+                self._logits, self._logits_at = np.ctypeslib.as_array(pointer, shape=(self._n_argmax,)), at
+            return int(self._logits.argmax())
         return int(lib.llama_sampler_sample(self._chain, ctx, row))
 
     def accept(self, tokens: Iterable[int]) -> None:
