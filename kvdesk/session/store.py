@@ -49,7 +49,7 @@ from kvdesk.protocol.features import Feature
 from kvdesk.protocol.messages import Command, CommandFailed, Event
 from kvdesk.protocol.operations import Operate
 from kvdesk.protocol.prompt import ToolPrice
-from kvdesk.session.changed import OFTEN, Changed, MessageChange, Notice, Problem, Range, Served, Tone, Update
+from kvdesk.session.changed import MEASURED, OFTEN, Changed, MessageChange, Notice, Problem, Range, Served, Tone, Update
 from kvdesk.session.settings_store import Save, SettingsStore
 from kvdesk.session.state import MAX_LEASES, History, State, ToolQuestion
 from kvdesk.settings import Settings
@@ -109,7 +109,9 @@ class Store(State):
 
     def apply(self, update: Event | MessageChange) -> Changed:
         """Apply an event of the engine, or a change of messages. Returns the parts of the state that it changed."""
-        changed = guarded(partial(self._take, update)) or Changed.NOTHING
+        changed = Changed.NOTHING
+        if type(update) not in MEASURED:
+            changed = guarded(partial(self._take, update)) or changed
         guarded(partial(self._measure, update))
         return self._tell(changed, update)
 
