@@ -33,7 +33,10 @@ class Chars:
     negated: bool = False
 
     def match(self, char: int) -> bool:
-        return any(low <= char <= high for low, high in self.ranges) is not self.negated
+        for low, high in self.ranges:  # asked for each character of each path: `any` takes three times as long
+            if low <= char <= high:
+                return not self.negated
+        return self.negated
 
 
 @dataclass(frozen=True, slots=True)
