@@ -21,10 +21,10 @@ def test_they_are_round_and_several(low: float, high: float, found: list[float])
     assert log_ticks(low, high) == pytest.approx(found)
 
 
-@pytest.mark.parametrize("exponent", range(-6, 7))
 @pytest.mark.parametrize("span", [1.01, 1.3, 2.0, 7.0, 90.0, 1e4, 1e9])
-def test_there_are_neither_too_few_nor_too_many(exponent: int, span: float) -> None:
-    low = 1.37 * 10.0**exponent
-    found = log_ticks(low, low * span)
-    assert LEAST <= len(found) <= MOST
-    assert all(math.isclose(v, low) or low <= v <= low * span * (1 + 1e-9) for v in found)
+def test_there_are_neither_too_few_nor_too_many(span: float) -> None:
+    for exponent in range(-6, 7):
+        low = 1.37 * 10.0**exponent
+        found = log_ticks(low, low * span)
+        assert LEAST <= len(found) <= MOST, exponent
+        assert all(math.isclose(v, low) or low <= v <= low * span * (1 + 1e-9) for v in found), exponent
