@@ -99,13 +99,12 @@ def mean_figure(name: str, values: Sequence[float], weights: Sequence[float], un
 
 def line_slope(x: Sequence[float], y: Sequence[float]) -> float:
     """Of the straight line with the least squares."""
-    return float(np.polyfit(np.asarray(x, float), np.asarray(y, float), 1)[0])
+    return float(_slopes(np.asarray(x, float), np.asarray(y, float)))
 
 
 def exponent(x: Sequence[float], y: Sequence[float]) -> float:
     """p of y = c * x**p, fitted to the logarithms. All values above 0."""
-    logs: tuple[NDArray[np.float64], NDArray[np.float64]] = np.log(np.asarray(x, float)), np.log(np.asarray(y, float))
-    return float(np.polyfit(*logs, 1)[0])
+    return float(_slopes(np.log(np.asarray(x, float)), np.log(np.asarray(y, float))))
 
 
 def percentiles(values: Sequence[float]) -> tuple[float, ...]:
@@ -123,9 +122,15 @@ def slope_figure(name: str, x: Sequence[float], y: Sequence[float]) -> Figure:
     """The slope of the straight line through the points, and its interval by resampling them."""
     xs, ys = np.asarray(x, float), np.asarray(y, float)
     picks = np.random.default_rng(SEED).integers(0, len(xs), (N_RESAMPLES, len(xs)))
-    slopes = [np.polyfit(xs[pick], ys[pick], 1)[0] for pick in picks if np.ptp(xs[pick]) > 0]
-    low, high = np.percentile(slopes, (2.5, 97.5))
+    picks = picks[np.ptp(xs[picks], axis=1) > 0]
+    low, high = np.percentile(_slopes(xs[picks], ys[picks]), (2.5, 97.5))
     return Figure(name, line_slope(x, y), float(low), float(high))
+
+
+def _slopes(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Of the straight line through the points of each row."""
+    away = x - x.mean(axis=-1, keepdims=True)
+    return np.asarray((away * y).sum(axis=-1) / (away * away).sum(axis=-1))
 
 
 # --- runs that belong together ----------------------------------------------------------------------------------------
@@ -138,8 +143,10 @@ def ratios(ours: Sequence[float], theirs: Sequence[float]) -> list[float]:
 
 def ratio_at_least(name: str, bar: float, ours: Sequence[float], theirs: Sequence[float]) -> Figure:
     """Our speed over theirs, which is to be this much, give or take what MOST_NOISE allows."""
-    found = figure(name, ratios(ours, theirs))
-    return found.at_least(bar, noise=min(2 * error(ours, theirs), MOST_NOISE))
+    values = ratios(ours, theirs)
+    low, high = interval(values)
+    found = Figure(name, median(values), low, high)
+    return found.at_least(bar, noise=min(2 * _error(len(values), low, high), MOST_NOISE))
 
 
 def ratio(ours: Sequence[float], theirs: Sequence[float]) -> float:
@@ -156,8 +163,11 @@ def standard_error(values: Sequence[float]) -> float:
     """That of their median, a quarter of its 95 % confidence interval: a few that something disturbed widen it little,
     as they move the median little. Infinite if there is only one.
     """
-    low, high = interval(values)
-    return (high - low) / 4 if len(values) > 1 else math.inf
+    return _error(len(values), *interval(values))
+
+
+def _error(n_values: int, low: float, high: float) -> float:
+    return (high - low) / 4 if n_values > 1 else math.inf
 
 
 def against(seconds: list[float], empty: list[float]) -> list[float]:
