@@ -69,7 +69,9 @@ MEASURED = frozenset(
     | {"prefix-sharing", "documents", "paged", "defrag-policies", "seq-rm-memory", "size-formula"}
 )
 """Whose verdict is about speed or bytes, which are others for a tiny model."""
-LONGEST = frozenset({"threads", "eviction", "drafts", "soak", "batching"})
+LONGEST = frozenset(
+    {"threads", "eviction", "drafts", "soak", "batching", "fragmentation", "kv-types", "documents", "move-cost"}
+)
 """Of those that take more than a second, all but the first question: in the matrix."""
 
 

@@ -13,7 +13,7 @@ from kvdesk.__main__ import main
 from kvdesk.cache.memories.cells import StreamCells
 from kvdesk.experiments.benchmarks.audit import Tally, run
 from kvdesk.settings import CacheType, ContextSettings
-from tests.backends.local.ids import CLASSES, tiered
+from tests.backends.local.ids import CLASSES
 from tests.backends.local.tiny_models import ARCHITECTURES, written
 from tests.cache.indexed_models import INDEXED
 from tests.cache.models import KINDS
@@ -29,11 +29,17 @@ WINDOWS = ("iswa", "chunked", "hybrid_iswa", "dsa_iswa", "dsv4")
 FILES = sorted(SHARED_MODELS.glob("*.gguf"))
 
 
-def in_turn(names: Sequence[str], unified: ContextSettings, streams: ContextSettings) -> list[object]:
-    """Each class of memory in both layouts; in every run in one of them, the next in the other."""
+def in_turn(
+    names: Sequence[str], unified: ContextSettings, streams: ContextSettings, others: Sequence[str] = ()
+) -> list[object]:
+    """Each class of memory in both layouts; in every run in one of them, the next in the other. `others`: in the matrix
+    alone.
+    """
     return [
-        pytest.param(name, settings, id=f"{name}-{layout}", marks=[pytest.mark.matrix] * ((i + j) % 2))
-        for i, name in enumerate(names)
+        pytest.param(
+            name, settings, id=f"{name}-{layout}", marks=[pytest.mark.matrix] * (name in others or (i + j) % 2)
+        )
+        for i, name in enumerate((*names, *others))
         for j, (layout, settings) in enumerate((("unified", unified), ("streams", streams)))
     ]
 
@@ -43,9 +49,11 @@ def clean(tally: Tally, n_ops: int) -> None:
     assert (tally.mismatches, tally.ops, tally.blobs) == (0, n_ops, n_ops)
 
 
-@pytest.mark.parametrize("settings", [SMALL, STREAMS], ids=["unified", "streams"])
 @pytest.mark.parametrize(
-    "name", ["msa", *INDEXED, *tiered((*CLASSES, *(name for name in ARCHITECTURES if name not in CLASSES)))]
+    ("name", "settings"),
+    in_turn(
+        ("msa", *INDEXED, *CLASSES), SMALL, STREAMS, others=[name for name in ARCHITECTURES if name not in CLASSES]
+    ),
 )
 def test_no_mismatch(tiny_folder: Path, name: str, settings: ContextSettings) -> None:
     """The one walk that proves the mirror: codes, lines, maps, blobs and spans after every operation."""
