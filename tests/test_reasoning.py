@@ -107,7 +107,6 @@ def test_what_an_answer_says_is_found_while_it_comes(text: str, marks: Reasoning
 def test_it_is_found_where_the_whole_answer_has_it(thought: str, said: str, sizes: list[int]) -> None:
     text = f"<think>{thought}</think>\n{said}."
     parts = parts_of(text)
-    assert parts is not None
     found, rest = SaidStart(None), text
     for size in sizes:
         found.take(rest[:size])
@@ -140,7 +139,6 @@ def test_a_quoted_mark_does_not_end_reasoning(thought: str) -> None:
     said = '"Yes": press `~` now.'
     text = f"<think>{thought}</think>{said}"
     parts = parts_of(text)
-    assert parts is not None
     assert (text[parts.thought : parts.thought_end], text[parts.said : parts.said_end]) == (thought, said)
     start = SaidStart(None)
     for character in text:

@@ -163,7 +163,6 @@ class Writer:
             headless.do(CloseConversation(self._before))
         self._before = conversation
         sequence = session_of(headless).runtime.cache_manager.pool.get(conversation)
-        assert sequence is not None
         self.tokens[WITH if drafts else WITHOUT] = tuple(sequence.tokens)
         if drafts:
             self._batches, self.stats = batches, ended.stats
@@ -220,7 +219,6 @@ class Writer:
         if self._n_read != start:
             assert self._before is not None
             sequence = runtime.cache_manager.pool.get(self._before)
-            assert sequence is not None
             ctx = runtime.context.memory.ctx
             state = (ctypes.c_uint8 * lib.llama_state_seq_get_size(ctx, sequence.seq_id))()
             n_bytes = lib.llama_state_seq_get_data(ctx, state, len(state), sequence.seq_id)
@@ -324,7 +322,6 @@ def line(name: str, who: str, tok_s: float | None, ratios: Sequence[float]) -> s
 def lines(name: str, told: Told) -> Iterator[str]:
     for who, values in told.tok_s.items():
         yield line(name, who, statistics.median(values), told.ratios(who) if who != WITH else ())
-    assert told.last is not None
     yield f"{name:<6} {told.last.draft_why} Same tokens in {sum(told.same)} of {len(told.same)} rounds."
     if told.parting is not None:
         yield f"{name:<6} {told.parting}"

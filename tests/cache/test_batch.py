@@ -61,7 +61,6 @@ def test_rules(entries: list[tuple[int, tuple[int, ...]]], last: dict[int, int],
 
 def test_problem_has_the_numbers() -> None:
     problem = check_batch(make((9, (2,))), n_seq_max=4, seq_pos_min=lambda _: 0, seq_pos_max=lambda _: 5)
-    assert problem is not None
     assert (problem.seq_id, problem.x, problem.y) == (2, 5, 9)
     assert "X = 5" in problem.sentence
     assert "Y = 9" in problem.sentence

@@ -194,15 +194,12 @@ def test_a_rendered_text_is_cut_at_the_marks_of_its_template(text: str) -> None:
 def test_anthropic_and_responses_bodies_are_prompts_too() -> None:
     blocks = [{"type": "text", "text": "Hello"}, {"type": "text", "text": "there"}]
     anthropic = prompt_of_json({"system": blocks, "messages": [{"role": "user", "content": blocks}]})
-    assert anthropic is not None
     assert [(part.role, part.text) for part in anthropic.parts] == [
         ("system", "Hello\nthere"),
         ("user", "Hello\nthere"),
     ]
     responses = prompt_of_json({"input": [{"role": "user", "content": "Hi"}], "tools": [{"name": "read"}, "odd"]})
-    assert responses is not None
     assert [name for name, _ in responses.tools] == ["read", ""]
     assert prompt_of_json({"messages": 3}) is None
     text = prompt_of_json({"prompt": "Once upon a time"})
-    assert text is not None
     assert text.parts[0].text == "Once upon a time"

@@ -75,13 +75,11 @@ def test_maps_are_read_back(first: int) -> None:
     if first == 100_000:
         assert found is None  # six digits beside free cells of five characters cannot be cut for sure
         return
-    assert found is not None
     assert (found.pos == cells.pos).all()
     assert (found.seq_bits[:, :1] == cells.seq_bits).all()
     assert (found.size, found.used, found.high_water, found.head) == (512, 52, 512, cells.head)
     (wide,) = parse_log([line, maps[0].replace("3", "13", 1), maps[1], *spans])
     found = read_cells(wide)
-    assert found is not None
     assert not found.seq_bits[256:].any()
     assert (found.seq_bits[:256, :1] == cells.seq_bits[:256]).all()
     (none,) = parse_log([line.replace("used = 52", "used = 51"), *maps, *spans])
@@ -101,7 +99,6 @@ def test_differences_name_the_cell() -> None:
     stream.pos[25] = 5
     stream.bits[25] |= np.uint64(1)
     found = compare_map(mirror.caches[0].freeze(), 0, dump)
-    assert found is not None
     assert (found.cell, found.mirror) == (25, "sequences 0, 11")
     assert "cell 25" in str(found)
     saved = full(cells(*((pos, (seq_id,)) for seq_id in (0, 11) for pos in range(20))))

@@ -55,7 +55,6 @@ said = "import os, signal, time; print('ready', flush=True); signal.pause()"
 print(foreground.run([{sys.executable!r}, "-c", said], {{}}), flush=True)
 """
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as parent:
-        assert parent.stdout is not None
         assert parent.stdout.readline() == "ready\n"
         parent.send_signal(signal.SIGTERM)
         assert parent.stdout.readline() == "143\n"
@@ -65,6 +64,5 @@ print(foreground.run([{sys.executable!r}, "-c", said], {{}}), flush=True)
 def test_a_program_that_is_read_ends_behind_the_block() -> None:
     code = "import time; print('begun', flush=True); time.sleep(600)"
     with foreground.running([sys.executable, "-c", code], dict(os.environ), piped=True) as process:
-        assert process.stdout is not None
         assert process.stdout.readline().strip() == b"begun"
     assert process.poll() is not None

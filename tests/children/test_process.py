@@ -238,7 +238,6 @@ def test_a_child_ends_with_its_parent(work: str) -> None:
         pytest.skip("pause() is of POSIX")
     code = PARENT.replace("COMMAND", repr(fake_child("say(0)\n" + WORK[work])))
     parent = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    assert parent.stdout is not None
     pid = int(parent.stdout.readline())
     assert psutil.pid_exists(pid)
     parent.kill()

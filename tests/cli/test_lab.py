@@ -75,7 +75,6 @@ def test_ctrl_c_ends_the_command_and_its_child(tmp_path: Path, talking_file: Pat
     where = ["--model", str(talking_file), "--out", str(tmp_path / "r")]
     command = [sys.executable, "-m", "kvdesk", "lab", "run", "no-cache", *where]
     with subprocess.Popen(command, stderr=subprocess.PIPE) as lab:
-        assert lab.stderr is not None
         while b"/20 " not in lab.stderr.readline():
             pass  # until it measures
         (child,) = psutil.Process(lab.pid).children()

@@ -31,7 +31,6 @@ def test_a_run_has_a_line_a_request_and_a_score_at_the_end(tmp_path: Path) -> No
         command = [sys.executable, "-m", "kvdesk", "proxy", "--to", upstream.url, "--port", "0", "--log", str(log)]
         environment = {**os.environ, "KVDESK_LANGUAGE": "en", "KVDESK_HOME": str(tmp_path / "home")}
         with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, text=True, creationflags=FLAGS) as run:
-            assert run.stdout is not None
             assert "only you can read it" in run.stdout.readline()
             at = run.stdout.readline().split(" at ")[1].split()[0]
             for minute in range(2):

@@ -185,7 +185,6 @@ def test_streams_and_a_window_that_show_later_keep_what_was_recorded() -> None:
         if (recording := recorder.recording(latest=False)) is not None:
             assert file.take(recording)
     recording = recorder.recording()
-    assert recording is not None
     shapes = [(cache.name, cache.n_streams) for cache in recording.shape.caches]
     assert shapes == [("base", 2), ("window", 1)]
     used = [

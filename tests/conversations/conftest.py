@@ -70,7 +70,6 @@ class Held:
 
     def queued(self, conversation: ConversationId) -> tuple[str, ...]:
         known = self.service.get(conversation)
-        assert known is not None
         return tuple(message.text for message in known.queued)
 
 

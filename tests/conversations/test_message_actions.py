@@ -74,7 +74,6 @@ def test_an_earlier_answer_goes_on_beside_what_follows_it(held: Held) -> None:
     new = held.service.turns.continue_answer(first.conversation, first.answer)
     assert new not in (None, first.answer)
     asked = held.asked[-1]
-    assert asked.continued is not None
     assert (asked.answer, asked.continued.text, asked.continued.tokens) == (new, old.text, old.tokens)
     assert [m.text for m in asked.messages] == ["A story?"]
     held.service.take([TextDelta(asked.conversation, asked.answer, " a time", (9,))])
@@ -171,7 +170,6 @@ def test_a_kill_while_it_goes_on_keeps_text_ids_and_whose_they_are(held: Held, w
     store.close()
     assert (found.text, found.tokens, found.state) == ("Onceupon a time", (0, 1, 2), "interrupted")
     assert (found.note, finish_of(found)) == (INTERRUPTED_NOTE, "interrupted")
-    assert found.stats is not None
     assert (found.stats.vocab, found.stats.all_generated) == ("v", 2)
     assert ended_early(found)
 
@@ -264,12 +262,10 @@ def test_a_question_goes_together_with_its_answer(held: Held, writer: StoreWrite
     assert held.texts(conversation) == ["q2", "a2."]
     assert stored(writer, conversation) == [("q2", None), ("a2.", "q2")]
     known = held.service.get(conversation)
-    assert known is not None
     assert known.evicted == EvictedMessages(frozenset(), None, "sinks")
     held.service.removals.undo(conversation)
     assert stored(writer, conversation) == before
     known = held.service.get(conversation)
-    assert known is not None
     assert known.evicted.messages == {q1, a1}
 
 

@@ -111,7 +111,6 @@ def test_another_token_is_gone_on_with_in_a_branch(held: Held) -> None:
     new = held.service.turns.take_token(first.conversation, first.id, 1, other.token)
     asked = held.asked[-1]
     assert asked.answer == new
-    assert asked.continued is not None
     assert (asked.continued.text, asked.continued.tokens) == (" a" + other.piece.decode(), (0, other.token))
     assert asked.continued.probabilities == b"", "no back end reads them"
     last = held.last(first.conversation)
@@ -129,7 +128,6 @@ def test_its_price_is_that_of_going_on_there(held: Held) -> None:
     held.service.turns.preview_token(first.conversation, first.id, 2)
     asked = held.commands[-1]
     assert isinstance(asked, PreviewTurn)
-    assert asked.continued is not None
     assert (asked.replaced, asked.continued.tokens[:2], len(asked.continued.tokens)) == (first.id, (0, 10), 3)
     assert [message.text for message in asked.messages] == ["Say three letters"]
     assert len(held.service.branch(first.conversation)) == 2, "nothing is done yet"
@@ -157,6 +155,5 @@ def test_a_token_that_ends_the_answer_is_no_text_to_go_on_with(held: Held) -> No
     end = prob(99, 0.3, "<|end|>", hidden=True)
     changed = (known[0], TokenLogprobs(known[1].chosen, (end,), 2), known[2])
     tree = held.service._known.tree(first.conversation)
-    assert tree is not None
     tree.put(replace(first, probabilities=pack(changed)))
     assert held.service.turns.take_token(first.conversation, first.id, 1, 99) is None

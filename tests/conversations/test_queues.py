@@ -84,7 +84,6 @@ def test_until_a_model_is_open_it_waits_for_it(held: Held) -> None:
     held.service.take([READY])
     assert questions(held) == ["Hello"]
     known = held.service.get(where)
-    assert known is not None
     assert known.title == "Hello"
 
 
@@ -140,7 +139,6 @@ def test_one_that_is_edited_keeps_its_place_and_the_draft_stays(held: Held) -> N
     held.service.send(where, "Four again")
     assert held.queued(where) == ("Four again",), "those before it were sent or cancelled"
     known = held.service.get(where)
-    assert known is not None
     assert known.draft == "half a thought", "what is typed stays typed"
 
 

@@ -294,8 +294,6 @@ def test_a_fork_has_copies_up_to_a_message_and_a_colour_of_its_own(held: Held) -
     assert new is not None
     assert held.texts(new) == ["One", "Answer"]
     known, source = held.service.get(new), held.service.get(first.conversation)
-    assert known is not None
-    assert source is not None
     assert known.title == "One, forked"
     assert known.colour != source.colour
     assert not {m.id for m in held.service.branch(new)} & {m.id for m in held.service.branch(source.id)}
@@ -311,7 +309,6 @@ def test_a_draft_is_told_by_itself_and_ends_when_it_is_sent(held: Held) -> None:
     assert [type(change) for change in held.told] == [DraftChanged, DraftChanged]
     held.say("Hello", conversation)
     known = held.service.get(conversation)
-    assert known is not None
     assert known.draft == ""
 
 
@@ -386,7 +383,6 @@ def test_what_is_attached_goes_with_the_message_and_is_read_the_same_at_every_tu
     question = held.service.branch(where)[0]
     assert (question.text, question.attachments, as_read(question).text) == ("What is this?", (NOTES, LOG), told)
     known = held.service.get(where)
-    assert known is not None
     assert known.draft_attachments == ()
     held.answer(one, "Notes.")
     two = held.say("More", where)
@@ -399,7 +395,6 @@ def test_attachments_alone_can_be_sent_and_give_the_title(held: Held) -> None:
     held.service.attach(where, (LOG,))
     assert held.service.send(where, "") is not None
     known = held.service.get(where)
-    assert known is not None
     assert known.title == "log.txt"
 
 
@@ -412,12 +407,10 @@ def test_a_queued_message_keeps_its_attachments_and_gives_them_back(held: Held) 
     held.service.attach(where, (NOTES,))
     held.service.queued.cancel(where, 1, "Three", edited=True)
     known = held.service.get(where)
-    assert known is not None
     assert [a.name for a in known.draft_attachments] == ["Three.txt", "notes.md"]
     held.answer(one, "First")
     assert held.asked[-1].messages[-1].text == "Two.txt:\n```\nline\n```\n\nTwo"
     known = held.service.get(where)
-    assert known is not None
     assert len(known.draft_attachments) == 2, "what is attached to the draft stays there"
 
 
@@ -445,7 +438,6 @@ def test_an_edited_message_keeps_what_is_attached(held: Held) -> None:
     held.service.turns.edit(where, held.service.branch(where)[0].id, "In other words")
     assert held.service.branch(where)[0].attachments == (LOG,)
     known = held.service.get(where)
-    assert known is not None
     assert known.draft_attachments == (NOTES,)
 
 

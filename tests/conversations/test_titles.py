@@ -68,8 +68,6 @@ def test_the_title_that_a_person_gave_stays(held: Held) -> None:
     held.answer(asked, "A loop.")
     held.service.turns.edit(new, held.service.branch(new)[0].id, "And what is a queue?")
     known = held.service.get(new)
-    assert known is not None
     assert known.title == "My own title"
     proposed = held.service.get(held.say("Hello! What is a stack?").conversation)
-    assert proposed is not None
     assert proposed.title == "What is a stack?"

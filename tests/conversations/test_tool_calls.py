@@ -85,7 +85,6 @@ def test_a_call_has_a_result_and_then_the_model_answers(tools: WithTools) -> Non
     assert tools.roles() == ["user", "assistant", "tool", "assistant"]
     shown = tools.service.branch(tools.chat)
     assert without_calls(shown[1]) == "Let me see."
-    assert shown[2].use is not None
     assert (shown[2].use.server, shown[2].use.ms, shown[2].use.failed) == ("maths", 12, False)
 
 

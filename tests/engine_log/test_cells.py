@@ -55,7 +55,6 @@ def test_the_last_dump_is_shown_with_its_ubatch(form: object) -> None:
     (cache,) = read(form(said)).caches.values()
     assert (cache.name, cache.line.used, cache.ubatch) == ("kv", 60, 2)
     assert cache.clock == ("0.05.100.000" if form is plain else "")
-    assert cache.cells is not None
     assert cache.cells.pos.tolist() == list(range(60))
     assert np.bitwise_count(cache.cells.seq_bits).sum(axis=1).tolist() == [2] * 10 + [1] * 50
     text = "\n".join(cache_lines(cache))
@@ -70,12 +69,10 @@ def test_dumps_of_a_real_server() -> None:
     """Made by an unmodified llama-server: two slots in one stream as text, a window model as JSON lines."""
     plain_log = read((LOGS / "cells-2026-11.log").read_text())
     (cache,) = plain_log.caches.values()
-    assert cache.cells is not None
     assert (cache.cells.size, cache.cells.pos.tolist()) == (512, list(range(62)))
     windowed = read((LOGS / "cells-2026-11.jsonl").read_text())
     assert [(c.name, c.ubatch) for c in windowed.caches.values()] == [("base", 1), ("window", 1)]
     for cache in windowed.caches.values():
-        assert cache.cells is not None
         assert (cache.cells.size, cache.cells.pos.tolist()) == (256, list(range(92)))
 
 
@@ -98,7 +95,6 @@ def test_a_map_that_is_cut_anywhere_has_the_same_cells_and_line_numbers(first: i
     reader.close()
     assert (last.number, last.text) == (data.count(b"\n"), "the end")
     (cache,) = reader.caches.values()
-    assert cache.cells is not None
     assert cache.cells.pos.tolist() == [-1] * 40 + pos.tolist()
 
 
@@ -116,7 +112,6 @@ def test_a_shared_cell_belongs_to_those_that_have_no_other_there() -> None:
             *(f"find_slot: stream[0] min[{s}] =     0, max[{s}] =     3\n" for s in range(2 * n_pairs + 1)),
         ]
         (cache,) = read(plain(said)).caches.values()
-        assert cache.cells is not None
         assert [tuple(seq_members(bits)) for bits in cache.cells.seq_bits] == expected
 
 
@@ -136,7 +131,6 @@ def test_lines_of_other_threads_between_those_of_a_dump_leave_it_whole() -> None
         n_found += reader.feed(line)
     (cache,) = reader.caches.values()
     assert (n_found, len(cache.spans), cache.ubatch) == (1, 2, 1)
-    assert cache.cells is not None
     assert np.bitwise_count(cache.cells.seq_bits).sum(axis=1).tolist() == [2] * 4 + [1] * 36
 
 

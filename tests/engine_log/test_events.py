@@ -63,14 +63,12 @@ from kvdesk.engine_log.sentences import Kind
 )  # fmt: skip
 def test_sentences(text: str, kind: Kind, values: dict[str, str]) -> None:
     event = event_of(LogLine(1, text))
-    assert event is not None
     assert (event.kind, event.values) == (kind, values)
 
 
 def test_ids_are_those_of_the_head_or_of_the_sentence() -> None:
     def ids(text: str) -> tuple[int, int]:
         event = event_of(LogLine(1, text))
-        assert event is not None
         return event.slot, event.task
 
     assert ids("slot launch_slot_: id 12 | task 345 | processing task, is_child = 0") == (12, 345)

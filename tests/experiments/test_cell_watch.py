@@ -27,7 +27,6 @@ def slot_of(seen: CellsSeen) -> tuple[int, int]:
 
 def told_by(answer: Answer) -> tuple[int, int]:
     """The same as the engine printed them before it placed a token."""
-    assert answer.slot is not None
     return answer.slot.used, answer.slot.high_water
 
 
@@ -68,7 +67,6 @@ def test_what_the_rules_do_not_say_ends_the_watch(
 ) -> None:
     context = open_context(tell_cells=seen.append)
     context.append([1, 2, 3], 0)
-    assert context._watch is not None
     context._watch.follow(lambda _mirror: False)
     n = len(seen)
     context.append([4], 3)

@@ -63,7 +63,6 @@ def rig(server: HubServer, tmp_path: Path) -> Iterator[Rig]:
 def test_one_after_the_other(rig: Rig) -> None:
     rig.add("m1/r", "m2/r")
     path = rig.wait_for(KEYS[1], State.DONE).path
-    assert path is not None
     assert path.read_bytes() == FILES["m2/r"]["m2.gguf"]
     assert rig.order.index((KEYS[0], State.DONE)) < rig.order.index((KEYS[1], State.RUNNING))
 

@@ -77,7 +77,6 @@ def test_without_flash_attention_it_pays() -> None:
     verdict = judge_compaction(learned(0.0022, 0.0), HOLES)
     assert verdict.pays
     said = re.search(r"([\d,]+) ms over the next 256 tokens, and costs ([\d,]+) ms", verdict.reason)
-    assert said is not None
     gain_ms, cost_ms = (int(number.replace(",", "")) for number in said.groups())
     assert gain_ms == pytest.approx(0.0022 * (8192 - 512) * EXPECTED, rel=0.2)
     assert cost_ms == 100

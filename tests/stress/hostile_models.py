@@ -169,7 +169,6 @@ def _new_number(file: File, rng: random.Random) -> None:
     )
     file.put(f"{name}.{key}", rng.choice((4, 4, 4, 5, 10, 7)), b"")
     changed = file.entry(f"{name}.{key}")
-    assert changed is not None
     changed.data = struct.pack("<Q", rng.choice(EXTREMES))[: struct.calcsize(LAYOUTS[changed.kind])]
 
 

@@ -43,7 +43,6 @@ def kvdesk_serve(model: Path, home: Path, *options: str) -> Iterator[Served]:
     environment = {**os.environ, "KVDESK_HOME": str(home), "PYTHONPATH": str(ROOT)}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
         try:
-            assert process.stdout is not None
             url = process.stdout.readline().split()[-1]
             with httpx.Client(base_url=url.removesuffix("/v1"), timeout=WAIT_S) as http:
                 yield Served(url, http, process.pid)

@@ -152,7 +152,6 @@ def test_a_list(heard: Heard, tmp_path: Path, name: str) -> None:
         check_asked(log, 0)
         return
     assert state.state == "on", state
-    assert listed is not None
     tools = {tool.name: tool for tool in listed.tools}
     assert len(tools) == len(listed.tools) <= 200
     if name in hostile.EMPTY:

@@ -105,11 +105,9 @@ def test_what_the_template_writes_again_keeps_its_ids(
     conversation, known = new_conversation_id(), GivenAnswers()
     first = messages_of([ASKED], conversation)
     asked = builder.prompt(first, tools=tools)
-    assert asked.marks is not None
     begin, end, behind = blanks
     said = f"{marks.answer}It is warm.{marks.after}"
     if calls:
-        assert asked.calls is not None
         said = asked.calls.written([("get_weather", {"city": "Paris"})])
     start = "" if asked.marks.is_open else marks.start
     ids = oddly(vocab, f"{start}{begin}{THOUGHT}{end}{marks.end}{behind}{said}", random.Random(repr(blanks)))

@@ -36,8 +36,6 @@ class Theirs:
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def say(self, event: dict[str, Any]) -> None:
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
         self.process.stdin.write(json.dumps(event) + "\n")
         self.process.stdin.flush()
         assert self.process.stdout.readline() == "ok\n"

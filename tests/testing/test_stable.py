@@ -99,14 +99,12 @@ def test_what_continues_passes(requests: list[Any]) -> None:
 )
 def test_the_first_field_that_differs_is_found(second: dict[str, Any], field: str, at: int) -> None:
     found = first_difference(asked_of(FIRST, 1), asked_of(second, 2))
-    assert found is not None
     assert (found.field, found.at) == (field, at)
 
 
 def test_what_differs_behind_the_first_messages_is_found_by_field() -> None:
     third = changed(SECOND, "messages", 2, "tool_calls", 0, "id", to="c2")
     found = first_difference(asked_of(SECOND, 1), asked_of(third, 2))
-    assert found is not None
     assert (found.message, found.role, found.field) == (3, "assistant", "messages[2].tool_calls")
     assert found.same == sum(map(len, (SYSTEM["content"], HELLO["content"]))) + 1 + found.at + sum(
         len(text) for path, text in asked_of(SECOND, 1).parts[0].fields.items() if path.startswith("tools")

@@ -84,7 +84,6 @@ def test_so_are_those_of_a_server_of_an_old_protocol(heard: Heard) -> None:
 def test_so_are_those_of_a_server_with_an_address(heard: Heard) -> None:
     command = [sys.executable, str(SERVER.with_name("growing_server.py")), "http"]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
         try:
             heard.started(ToolServer(name="test", url=f"http://127.0.0.1:{int(process.stdout.readline())}/mcp"))
             assert listed_after(heard, "grow") == ["grow", "shout"]
@@ -225,7 +224,6 @@ sys.stdin.read()
 def test_servers_end_with_kvdesk_even_when_it_is_killed() -> None:
     command = [sys.executable, "-c", HOLDER]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
         assert process.stdout.readline() == b"ready\n"
         children = psutil.Process(process.pid).children(recursive=True)
         assert len(children) >= 2

@@ -22,7 +22,6 @@ from tests.tools.conftest import PATIENCE_S, SERVER, Heard, Kept, local
 def serving(*how: str) -> Iterator[ToolServer]:
     command = [sys.executable, str(SERVER.with_name("oauth_server.py")), *how]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
         try:
             yield ToolServer(name="test", url=f"http://127.0.0.1:{int(process.stdout.readline())}/mcp")
         finally:

@@ -16,7 +16,6 @@ from tests.tools.conftest import SERVER, Heard
 def url() -> Iterator[str]:
     command = [sys.executable, str(SERVER.with_name("web_server.py"))]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
         yield f"http://127.0.0.1:{int(process.stdout.readline())}/mcp"
         process.kill()
 

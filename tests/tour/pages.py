@@ -44,7 +44,6 @@ class Pages(Tour):
         window.rooms.show_chats()
         window.chat_parameters.open()
         parameters = window.chat_parameters.panel
-        assert parameters is not None
         for page, name in enumerate(("prompt", "sampling", "template")):
             parameters.tab(page).click()
             yield lambda: bool(parameters._cost.text())
@@ -63,7 +62,6 @@ class Pages(Tour):
 
     def _closed(self, name: str, dialog: QWidget | None) -> Iterator[Condition]:
         """Photograph a dialog, and close it."""
-        assert dialog is not None
         yield from self._picture(name, 1.0, of=dialog)
         dialog.close()
 
@@ -83,14 +81,12 @@ class Pages(Tour):
         rooms = self._window.rooms
         rooms.show_models()
         models = rooms.models
-        assert models is not None
         yield lambda: bool(models.rows)
         yield from self._picture("models")
         rooms.show_models(get=True)
         yield from self._picture("downloads")
         rooms.show_room("lab")
         lab = rooms.get("lab")
-        assert lab is not None
         yield lambda: lab.question is not None
         yield from self._picture("lab", 1.0)
         rooms.show_chats()

@@ -240,7 +240,6 @@ class Tour(QObject):
         self._controller.exports.wait()
         self._window.commands.import_chats(file)
         dialog = self._controller.imports.dialog
-        assert dialog is not None
         yield lambda: bool(dialog.facts)
         yield from self._picture("import", of=dialog)
         dialog.close_button.click()
@@ -250,7 +249,6 @@ class Tour(QObject):
         """Show the chat's prompt with another system prompt, which is not applied."""
         self._window.chat_parameters.open()
         panel = self._window.chat_parameters.panel
-        assert panel is not None
         panel.prompt_edit.setPlainText(system_prompt)
         panel.tab(2).click()
         yield lambda: panel._cost.text() != tr("Counting the tokens …")
@@ -290,7 +288,6 @@ class Tour(QObject):
         yield lambda: (card := widget.token_card) is not None and bool(card.price)
         yield from self._picture("probabilities")
         card, n = widget.token_card, len(self._ended)
-        assert card is not None
         self._expect("costs 1 token" in card.price, card.price)
         card.buttons[0].click()
         yield lambda: len(self._ended) > n

@@ -195,7 +195,6 @@ def test_only_what_is_wanted_is_shown() -> None:
     looking = Looking(spot=Spot(0, 19)).of_choice(Choice(3, 2)).begun()
     assert looking.answered(attended(ONE_TOKEN, number=7)) is looking, "of an earlier question"
     found = looking.answered(attended(ONE_TOKEN, number=looking.number))
-    assert found.shown is not None
     assert (found.running, found.shown.choice) == (False, Choice(3, 2))
     assert looking.failed(Attend(ONE_TOKEN, 7), "No.") is looking
     assert looking.failed(Attend(ONE_TOKEN, looking.number), "No.").problem == "No."
@@ -208,7 +207,6 @@ def test_a_layer_or_head_that_the_result_has_not_is_not_chosen() -> None:
     looking = Looking().of_choice(Choice(1, 9)).begun().answered(attended(ONE_TOKEN, number=1))
     assert looking.choice == Choice()
     assert looking.of_choice(Choice(3, N_HEADS)).choice == Choice(3)
-    assert looking.shown is not None
     other = looking.shown.attended
     few = replace(other.layers[0], weights=other.layers[0].weights[:2], elsewhere=other.layers[0].elsewhere[:2])
     looking = looking.begun().answered(replace(other, number=2, layers=(few, other.layers[1])))

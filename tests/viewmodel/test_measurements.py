@@ -103,7 +103,6 @@ def test_a_compaction_is_measured_before_and_after() -> None:
     measured.add_operation(OperationDone(8, 1.0, "compact", "llama_state_set_data(…)", 12.0, effect=effect))
     measured.start_turn()
     tokens(measured, [2.0 + 0.01 * i for i in range(10)])
-    assert measured.moved is not None
     assert measured.moved.gb_s == pytest.approx(2.0)
     assert [measured.moved.before, measured.moved.after] == pytest.approx([20.0, 10.0])
 

@@ -37,7 +37,6 @@ def opened_with(model: Path, settings: ContextSettings) -> Iterator[HeadlessEngi
     headless = HeadlessEngine()
     headless.do(LoadModel(LocalFile(model), settings))
     prompts = session_of(headless).loaded.prompts
-    assert prompts is not None
     prompts.begin()  # else the first test with a template of its own would start, and keep, its thread
     yield headless
     headless.close()
@@ -59,7 +58,6 @@ def engine(
 def empty(headless: HeadlessEngine) -> None:
     """Nothing is left of earlier tests."""
     session = headless.engine.session
-    assert session is not None
     for sequence in session.runtime.cache_manager.pool:
         headless.do(CloseConversation(sequence.conversation))
     assert session.runtime.context.memory.totals()[0] == 0
@@ -75,7 +73,6 @@ def emptied(loaded: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> Headless
     monkeypatch.setattr(prompt_piece, "LONGEST_GAP_MS", 1e9)
     empty(loaded)
     session = loaded.engine.session
-    assert session is not None
     monkeypatch.setattr(session.runtime.cache_manager.swapper, "_costs", lambda n_tokens, _: (1e3 * n_tokens, 1.0))
     verification = session.runtime.context.memory.verification
     assert verification.state == "verified", verification.detail

@@ -319,7 +319,6 @@ def tokens_of(headless: HeadlessEngine, n_asked: int) -> list[int]:
     step_until(headless, lambda: bool(of(headless.events, TextDelta)))
     for number in range(n_asked):
         sequence = session_of(headless).runtime.cache_manager.pool.get(answer.conversation)
-        assert sequence is not None
         assert sequence.busy
         engine.handle(Attend(Queries(sequence.seq_id), number))
         step_until(headless, lambda: len(of(headless.events, Attended)) > number)  # noqa: B023 - called at once

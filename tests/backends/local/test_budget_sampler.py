@@ -43,13 +43,11 @@ def test_reasoning_ends_after_its_budget_and_the_answer_goes_on(
     headless: HeadlessEngine, budget: int, n_probs: int
 ) -> None:
     free, tokens, started, _ = answered(headless, -1)
-    assert started.marks is not None
     assert started.marks.is_open
     assert started.marks.end not in free, "the tiny model closes nothing"
     text, given, _, ended = answered(headless, budget, n_probs=n_probs)
     assert given[:budget] == tokens[:budget], "what the model thinks is its own"
     found = parts_of(text, started.marks)
-    assert found is not None
     assert text[: found.said].count("</think>") == 1
     vocab = session_of(headless).loaded.model.vocab
     n_closing = len(vocab.tokenize("\n</think>", add_special=False, parse_special=True))
@@ -65,7 +63,6 @@ def test_a_schema_and_a_call_follow_the_closed_reasoning(headless: HeadlessEngin
         more = {"tools": json.dumps(more["tools"]), "choice": ToolChoice(must=True)}
     text, _, started, _ = answered(headless, 3, **more)
     found = parts_of(text, started.marks)
-    assert found is not None
     said = text[found.said :].strip()
     assert said.startswith("{") or (started.calls is not None and said.startswith(started.calls.opening[:1]))
     if "sampling" in more:

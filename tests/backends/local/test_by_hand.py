@@ -367,7 +367,6 @@ def test_what_stays_of_a_removed_part_is_measured_and_said(embedded: HeadlessEng
     asked = "My dog is called Rex. What is the name of my dog? Answer with one word."
     chat.answer(asked, Sampling(temperature=0.0, max_tokens=2))
     vocab, held = session_of(embedded).loaded.model.vocab, session_of(embedded).runtime.cache_manager.pool.get(chat.id)
-    assert held is not None
     s, n = held.seq_id, len(held.tokens)
     first = [vocab.label(token) for token in held.tokens].index("My")
     removed = RemoveRange(s, first, first + 6)

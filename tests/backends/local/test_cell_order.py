@@ -36,7 +36,6 @@ def answer(engine: HeadlessEngine, text: str) -> tuple[str, bool, int]:
     while engine.engine.busy:
         engine.engine.step()
         session = engine.engine.session
-        assert session is not None
         memory = session.runtime.context.memory
         memory.settle()
         cells = memory.mirror.caches[0].streams[0]
@@ -52,7 +51,6 @@ def answer(engine: HeadlessEngine, text: str) -> tuple[str, bool, int]:
 
 def test_no_token_comes_before_an_older_one(engine: HeadlessEngine) -> None:
     session = engine.engine.session
-    assert session is not None
     is_exact = session.runtime.context.settings.exact
     first, *_ = answer(engine, ASKED)
     orders, n_moved = [], 0

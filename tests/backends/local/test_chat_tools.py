@@ -90,7 +90,6 @@ def test_a_call_its_result_and_the_answer_share_the_prefix(headless: HeadlessEng
     held = first.stats.prompt_tokens + first.stats.generated_tokens
     assert held - 1 <= second.stats.reused_tokens <= held, "the call is read again by nobody"
     tokens = chat.service.branch(chat.id)[2].use
-    assert tokens is not None
     assert 0 < tokens.n_tokens < second.stats.prefilled_tokens + 2
 
 
@@ -98,7 +97,6 @@ def test_a_result_never_becomes_a_mark_of_a_turn(headless: HeadlessEngine) -> No
     chat = Chat(headless, calling(CALL), FREE, result=TRICK)
     chat.ask("What is 5 + 1?")
     prompts = session_of(headless).loaded.prompts
-    assert prompts is not None
     asked = chat.generated[-1]
     prompt = prompts.prompt(asked.messages, asked.template, asked.tools)
     marks = [token for token in prompt.tokens if session_of(headless).loaded.model.vocab.label(token) == "<|im_start|>"]
@@ -131,8 +129,6 @@ def test_the_price_of_schemas_is_their_cells(headless: HeadlessEngine, asked: tu
     assert (priced.number, priced.problem, priced.n_ctx) == (3, "", session_of(headless).runtime.context.n_ctx_seq)
     held = session_of(headless).runtime.cache_manager.pool.get(chat.id)
     prompts = session_of(headless).loaded.prompts
-    assert held is not None
-    assert prompts is not None
     for price in priced.prices:
         text = b"".join(prompts.written(held.tokens[price.p0 : price.p1])).decode()
         for tool in SERVERS[price.server]:

@@ -104,7 +104,6 @@ def test_a_longer_state_that_cannot_be_cut_does_not_hide_one_that_can_be_used(ti
         ids.cache_manager.swap_out(ids.lease("one"))
         prompt = PROMPT[:-30] + prompt_of(7, 40)
         most, n = ids.cache_manager.swapper.saved_states.longest_prefix(prompt)
-        assert most is not None
         assert MARK < n < len(most.tokens)
         found = ids.answer("one", prompt, N)
         assert found.n_reused == MARK

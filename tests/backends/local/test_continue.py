@@ -84,10 +84,8 @@ def test_after_the_limit_it_is_the_uninterrupted_answer_for_one_token(chat: Head
     ended = chat.answer(QUESTION, HALF)
     assert (ended.state, ended.finish) == ("complete", "limit")
     started, after = go_on(chat, chat.messages[-1])
-    assert started is not None
     assert len(started.continued) == 20
     assert (after.text, after.tokens) == (wanted.text, wanted.tokens)
-    assert after.stats is not None
     assert (after.stats.prefilled_tokens, after.stats.generated_tokens) == (1, 20)
     assert after.stats.reused_tokens == ended.stats.prompt_tokens + 19
     assert after.stats.prompt_tokens == after.stats.reused_tokens + 1
@@ -113,7 +111,6 @@ def test_after_stop_nothing_is_read_again(chat: HeadlessChat, monkeypatch: pytes
     assert ended.state == "stopped"
     answer = chat.messages[-1]
     _, after = go_on(chat, answer)
-    assert after.stats is not None
     assert after.stats.prefilled_tokens == 1
     assert after.tokens[: len(answer.tokens)] == answer.tokens
     chat.headless.do(Operate(ClearCache(), measured=False))
@@ -156,7 +153,6 @@ def test_after_a_stop_string_no_more_is_read_than_must_be(chat: HeadlessChat) ->
     assert ended_early(chat.messages[-1])
     assert (chat.messages[-1].text, chat.messages[-1].tokens) == (texts[at], wanted.tokens[:at])
     _, after = go_on(chat, chat.messages[-1], WHOLE.model_copy(update={"max_tokens": 40 - at}))
-    assert after.stats is not None
     if chat.headless.engine.session.runtime.context.can("partial seq_rm"):  # else back to a checkpoint
         assert after.stats.prefilled_tokens == 1
     assert after.tokens == wanted.tokens
@@ -212,7 +208,6 @@ def test_an_answer_of_another_model_is_read_as_text(chat: HeadlessChat) -> None:
     assert answer.stats is not None
     foreign = replace(answer, stats=replace(answer.stats, vocab="another"))
     started, after = go_on(chat, foreign)
-    assert started is not None
     vocab = chat.headless.engine.session.loaded.model.vocab
     assert vocab.text(started.continued) == answer.text
     assert started.vocab == vocab.fingerprint
@@ -230,7 +225,6 @@ def test_with_exact_the_greedy_answer_is_the_same_from_an_empty_cache_too(talkin
         chat.messages = [*chat.messages[:-1], half]
         engine.do(Operate(ClearCache(), measured=False))
         started, again = go_on(chat, half)
-        assert started is not None
         assert started.reused_tokens == 0
         assert again.tokens == wanted.tokens
 
@@ -270,12 +264,10 @@ def test_a_full_context_says_that_nothing_can_be_added(small: HeadlessEngine) ->
 def test_after_room_was_made_one_token_is_read(small: HeadlessEngine, overflow: Overflow) -> None:
     chat = full_chat(small, overflow)
     _, after = go_on(chat, chat.messages[-1])
-    assert after.stats is not None
     assert (after.stats.prefilled_tokens, after.stats.generated_tokens) == (1, 20)
     assert "full" in after.note
     assert len(held(small, chat)) == after.stats.prompt_tokens + 19
     _, again = go_on(chat, after)
-    assert again.stats is not None
     assert again.stats.prefilled_tokens == 1, "what was evicted stays so"
 
 
@@ -287,7 +279,6 @@ def test_sinks_continue_an_answer_whose_beginning_was_evicted(small: HeadlessEng
     assert chat.evicted.partial is not None
     started, after = go_on(chat, chat.messages[-1])
     assert started is not None
-    assert after.stats is not None
     assert after.stats.prefilled_tokens == 1
     assert len(after.tokens) == 320
 
@@ -295,7 +286,6 @@ def test_sinks_continue_an_answer_whose_beginning_was_evicted(small: HeadlessEng
 def test_recompute_reads_what_stays(small: HeadlessEngine) -> None:
     chat = full_chat(small, Overflow.RECOMPUTE)
     _, after = go_on(chat, chat.messages[-1])
-    assert after.stats is not None
     assert after.stats.generated_tokens == 20
     assert len(held(small, chat)) == after.stats.prompt_tokens + 19
 

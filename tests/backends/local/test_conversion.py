@@ -42,7 +42,6 @@ def converted(headless: HeadlessEngine, settings: ContextSettings = Q8) -> Opera
     assert not of(events, Refilled), "nothing is read again"
     (done,) = (e for e in of(events, OperationDone) if e.effect is not None)
     assert done.name == "requantize"
-    assert done.effect is not None
     assert done.effect.audited
     assert headless.engine.session.runtime.context.settings == settings
     return done
@@ -69,7 +68,6 @@ def test_nothing_is_read_and_the_price_is_told(headless: HeadlessEngine) -> None
     assert preview.convert_seconds is not None
     assert preview.convert_seconds > 0
     done = converted(headless)
-    assert done.effect is not None
     (logits,) = done.effect.comparison.logits.values()
     assert 0 <= logits.kl_max < 0.1
     assert held(headless, chat) == before

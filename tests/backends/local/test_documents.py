@@ -347,7 +347,6 @@ def test_a_chat_is_deleted_while_another_model_is_open(tmp_path: Path) -> None:
     other.close()
     assert chats_on_disk(tmp_path) == [[two]]
     saved = SavedStateStore(tmp_path, kinds[0], Limits(0, 10_000)).document(range(300))
-    assert saved is not None
     assert (saved.first, saved.chats) == (20, (two,))
     other = SavedStateStore(tmp_path, kinds[1], Limits(0, 10_000))
     other.leave(two)

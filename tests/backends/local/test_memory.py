@@ -95,7 +95,6 @@ def test_decodes_are_told_before_their_cells_change(context: Context, monkeypatc
 def test_every_operation_is_verified(llama: Model, settings: ContextSettings) -> None:
     context = Context(llama, settings)
     checked = self_check.self_check(context)
-    assert checked is not None
     assert checked.complete, str(checked)
     context.decode(text(20))
     context.memory.seq_cp(0, 1)
@@ -263,7 +262,6 @@ def test_mismatch_is_reported_and_the_map_rebuilt(context: Context) -> None:
     assert context.auditor.audit().state == "mismatch"
     assert "cell 10" in context.memory.verification.detail
     report = context.verifier.report
-    assert report is not None
     told = json.loads(report.to_json())
     assert told["difference"]["mirror"] == "99"
     assert told["difference"]["engine"] == "10"
@@ -291,7 +289,6 @@ def test_the_proof_finds_a_broken_rule(llama: Model, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(StreamCells, "_lower_head", lambda *_: None)
     context = Context(llama, SMALL)
     checked = self_check.self_check(context)
-    assert checked is not None
     assert checked.mismatch
     assert context.memory.verification.state == "mismatch"
     context.close()
@@ -301,7 +298,6 @@ def test_the_proof_is_bounded_in_time_and_says_so(llama: Model, monkeypatch: pyt
     monkeypatch.setattr(self_check, "BUDGET_S", 0.0)
     context = Context(llama, SMALL)
     checked = self_check.self_check(context)
-    assert checked is not None
     assert (checked.n_steps, checked.complete) == (1, False)
     assert str(checked).startswith("1 of ")
     assert context.memory.verification.state == "verified"

@@ -43,7 +43,6 @@ def ask(headless: HeadlessEngine, new: PreviewTurn, now: PreviewTurn, number: in
 
 def tokens(headless: HeadlessEngine, messages: Sequence[Message], template: str = "") -> list[int]:
     prompts = session_of(headless).loaded.prompts
-    assert prompts is not None
     return prompts.tokens(messages, template)
 
 
@@ -65,7 +64,6 @@ def test_all_tokens_of_the_prompt_of_this_very_chat(headless: HeadlessEngine, ch
     assert special.count("<|im_start|>") == len(now.messages) + 1
     assert special.count("<|im_end|>") == len(now.messages), "what a person typed is no special token"
     held = session_of(headless).runtime.cache_manager.pool.get(chat.id)
-    assert held is not None
     assert shown.n_cached == common_prefix(held.tokens, [token.id for token in shown.tokens]) > 100
 
 
@@ -82,7 +80,6 @@ def test_another_system_prompt_prefills_exactly_what_differs_and_going_back_noth
     before = Parameters.of(chat.service.conversations[0])
     after = replace(before, system_prompt=OTHER)
     sequence = session_of(headless).runtime.cache_manager.pool.get(chat.id)
-    assert sequence is not None
     held = list(sequence.tokens)
     old, new = turn(chat, before, "Go on."), turn(chat, after, "Go on.")
     shown = ask(headless, new, old)
@@ -128,7 +125,6 @@ def test_where_a_state_comes_back_only_whole_what_is_said_is_what_it_costs(whole
 
 def test_sampling_costs_nothing(headless: HeadlessEngine, chat: HeadlessChat) -> None:
     reused = session_of(headless).runtime.cache_manager.pool.get(chat.id)
-    assert reused is not None
     n_held = len(reused.tokens)
     chat.service.set_parameters(
         chat.id, replace(Parameters.of(chat.service.conversations[0]), sampling=Sampling(temperature=1.5, max_tokens=3))

@@ -31,7 +31,6 @@ ALL = Sampling(
 @pytest.fixture
 def vocab(headless: HeadlessEngine) -> Vocab:
     session = headless.engine.session
-    assert session is not None
     return session.loaded.model.vocab
 
 
@@ -52,7 +51,6 @@ def test_with_the_defaults_the_chain_has_nothing_that_does_nothing(vocab: Vocab)
 
 def test_the_likeliest_token_is_the_one_that_llama_cpp_takes(headless: HeadlessEngine, vocab: Vocab) -> None:
     HeadlessChat(headless).answer("Hello", Sampling(max_tokens=2))
-    assert headless.engine.session is not None
     context = headless.engine.session.runtime.context
     ctx, row = context._ctx, max(context.memory.rows)
     logits = np.ctypeslib.as_array(lib.llama_get_logits_ith(ctx, row), shape=(vocab.n_tokens,))
@@ -297,7 +295,6 @@ def test_what_cannot_be_sampled_fails_with_a_sentence_before_anything_is_read(
         chat.answer("Hi", Sampling(**sampling))
     assert str(refused.value).endswith(".")
     session = headless.engine.session
-    assert session is not None
     assert session.runtime.context.memory.totals()[0] == 0
     assert chat.answer("Hi", Sampling(max_tokens=3)).state == "complete"
 

@@ -35,7 +35,6 @@ def test_a_stopped_load_leaves_the_open_model_and_its_cells(talking_file: Path, 
         headless.do(LoadModel(LocalFile(talking_file), SMALL))
         HeadlessChat(headless).answer("Hello", GREEDY)
         session = headless.engine.session
-        assert session is not None
         used = session.runtime.context.memory.totals()
         stop_at = 0.01 if tried else 0.0
         with pytest.raises(UserError, match=r"Loading other was stopped\."):
