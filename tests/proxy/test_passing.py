@@ -3,7 +3,6 @@
 import gzip
 import http.client
 import json
-import socket
 import threading
 from collections.abc import Iterator
 
@@ -12,6 +11,7 @@ import pytest
 
 from kvdesk.proxy.exchange import MOST_BODY
 from kvdesk.proxy.server import ProxyServer
+from tests.places import free_port
 from tests.proxy.upstream import WAIT_S, Findings, Upstream, proxy_to
 
 CHAT = "/v1/chat/completions"
@@ -113,9 +113,7 @@ def test_errors_and_redirects_pass_as_they_are(
 
 @pytest.mark.parametrize(("path", "kind"), [(CHAT, "server_error"), ("/v1/messages", "api_error")])
 def test_a_server_that_does_not_answer_is_an_error_in_the_protocols_form(path: str, kind: str) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     with proxy_to(f"http://127.0.0.1:{port}") as (server, _):
         found = httpx.post(f"{server.url}{path}", json=BODY, trust_env=False)
     assert (found.status_code, found.json()["error"]["type"]) == (502, kind)

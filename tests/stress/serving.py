@@ -1,10 +1,10 @@
 """Servers in processes of their own: `kvdesk serve`, and an unmodified llama-server beside it.
 
 KVDESK_LLAMA_SERVER=…/llama-server   where that is: not here
+KVDESK_TOOL_MODEL=….gguf             a model that calls tools and copies a name, such as Qwen2.5 1.5B: not here
 """
 
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -17,11 +17,15 @@ from typing import IO, Final
 import httpx2 as httpx
 import pytest
 
-from tests.places import ROOT
+from tests.places import ROOT, free_port
 
 LLAMA_SERVER: Final = os.environ.get("KVDESK_LLAMA_SERVER", "")
 needs_llama_server: Final = pytest.mark.skipif(
     not LLAMA_SERVER, reason="KVDESK_LLAMA_SERVER is where a llama-server is"
+)
+TOOL_MODEL: Final = os.environ.get("KVDESK_TOOL_MODEL", "")
+needs_tool_model: Final = pytest.mark.skipif(
+    not TOOL_MODEL, reason="KVDESK_TOOL_MODEL is where a model is that calls tools"
 )
 BEGINS_S: Final = 120.0
 WAIT_S: Final = 600.0
@@ -55,8 +59,7 @@ def llama_server(
     model: Path, *options: str, environment: Mapping[str, str] | None = None, log: IO[bytes] | None = None
 ) -> Iterator[httpx.Client]:
     """One that runs, with these variables besides, whose output is added to `log`."""
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = str(taken.getsockname()[1])
+    port = str(free_port())
     command = [LLAMA_SERVER, "-m", str(model), "--jinja", "--port", port, "-t", "2", "--no-ui"]
     command += options or ["-c", "1024", "-np", "1"]
     with (

@@ -21,6 +21,7 @@ pytest.importorskip("mcp")
 
 from kvdesk.settings import ToolServer
 from kvdesk.tools.servers import ToolsListed
+from tests.places import free_port
 from tests.tools.conftest import PATIENCE_S, Heard
 
 NEW, OLD = os.environ.get("KVDESK_MCP_EXAMPLES", ""), os.environ.get("KVDESK_MCP_EXAMPLES_1", "")
@@ -117,8 +118,7 @@ def played(heard: Heard, server: ToolServer, calls: tuple[Call, ...]) -> str:
 @contextmanager
 def serving(*command: str, folder: Path) -> Iterator[ToolServer]:
     """A server with an address; `PORT` in the command is a free port."""
-    with socket.create_server(("127.0.0.1", 0)) as door:
-        port = door.getsockname()[1]
+    port = free_port()
     with subprocess.Popen([part.replace("PORT", str(port)) for part in command], cwd=folder) as process:
         try:
             end = time.monotonic() + PATIENCE_S

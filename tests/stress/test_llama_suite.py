@@ -6,14 +6,13 @@ KVDESK_LLAMA_MODEL=model.gguf                       another model than the embed
 
 import os
 import re
-import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.places import ROOT
+from tests.places import ROOT, free_port
 
 SUITE = os.environ.get("KVDESK_LLAMA_TESTS", "")
 FILES = (
@@ -29,9 +28,7 @@ PASSES = 171
 @pytest.mark.timeout(3600)
 @pytest.mark.skipif(not SUITE, reason="KVDESK_LLAMA_TESTS is where llama.cpp's tests of its server are")
 def test_llama_servers_own_tests_pass(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = str(taken.getsockname()[1])
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "KVDESK_HOME": str(tmp_path), "PORT": port}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "KVDESK_HOME": str(tmp_path), "PORT": str(free_port())}
     plugins = ["-p", "tests.stress.llama_suite", "-p", "no:cacheprovider"]
     run = subprocess.run(
         [sys.executable, "-m", "pytest", *plugins, "-q", "-m", "not slow", *(f"unit/{name}" for name in FILES)],

@@ -1,6 +1,5 @@
 """Steps of the tour: other programs ask over HTTP, and a server is looked at before it is connected."""
 
-import socket
 from collections.abc import Callable, Iterator
 from threading import Thread
 from typing import Final
@@ -10,6 +9,7 @@ from PySide6.QtWidgets import QWidget
 
 from kvdesk.settings import ServeSettings
 from kvdesk.ui.shell.main_window import MainWindow
+from tests.places import free_port
 
 SYSTEM: Final = "It is {}. You are the assistant of a small library by the sea, and you answer in one short sentence."
 ASKED: Final = (
@@ -27,10 +27,7 @@ def serving(window: MainWindow, picture: Picture) -> Iterator[Condition]:
     """Serve, let programs ask, look at the server as another kvdesk would, and serve nobody any more."""
     page, settings = window.rooms.show_settings(), window.store.settings
     section, connect = page.serving, page.connecting
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = int(free.getsockname()[1])
-    settings.change(serve=ServeSettings(port=port, inspect=True))  # so that another kvdesk sees the cells
+    settings.change(serve=ServeSettings(port=free_port(), inspect=True))  # so that another kvdesk sees the cells
     window.action_set.run("app.serve")
     section.serve.click()
     yield lambda: bool(section.address)

@@ -1,6 +1,5 @@
 """A server that is started here, in a process of its own, and ended by `close`."""
 
-import socket
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,6 +9,7 @@ from kvdesk.settings import ContextSettings
 from tests.benchmarks.peers.peer import PeerFailed, wrote_with
 from tests.benchmarks.peers.server import ServerPeer
 from tests.benchmarks.peers.table import PRIMARY
+from tests.places import free_port
 
 READY_S = 120.0
 LLAMA_SERVER = "llama-server"
@@ -91,10 +91,3 @@ def kvdesk_serve(model: Path, settings: ContextSettings) -> StartedServer:
     port = free_port()
     options = ("--model", model, "--port", port, "--n-ctx", settings.n_ctx, "--n-seq-max", settings.n_seq_max)
     return StartedServer(PRIMARY, f"kvdesk serve, {model.name}", child_command("serve", *map(str, options)), port)
-
-
-def free_port() -> int:
-    """One that nobody listens at now, on this computer."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])

@@ -1,6 +1,5 @@
 """An OpenAI-compatible server as a peer: what it streams is read, and whatever is wrong with it is one sentence."""
 
-import socket
 from collections.abc import Iterator
 
 import pytest
@@ -10,6 +9,7 @@ from tests.benchmarks.peers.peer import PeerFailed, Reading, answer
 from tests.benchmarks.peers.rows import ROWS, Texts
 from tests.benchmarks.peers.server import ServerPeer
 from tests.benchmarks.peers.server_app import running
+from tests.places import free_port
 
 
 @pytest.fixture(scope="module")
@@ -88,9 +88,7 @@ def test_a_wrong_address_is_one_sentence(url: str, path: str, sentence: str) -> 
 
 
 def test_a_dead_server_is_one_sentence() -> None:
-    with socket.socket() as closed:
-        closed.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{closed.getsockname()[1]}"
+    url = f"http://127.0.0.1:{free_port()}"
     dead = ServerPeer(url)
     with pytest.raises(PeerFailed, match=f"Nothing answers at {url}/v1") as failed:
         dead.check()

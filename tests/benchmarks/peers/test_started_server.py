@@ -6,18 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from kvdesk import paths
 from kvdesk.settings import ContextSettings
 from tests.benchmarks.peers.peer import PeerFailed, answer
-from tests.benchmarks.peers.started_server import StartedServer, free_port, kvdesk_serve, llama_server
+from tests.benchmarks.peers.started_server import StartedServer, kvdesk_serve, llama_server
+from tests.places import free_port
 
 SETTINGS = ContextSettings(n_ctx=512, n_seq_max=2, n_batch=128, n_ubatch=64, n_threads=1, n_threads_batch=1)
 
 
-def test_a_kvdesk_is_started_and_restarted() -> None:
-    model = paths.embedded_model()
-    assert model is not None
-    with closing(kvdesk_serve(model, SETTINGS)) as server:
+def test_a_kvdesk_is_started_and_restarted(model_file: Path) -> None:
+    with closing(kvdesk_serve(model_file, SETTINGS)) as server:
         for text in ("Name a bird.", "And a fish?"):
             assert answer(server, "chat", text, 4).text
             server.restart()
