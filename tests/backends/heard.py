@@ -27,6 +27,8 @@ def ask(
 class Heard:
     """Runs until it is closed."""
 
+    wait_s = WAIT_S
+
     def __init__(self, make: Callable[[Emit], Backend]) -> None:
         self.events: list[Event] = []
         self._changed = threading.Condition()
@@ -50,12 +52,18 @@ class Heard:
     def wait(self, so: Callable[[], object]) -> None:
         """Until it is so after an event."""
         with self._changed:
-            assert self._changed.wait_for(so, timeout=WAIT_S), self.events[-5:]
+            assert self._changed.wait_for(so, timeout=self.wait_s), self.events[-5:]
 
     def ended(self, command: Generate) -> TurnEnded:
         """The end of its answer, which is waited for."""
         self.wait(lambda: any(e.answer == command.answer for e in self.of(TurnEnded)))
         return next(e for e in self.of(TurnEnded) if e.answer == command.answer)
+
+    def answered(self, command: Generate | None = None) -> tuple[Generate, TurnEnded]:
+        """Ask and wait for the end of the answer."""
+        command = command or ask()
+        self.send(command)
+        return command, self.ended(command)
 
     def text(self, command: Generate) -> str:
         """What its answer has until now."""

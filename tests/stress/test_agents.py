@@ -14,9 +14,8 @@ import re
 import shutil
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,22 +25,19 @@ from kvdesk.agents import AGENTS
 from kvdesk.backends.local.engine import Engine
 from kvdesk.cache.reuse.score import Score, total
 from kvdesk.call_format import GENERIC
-from kvdesk.host.host import Host
-from kvdesk.message import TurnStats
 from kvdesk.protocol.cache import ContextReady, RecordingTaken, TakeRecording
 from kvdesk.protocol.chat import Generate, LoadModel, TurnEnded, TurnStarted
-from kvdesk.protocol.messages import Event
 from kvdesk.protocol.model import LocalFile
 from kvdesk.server.bridge import AnswerEvent, HostBridge
 from kvdesk.server.config import Key, ServerConfig
 from kvdesk.server.server import Server
 from kvdesk.settings import ContextSettings
+from tests.backends.heard import Heard
 from tests.places import ROOT
 
 PROGRAMS: Final = os.environ.get("KVDESK_AGENTS", "")
 KEY: Final = "sk-kvdesk-of-a-test"
 N_CALLS: Final = 4
-WAIT_S: Final = 300.0
 NOTES: Final = [f"notes{i}.txt" for i in range(1, N_CALLS + 1)]
 TASK: Final = f"Read the files {', '.join(NOTES)}, one after the other, and then say that it is done."
 ARGUMENTS: Final = {
@@ -87,37 +83,24 @@ def forced(command: Generate, folder: Path) -> Generate:
     return Generate(**{**given, "sampling": sampling})
 
 
-@dataclass
-class Served:
+class Served(Heard):
     """A server that forces answers, and what its engine told."""
 
-    host: Host
-    server: Server
-    started: list[TurnStarted] = field(default_factory=list)
-    ended: list[TurnStats] = field(default_factory=list)
-    taken: list[RecordingTaken] = field(default_factory=list)
-    told: threading.Condition = field(default_factory=threading.Condition)
-
-    def take(self, events: list[Event]) -> None:
-        with self.told:
-            for event in events:
-                match event:
-                    case TurnStarted():
-                        self.started.append(event)
-                    case TurnEnded():
-                        self.ended.append(event.stats)
-                    case RecordingTaken():
-                        self.taken.append(event)
-            self.told.notify_all()
+    def __init__(self) -> None:
+        super().__init__(Engine)
+        self.server = Server(self.host, ServerConfig(port=0, keys=(Key(KEY),)))
 
     def n_decoded(self) -> int:
         """Tokens that were put into cells, by the engine's journal."""
-        with self.told:
-            self.host.submit(TakeRecording())
-            assert self.told.wait_for(lambda: bool(self.taken), WAIT_S)
-            recording = self.taken.pop().recording
+        self.send(TakeRecording())
+        self.wait(lambda: self.of(RecordingTaken))
+        recording = self.of(RecordingTaken)[-1].recording
         entries = recording.operations(recording.first, recording.last)
         return sum(entry.n_cells for entry in entries if entry.operation.name in ("prefill", "decode"))
+
+    def close(self) -> None:
+        self.server.close()
+        super().close()
 
 
 @pytest.fixture
@@ -128,27 +111,11 @@ def served(talking_file: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) ->
         ask(self, forced(command, folder), put)
 
     monkeypatch.setattr(HostBridge, "ask", ask_forced)
-    host = Host(Engine)
-    found = Served(host, Server(host, ServerConfig(port=0, keys=(Key(KEY),))))
-    ready = threading.Event()
-
-    def take() -> None:
-        events = subscription.take()
-        if any(isinstance(event, ContextReady) for event in events):
-            ready.set()
-        found.take(events)
-
-    subscription = host.subscribe(take)
-    thread = threading.Thread(target=host.run, name="test-engine")
-    thread.start()
-    host.submit(LoadModel(LocalFile(talking_file), ContextSettings(n_ctx=65536)))
-    assert ready.wait(WAIT_S)
-    found.server.start()
-    yield found
-    found.server.close()
-    subscription.close()
-    host.shut_down()
-    thread.join()
+    with closing(Served()) as found:
+        found.send(LoadModel(LocalFile(talking_file), ContextSettings(n_ctx=65536)))
+        found.wait(lambda: found.of(ContextReady))
+        found.server.start()
+        yield found
 
 
 @pytest.fixture
@@ -205,8 +172,7 @@ def test_an_agent_works_on_a_warm_cache_and_its_score_is_the_engines(agent: str,
     said = f"{ran.stdout[-4000:]}\n{ran.stderr[-8000:]}"
     assert ran.returncode == 0, said
     assert "It is done." in ran.stdout, said
-    with served.told:
-        ended, started = list(served.ended), list(served.started)
+    ended, started = [event.stats for event in served.of(TurnEnded)], served.of(TurnStarted)
     score = total(Score().with_request(stats) for stats in ended)
     assert score.sentence in ran.stderr, said
     assert all(line in ran.stderr for line in score.lines), said

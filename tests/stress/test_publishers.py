@@ -8,18 +8,17 @@ that are asked for again, and a start anew. Where their files are is told by
 import json
 import os
 import random
-import socket
 import subprocess
 import sys
-import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kvdesk.backends.openai.block_events import BlockEventReader, EventsAddress, Heard
+from kvdesk.backends.openai.block_events import BlockEventReader, EventsAddress
 from kvdesk.blocks.tree import BlockMap
+from tests.backends.openai.test_block_events import Ear
+from tests.places import free_port
 
 PATHS = [Path(path) for path in os.environ.get("KVDESK_KV_EVENTS", "").split(os.pathsep) if path]
 N_EVENTS = 400
@@ -83,31 +82,13 @@ def digits(name: int | None) -> str | None:
     return None if name is None else f"{name:016x}"
 
 
-def free_address() -> EventsAddress:
-    with socket.socket() as one, socket.socket() as other:
-        for each in (one, other):
-            each.bind(("127.0.0.1", 0))
-        return EventsAddress(*(f"tcp://127.0.0.1:{each.getsockname()[1]}" for each in (one, other)))
-
-
 @pytest.mark.stress
 @pytest.mark.skipif(not PATHS, reason="KVDESK_KV_EVENTS names no files of vLLM or SGLang")
 @pytest.mark.parametrize("path", PATHS, ids=[path.parts[-4] if len(path.parts) > 3 else str(path) for path in PATHS])
 def test_the_map_is_what_their_own_publisher_tells(path: Path) -> None:
-    address, changed, heard = free_address(), threading.Condition(), list[Heard]()
-
-    def hear(now: Heard) -> None:
-        with changed:
-            heard[:] = [now]
-            changed.notify_all()
-
-    def wait(right: Callable[[Heard], bool]) -> BlockMap:
-        with changed:
-            assert changed.wait_for(lambda: bool(heard) and right(heard[0]), 30.0), heard[0].map if heard else None
-            return heard[0].map
-
+    address, ear = EventsAddress(*(f"tcp://127.0.0.1:{free_port()}" for _ in range(2))), Ear()
     theirs = Theirs(path, address)
-    reader = BlockEventReader(address, hear)
+    reader = BlockEventReader(address, ear.hear)
     try:
         for seed in (1, 2):  # the second time its numbers begin anew
             model = Model(seed)
@@ -117,8 +98,9 @@ def test_the_map_is_what_their_own_publisher_tells(path: Path) -> None:
                 if seed == 1 and i == N_EVENTS // 4:
                     reader.start()  # what was before it is asked for
             wanted = {digits(name): digits(parent) for name, parent in model.parents.items()}
-            shown = wait(lambda now, wanted=wanted: edges(now.map) == wanted)  # type: ignore[misc]
-            assert not heard[0].problem
+            heard = ear.wait(lambda now, wanted=wanted: edges(now.map) == wanted)
+            shown = heard.map
+            assert not heard.problem
             assert shown.n_missed == 0
             assert shown.n_restarts == seed - 1
             assert all(len(block.token_ids) == SIZE for block in shown.blocks)

@@ -12,9 +12,8 @@ import random
 import signal
 import socket
 import subprocess
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +24,12 @@ import zmq
 
 from kvdesk.backends.openai.backend import OpenAIBackend
 from kvdesk.blocks.tree import BlockMap
-from kvdesk.host.host import Host
-from kvdesk.message import Message, new_conversation_id, new_message_id
 from kvdesk.protocol.blocks import BlockMapView
-from kvdesk.protocol.chat import Generate, LoadModel, ModelLoaded, TurnEnded
+from kvdesk.protocol.chat import LoadModel, ModelLoaded, TurnEnded
 from kvdesk.protocol.model import Endpoint
 from kvdesk.settings import ContextSettings, Sampling
+from tests.backends.heard import Heard
+from tests.backends.heard import ask as question
 
 FOLDER = Path(os.environ.get("KVDESK_VLLM", ""))
 N_REQUESTS = 300
@@ -126,49 +125,26 @@ class Vllm:
             raise TimeoutError("the replay is silent")
 
 
-class Window:
+class Window(Heard):
     """kvdesk's side: a host that is connected, its latest view, and what its own requests found in the cache."""
 
+    wait_s = 600.0
+
     def __init__(self, url: str) -> None:
-        self.changed = threading.Condition()
-        self.view = BlockMapView()
-        self.cached = self.ended = 0
-        self.loaded = False
-        self.host = Host(OpenAIBackend)
-        self.subscription = self.host.subscribe(self.take)
-        self.thread = threading.Thread(target=self.host.run)
-        self.thread.start()
-        self.host.submit(LoadModel(Endpoint(url, "tiny"), ContextSettings()))
-        self.wait(lambda: self.loaded)
+        super().__init__(OpenAIBackend)
+        self.send(LoadModel(Endpoint(url, "tiny"), ContextSettings()))
+        self.wait(lambda: self.of(ModelLoaded))
 
-    def take(self) -> None:
-        with self.changed:
-            for told in self.subscription.take():
-                match told:
-                    case BlockMapView():
-                        self.view = told
-                    case TurnEnded():
-                        assert told.state != "failed", told
-                        self.cached += told.stats.reused_tokens
-                        self.ended += 1
-                    case ModelLoaded():
-                        self.loaded = True
-            self.changed.notify_all()
+    @property
+    def view(self) -> BlockMapView:
+        return next(iter(self.of(BlockMapView)[-1:]), BlockMapView())
 
-    def wait(self, right: Callable[[], bool], seconds: float = 600.0) -> None:
-        with self.changed:
-            assert self.changed.wait_for(right, seconds), (self.view.problem, len(self.view.blocks.blocks), self.ended)
+    @property
+    def cached(self) -> int:
+        return sum(ended.stats.reused_tokens for ended in self.of(TurnEnded))
 
     def chat(self, text: str) -> None:
-        before = self.ended
-        conversation = new_conversation_id()
-        message = Message(new_message_id(), conversation, None, "user", text)
-        self.host.submit(Generate(conversation, new_message_id(), (message,), Sampling(max_tokens=4)))
-        self.wait(lambda: self.ended == before + 1)
-
-    def close(self) -> None:
-        self.host.shut_down()
-        self.thread.join()
+        assert self.answered(question(text, Sampling(max_tokens=4)))[1].state != "failed"
 
 
 def _digits(name: int | bytes) -> str:

@@ -2,8 +2,10 @@
 
 import asyncio
 import json
-from typing import Any
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
 
+import httpx2 as httpx
 import pytest
 
 from kvdesk.backends.openai.block_events import EventsAddress
@@ -13,18 +15,23 @@ from kvdesk.backends.openai.kinds import Asked, ask
 from kvdesk.backends.openai.problems import KeyRefused, Nonsense, ServerError
 from kvdesk.errors import UserError
 from kvdesk.protocol.features import Feature
-from kvdesk.protocol.servers import ServerKind, is_readable_on_the_way, server_url
+from kvdesk.protocol.servers import is_readable_on_the_way, server_url
 from tests.backends.openai.scripted_server import ScriptedServer
 
+T = TypeVar("T")
 VLLM = {"publisher": "zmq", "endpoint": "tcp://*:7000", "replay_endpoint": None, "topic": "", "buffer_steps": 10_000}
 
 
-def asked(server: ScriptedServer, key: str = "") -> Asked:
-    async def run() -> Asked:
+def of(server: ScriptedServer, look: Callable[[httpx.AsyncClient], Awaitable[T]], key: str = "") -> T:
+    async def run() -> T:
         async with client_of(server.url, key) as client:
-            return await ask(client)
+            return await look(client)
 
     return asyncio.run(run())
+
+
+def asked(server: ScriptedServer, key: str = "") -> Asked:
+    return of(server, ask, key)
 
 
 def models(owner: str, **more: Any) -> dict[str, Any]:
@@ -125,7 +132,7 @@ def test_a_server_that_publishes_its_blocks_has_a_map_of_them(server: ScriptedSe
 )
 def test_where_sglang_publishes(server: ScriptedServer, told: dict[str, Any], address: EventsAddress | None) -> None:
     server.answers["/server_info"] = {"kv_events": told}
-    assert address_of(server, "SGLang") == address
+    assert of(server, lambda client: events_address(client, "SGLang")) == address
 
 
 @pytest.mark.parametrize(
@@ -145,15 +152,7 @@ def test_where_sglang_publishes(server: ScriptedServer, told: dict[str, Any], ad
 def test_where_vllm_publishes(server: ScriptedServer, sources: Any, address: EventsAddress | None) -> None:
     if sources is not None:
         server.answers["/kv_event_sources"] = lambda _: (200, {}, iter([json.dumps(sources).encode()]))
-    assert address_of(server, "vLLM") == address
-
-
-def address_of(server: ScriptedServer, kind: ServerKind) -> EventsAddress | None:
-    async def run() -> EventsAddress | None:
-        async with client_of(server.url, "") as client:
-            return await events_address(client, kind)
-
-    return asyncio.run(run())
+    assert of(server, lambda client: events_address(client, "vLLM")) == address
 
 
 @pytest.mark.parametrize("value", [[], {}, {"data": "x"}, {"data": [{"id": 5}]}, 7])

@@ -16,7 +16,7 @@ from kvdesk.message import Message, new_message_id
 from kvdesk.protocol.cache import AuditCache
 from kvdesk.protocol.chat import CloseConversation, ContextUse, LoadModel, ModelLoaded, PrefillProgress, TurnStarted
 from kvdesk.protocol.features import Feature
-from kvdesk.protocol.messages import CommandFailed
+from kvdesk.protocol.messages import Command, CommandFailed
 from kvdesk.protocol.model import Endpoint
 from kvdesk.settings import ContextSettings, Sampling
 from kvdesk.values import replace
@@ -40,6 +40,12 @@ class Connected(Heard):
         self.wait(lambda: self.of(ModelLoaded) or self.of(CommandFailed))
         return self.of(ModelLoaded)[-1]
 
+    def refusal(self, command: Command) -> str:
+        """The sentence with which it fails."""
+        self.send(command)
+        self.wait(lambda: self.of(CommandFailed))
+        return self.of(CommandFailed)[0].sentence
+
 
 @pytest.fixture
 def heard() -> Iterator[Connected]:
@@ -57,9 +63,7 @@ def test_an_answer_streams_with_its_numbers(heard: Connected, server: ScriptedSe
     )  # fmt: skip
     loaded = heard.connect(server)
     assert loaded.model.name == "tiny on box"
-    command = ask()
-    heard.send(command)
-    ended = heard.ended(command)
+    command, ended = heard.answered()
     assert heard.text(command) == "On cliffs."
     assert (ended.state, ended.note, ended.finish) == ("complete", "", "end")
     stats = ended.stats
@@ -90,9 +94,8 @@ def test_what_an_answer_takes_of_the_context_is_told_with_its_name(heard: Connec
 def test_a_key_is_sent_and_a_wrong_one_is_said(heard: Connected, server: ScriptedServer) -> None:
     server.answers["/v1/models"] = lambda _: (401, {"Content-Type": "application/json"}, iter([b'{"error": "no"}']))
     heard.key = "sk-wrong"
-    heard.send(LoadModel(Endpoint(server.url, "", "box"), ContextSettings()))
-    heard.wait(lambda: heard.of(CommandFailed))
-    assert heard.of(CommandFailed)[0].sentence == "box: The server refuses the key (401)."
+    load = LoadModel(Endpoint(server.url, "", "box"), ContextSettings())
+    assert heard.refusal(load) == "box: The server refuses the key (401)."
     assert server.requests[0][1]["Authorization"] == "Bearer sk-wrong"
 
 
@@ -118,18 +121,14 @@ def test_a_keyring_that_hangs_does_not_keep_it_from_closing(server: ScriptedServ
 def test_a_dead_server_is_said_and_the_one_before_stays(heard: Connected, server: ScriptedServer) -> None:
     server.says(chunk("yes", "stop"), DONE)
     heard.connect(server)
-    heard.send(LoadModel(Endpoint("http://127.0.0.1:9", "", "gone"), ContextSettings()))
-    heard.wait(lambda: heard.of(CommandFailed))
-    assert heard.of(CommandFailed)[0].sentence == "gone: The server cannot be reached."
-    command = ask()
-    heard.send(command)
-    assert heard.ended(command).state == "complete"
+    load = LoadModel(Endpoint("http://127.0.0.1:9", "", "gone"), ContextSettings())
+    assert heard.refusal(load) == "gone: The server cannot be reached."
+    assert heard.answered()[1].state == "complete"
 
 
 def test_a_model_that_is_not_there_is_said(heard: Connected, server: ScriptedServer) -> None:
-    heard.send(LoadModel(Endpoint(server.url, "huge", "box"), ContextSettings()))
-    heard.wait(lambda: heard.of(CommandFailed))
-    assert heard.of(CommandFailed)[0].sentence == "box: The server has no model huge; it has tiny."
+    load = LoadModel(Endpoint(server.url, "huge", "box"), ContextSettings())
+    assert heard.refusal(load) == "box: The server has no model huge; it has tiny."
 
 
 BAD: list[tuple[str, tuple[bytes | None, ...], dict[str, str | int], str, str]] = [
@@ -157,16 +156,12 @@ def test_what_goes_wrong_is_one_sentence_and_the_text_stays(
     assert what
     server.says(*pieces, **how)  # type: ignore[arg-type]
     heard.connect(server)
-    command = ask()
-    heard.send(command)
-    ended = heard.ended(command)
+    command, ended = heard.answered()
     assert heard.text(command) == text
     assert said in ended.note
     assert ended.state == ("interrupted" if text else "failed")
     server.says(chunk("fine", "stop"), DONE)  # the connection goes on
-    again = ask()
-    heard.send(again)
-    assert heard.ended(again).state == "complete"
+    assert heard.answered()[1].state == "complete"
 
 
 def test_a_server_that_is_silent_is_given_up(
@@ -175,9 +170,7 @@ def test_a_server_that_is_silent_is_given_up(
     monkeypatch.setattr(client, "SILENT_S", 0.2)
     server.says(chunk("On "), None)
     heard.connect(server)
-    command = ask()
-    heard.send(command)
-    ended = heard.ended(command)
+    _, ended = heard.answered()
     assert (ended.state, ended.note) == ("interrupted", "The server has said nothing for 0.2 seconds.")
 
 
@@ -225,8 +218,7 @@ def test_an_answer_is_continued_and_not_told_twice(
     command = ask()
     before = Message(command.answer, command.conversation, None, "assistant", "By the sea")
     command = replace(command, continued=before)
-    heard.send(command)
-    assert heard.ended(command).state == "complete"
+    assert heard.answered(command)[1].state == "complete"
     assert heard.text(command) == text
     assert server.asked[0]["messages"][-1] == {"role": "assistant", "content": "By the sea"}
 
@@ -235,9 +227,7 @@ def test_reasoning_in_a_field_of_its_own_is_marked_and_not_sent_back(heard: Conn
     thought = event({"choices": [{"delta": {"reasoning_content": "Birds…"}}]})
     server.says(thought, chunk("On cliffs.", "stop"), DONE)
     heard.connect(server)
-    command = ask()
-    heard.send(command)
-    heard.ended(command)
+    command, _ = heard.answered()
     said = heard.text(command)
     assert said == "<think>\nBirds…\n</think>\n\nOn cliffs."
     answer = Message(new_message_id(), command.conversation, None, "assistant", said)
@@ -250,9 +240,8 @@ def test_a_content_that_is_a_list_of_parts_is_text_and_reasoning(heard: Connecte
     parts = event({"choices": [{"delta": {"content": [thought, {"type": "text", "text": "On "}]}}]})
     server.says(parts, chunk("cliffs.", "stop"), DONE)
     heard.connect(server)
-    command = ask()
-    heard.send(command)
-    assert heard.ended(command).state == "complete"
+    command, ended = heard.answered()
+    assert ended.state == "complete"
     assert heard.text(command) == "<think>\nBirds…\n</think>\n\nOn cliffs."
 
 
@@ -263,9 +252,7 @@ def test_progress_of_a_prompt_and_the_end_at_a_limit(heard: Connected, server: S
         chunk("On", "length"), DONE,
     )  # fmt: skip
     heard.connect(server)
-    command = ask()
-    heard.send(command)
-    ended = heard.ended(command)
+    _, ended = heard.answered()
     assert (ended.state, ended.finish, ended.note) == ("complete", "limit", "Ended at the limit of 1 tokens.")
     (told,) = heard.of(PrefillProgress)
     assert (told.done, told.total, told.tok_s) == (60, 100, 100.0)
@@ -275,9 +262,8 @@ def test_a_server_that_does_not_stream_is_understood(heard: Connected, server: S
     whole = b'{"choices": [{"message": {"content": "On cliffs."}, "finish_reason": "stop"}]}'
     server.says(whole, kind="application/json")
     heard.connect(server)
-    command = ask()
-    heard.send(command)
-    assert heard.ended(command).state == "complete"
+    command, ended = heard.answered()
+    assert ended.state == "complete"
     assert heard.text(command) == "On cliffs."
 
 
@@ -287,24 +273,19 @@ def test_text_that_never_ends_is_ended(
     monkeypatch.setattr(answers, "MOST_TEXT", 50)
     server.says(*(chunk("x" * 20) for _ in range(5)))
     heard.connect(server)
-    command = ask()
-    heard.send(command)
-    ended = heard.ended(command)
+    command, ended = heard.answered()
     assert (ended.state, ended.note) == ("interrupted", "The answer is longer than kvdesk keeps.")
     assert len(heard.text(command)) == 40
 
 
 def test_what_only_a_local_engine_does_is_said(heard: Connected, server: ScriptedServer) -> None:
     heard.connect(server)
-    heard.send(AuditCache())
-    heard.wait(lambda: heard.of(CommandFailed))
-    assert heard.of(CommandFailed)[0].sentence == "The cache of this engine cannot be audited."
+    assert heard.refusal(AuditCache()) == "The cache of this engine cannot be audited."
 
 
 def test_without_a_server_an_answer_fails_with_a_sentence(heard: Connected) -> None:
-    command = ask()
-    heard.send(command)
-    assert (heard.ended(command).state, heard.ended(command).note) == ("failed", "No server is connected.")
+    _, ended = heard.answered()
+    assert (ended.state, ended.note) == ("failed", "No server is connected.")
 
 
 @pytest.mark.parametrize("kind", PARAMETERS)
