@@ -9,8 +9,7 @@ from tests.conversations.conftest import Held
 
 
 def folder_of(held: Held, conversation: ConversationId) -> str:
-    known = held.service.get(conversation)
-    return known.folder
+    return held.service.get(conversation).folder
 
 
 def test_arranging_changes_neither_order_nor_time(held: Held) -> None:

@@ -261,12 +261,10 @@ def test_a_question_goes_together_with_its_answer(held: Held, writer: StoreWrite
     assert held.service.removals.remove(conversation, [q1, a1])
     assert held.texts(conversation) == ["q2", "a2."]
     assert stored(writer, conversation) == [("q2", None), ("a2.", "q2")]
-    known = held.service.get(conversation)
-    assert known.evicted == EvictedMessages(frozenset(), None, "sinks")
+    assert held.service.get(conversation).evicted == EvictedMessages(frozenset(), None, "sinks")
     held.service.removals.undo(conversation)
     assert stored(writer, conversation) == before
-    known = held.service.get(conversation)
-    assert known.evicted.messages == {q1, a1}
+    assert held.service.get(conversation).evicted.messages == {q1, a1}
 
 
 def test_the_last_message_and_one_of_several_versions(held: Held) -> None:

@@ -154,6 +154,5 @@ def test_a_token_that_ends_the_answer_is_no_text_to_go_on_with(held: Held) -> No
     known = unpack(first.probabilities)
     end = prob(99, 0.3, "<|end|>", hidden=True)
     changed = (known[0], TokenLogprobs(known[1].chosen, (end,), 2), known[2])
-    tree = held.service._known.tree(first.conversation)
-    tree.put(replace(first, probabilities=pack(changed)))
+    held.service._known.tree(first.conversation).put(replace(first, probabilities=pack(changed)))
     assert held.service.turns.take_token(first.conversation, first.id, 1, 99) is None

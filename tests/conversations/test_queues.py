@@ -83,8 +83,7 @@ def test_until_a_model_is_open_it_waits_for_it(held: Held) -> None:
     assert (held.asked, held.queued(where), state(held, where)) == ([], ("Hello",), "model")
     held.service.take([READY])
     assert questions(held) == ["Hello"]
-    known = held.service.get(where)
-    assert known.title == "Hello"
+    assert held.service.get(where).title == "Hello"
 
 
 def test_a_model_that_cannot_be_opened_keeps_it_waiting(held: Held) -> None:
@@ -138,8 +137,7 @@ def test_one_that_is_edited_keeps_its_place_and_the_draft_stays(held: Held) -> N
     held.answer(one, "First")
     held.service.send(where, "Four again")
     assert held.queued(where) == ("Four again",), "those before it were sent or cancelled"
-    known = held.service.get(where)
-    assert known.draft == "half a thought", "what is typed stays typed"
+    assert held.service.get(where).draft == "half a thought", "what is typed stays typed"
 
 
 def test_nothing_is_sent_by_itself_any_more_once_kvdesk_closes(held: Held) -> None:

@@ -308,8 +308,7 @@ def test_a_draft_is_told_by_itself_and_ends_when_it_is_sent(held: Held) -> None:
     held.service.keep_draft(conversation, "Hello")
     assert [type(change) for change in held.told] == [DraftChanged, DraftChanged]
     held.say("Hello", conversation)
-    known = held.service.get(conversation)
-    assert known.draft == ""
+    assert held.service.get(conversation).draft == ""
 
 
 def test_a_conversation_used_comes_first_one_that_ends_stays(held: Held) -> None:
@@ -382,8 +381,7 @@ def test_what_is_attached_goes_with_the_message_and_is_read_the_same_at_every_tu
     assert one.messages[-1].text == told
     question = held.service.branch(where)[0]
     assert (question.text, question.attachments, as_read(question).text) == ("What is this?", (NOTES, LOG), told)
-    known = held.service.get(where)
-    assert known.draft_attachments == ()
+    assert held.service.get(where).draft_attachments == ()
     held.answer(one, "Notes.")
     two = held.say("More", where)
     assert [m.text for m in two.messages] == [told, "Notes.", "More"], "the cache holds the beginning"
@@ -394,8 +392,7 @@ def test_attachments_alone_can_be_sent_and_give_the_title(held: Held) -> None:
     assert held.service.send(where, " ") is None
     held.service.attach(where, (LOG,))
     assert held.service.send(where, "") is not None
-    known = held.service.get(where)
-    assert known.title == "log.txt"
+    assert held.service.get(where).title == "log.txt"
 
 
 def test_a_queued_message_keeps_its_attachments_and_gives_them_back(held: Held) -> None:
@@ -410,8 +407,7 @@ def test_a_queued_message_keeps_its_attachments_and_gives_them_back(held: Held) 
     assert [a.name for a in known.draft_attachments] == ["Three.txt", "notes.md"]
     held.answer(one, "First")
     assert held.asked[-1].messages[-1].text == "Two.txt:\n```\nline\n```\n\nTwo"
-    known = held.service.get(where)
-    assert len(known.draft_attachments) == 2, "what is attached to the draft stays there"
+    assert len(held.service.get(where).draft_attachments) == 2, "what is attached to the draft stays there"
 
 
 def test_a_queued_message_can_be_moved(held: Held) -> None:
@@ -437,8 +433,7 @@ def test_an_edited_message_keeps_what_is_attached(held: Held) -> None:
     assert (asked.text, asked.n_attached) == ("In other words", (len("log.txt:\n```\nline\n```\n\n"),))
     held.service.turns.edit(where, held.service.branch(where)[0].id, "In other words")
     assert held.service.branch(where)[0].attachments == (LOG,)
-    known = held.service.get(where)
-    assert known.draft_attachments == (NOTES,)
+    assert held.service.get(where).draft_attachments == (NOTES,)
 
 
 def test_what_is_sent_before_the_chat_was_read_takes_its_attachments_along(held: Held) -> None:

@@ -67,7 +67,5 @@ def test_the_title_that_a_person_gave_stays(held: Held) -> None:
     asked = held.say("What is a ring buffer?", new)
     held.answer(asked, "A loop.")
     held.service.turns.edit(new, held.service.branch(new)[0].id, "And what is a queue?")
-    known = held.service.get(new)
-    assert known.title == "My own title"
-    proposed = held.service.get(held.say("Hello! What is a stack?").conversation)
-    assert proposed.title == "What is a stack?"
+    assert held.service.get(new).title == "My own title"
+    assert held.service.get(held.say("Hello! What is a stack?").conversation).title == "What is a stack?"

@@ -33,5 +33,4 @@ def test_whole_words_and_beginnings_come_first() -> None:
 
 
 def test_the_places_are_those_of_the_best_way() -> None:
-    found = match("chat", "Catch a chat")
-    assert sorted(found.places) == [8, 9, 10, 11]
+    assert sorted(match("chat", "Catch a chat").places) == [8, 9, 10, 11]

@@ -30,8 +30,7 @@ ALL = Sampling(
 
 @pytest.fixture
 def vocab(headless: HeadlessEngine) -> Vocab:
-    session = headless.engine.session
-    return session.loaded.model.vocab
+    return headless.engine.session.loaded.model.vocab
 
 
 def names(sampling: Sampling, vocab: Vocab) -> list[str]:
@@ -294,8 +293,7 @@ def test_what_cannot_be_sampled_fails_with_a_sentence_before_anything_is_read(
     with pytest.raises(UserError) as refused:
         chat.answer("Hi", Sampling(**sampling))
     assert str(refused.value).endswith(".")
-    session = headless.engine.session
-    assert session.runtime.context.memory.totals()[0] == 0
+    assert headless.engine.session.runtime.context.memory.totals()[0] == 0
     assert chat.answer("Hi", Sampling(max_tokens=3)).state == "complete"
 
 
