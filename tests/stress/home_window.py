@@ -34,14 +34,15 @@ said: list[str] = []
 messages: dict[str, tuple[str, str, str]] = {}
 
 
+def note(_changed: Changed, update: Update | None) -> None:
+    if isinstance(update, ContextReady | CommandFailed | EngineDied):
+        seen.append(type(update).__name__)
+    elif isinstance(update, Problem):
+        said.append(update.sentence)
+
+
 def main(kind: Path) -> int:
     build = application.build
-
-    def note(_changed: Changed, update: Update | None) -> None:
-        if isinstance(update, ContextReady | CommandFailed | EngineDied):
-            seen.append(type(update).__name__)
-        elif isinstance(update, Problem):
-            said.append(update.sentence)
 
     def made(app: QApplication, store: Session, commands: Commands) -> MainWindow:
         store.listen(note)

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kvdesk.values import replace
+from tests.library.gguf_files import ARRAY, LAYOUTS, STRING
+from tests.library.gguf_files import text as _text
 
-LAYOUTS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "B", 10: "Q", 11: "q", 12: "d"}
-STRING, ARRAY = 8, 9
 EXTREMES = (0, 1, 2, 3, 7, 64, 255, 513, 65_535, 2**31 - 1, 2**31, 2**32 - 2, 2**32 - 1)
 WORDS = (
     *("", " ", "x", "gpt2", "llama", "bert", "t5", "rwkv", "plamo2", "none", "yarn", "longrope", "\x00", "é" * 40),
@@ -290,10 +290,6 @@ DAMAGES: tuple[Callable[[File, random.Random], None], ...] = (
 
 
 # --- bytes ----------------------------------------------------------------------------------------------------------
-
-
-def _text(data: bytes) -> bytes:
-    return struct.pack("<Q", len(data)) + data
 
 
 def _read_text(data: bytes, at: int) -> tuple[bytes, int]:

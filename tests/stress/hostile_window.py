@@ -7,20 +7,10 @@ from PySide6.QtCore import QTimer
 
 from kvdesk import paths
 from kvdesk.app import application
-from kvdesk.protocol.cache import ContextReady
-from kvdesk.protocol.chat import EngineDied
-from kvdesk.protocol.messages import CommandFailed
-from kvdesk.session import Changed
-from kvdesk.session.changed import Update
+from tests.stress.home_window import note, seen
 
 
 def main(file: str) -> int:
-    seen: list[str] = []
-
-    def note(_changed: Changed, update: Update | None) -> None:
-        if isinstance(update, ContextReady | CommandFailed | EngineDied):
-            seen.append(type(update).__name__)
-
     with application.owned_process():
         parts = application.build(file)
         parts.window.store.listen(note)

@@ -113,12 +113,8 @@ def complaint(sentence: str) -> str:
 SOME = (3, 11, 29, 47, 58, 101)
 
 
-@pytest.mark.parametrize("seed", SOME)
-def test_the_same_seed_gives_the_same_file(bases: list[Path], seed: int) -> None:
-    assert hostile(bases, seed) == hostile(bases, seed)
-
-
 def test_a_few_through_the_preflight(tmp_path: Path, bases: list[Path]) -> None:
+    assert hostile(bases, 3) == hostile(bases, 3)
     assert [wrong for seed in SOME if (wrong := refused_or_works(tmp_path, bases, seed))] == []
 
 

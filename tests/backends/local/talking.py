@@ -14,7 +14,9 @@ from kvdesk.library import preflight
 from kvdesk.library.gguf_header import read_header
 from kvdesk.settings import ContextSettings
 from tests.backends.local.tiny_models import ARCHITECTURES, E
-from tests.library.gguf_files import ARRAY, LAYOUTS, STRING, Raw, TensorInfo, Value, gguf, llama, padded
+from tests.library.gguf_files import STRING, Raw, TensorInfo, Value, gguf, llama, padded
+from tests.library.gguf_files import text as string
+from tests.stress.hostile_models import apart
 
 N_EMBD = E[0]
 INFILL = {"pre": 8, "suf": 9, "mid": 10}
@@ -27,13 +29,13 @@ def write_talking(
     """Write the model to `path`, with all keys of the tokenizer of the file `like`, or another chat `template`.
     `marks`: more tokens, and their types. `n_layer`: one or two.
     """
-    tokenizer = _tokenizer(like.read_bytes()[: 8 << 20])
+    entries = apart(like.read_bytes()[: 8 << 20]).entries
+    tokenizer = {e.key.decode(): Raw(e.kind, e.data) for e in entries if e.key.startswith(b"tokenizer.")}
     for text, kind in (marks or {}).items():
-        _add(tokenizer, "tokens", struct.pack("<Q", len(text.encode())) + text.encode())
+        _add(tokenizer, "tokens", string(text))
         _add(tokenizer, "token_type", struct.pack("<i", kind))
     if template is not None:
-        data = template.encode()
-        tokenizer["tokenizer.chat_template"] = Raw(STRING, struct.pack("<Q", len(data)) + data)
+        tokenizer["tokenizer.chat_template"] = Raw(STRING, string(template))
     (n_vocab,) = struct.unpack_from("<Q", tokenizer["tokenizer.ggml.tokens"].data, 4)
     metadata: dict[str, Value] = {
         **llama(
@@ -65,37 +67,8 @@ def trust(path: Path) -> None:
     preflight._remember(paths.data_dir() / "preflight.json", key, preflight.Verdict(ok=True))
 
 
-def _tokenizer(data: bytes) -> dict[str, Raw]:
-    """Its keys in the first bytes of a GGUF file, as they are."""
-    found: dict[str, Raw] = {}
-    (n_keys,) = struct.unpack_from("<Q", data, 16)
-    at = 24
-    for _ in range(n_keys):
-        name, at = _text(data, at)
-        (kind,) = struct.unpack_from("<I", data, at)
-        start = at = at + 4
-        if kind == ARRAY:
-            of, n = struct.unpack_from("<IQ", data, at)
-            at += 12
-            for _ in range(n if of == STRING else 0):
-                at += 8 + struct.unpack_from("<Q", data, at)[0]
-            at += 0 if of == STRING else n * struct.calcsize("<" + LAYOUTS[of])
-        elif kind == STRING:
-            at = _text(data, at)[1]
-        else:
-            at += struct.calcsize("<" + LAYOUTS[kind])
-        if name.startswith("tokenizer."):
-            found[name] = Raw(kind, data[start:at])
-    return found
-
-
 def _add(tokenizer: dict[str, Raw], key: str, value: bytes) -> None:
     """One more value at the end of an array."""
     kind, data = tokenizer[f"tokenizer.ggml.{key}"]
     of, n = struct.unpack_from("<IQ", data)
     tokenizer[f"tokenizer.ggml.{key}"] = Raw(kind, struct.pack("<IQ", of, n + 1) + data[12:] + value)
-
-
-def _text(data: bytes, at: int) -> tuple[str, int]:
-    (n,) = struct.unpack_from("<Q", data, at)
-    return data[at + 8 : at + 8 + n].decode(), at + 8 + n
