@@ -2,7 +2,7 @@
 
 KVDESK_CLIENTS=VENV/bin/python   has openai, instructor, langchain-openai, pydantic-ai, litellm and llm; not here
 KVDESK_NODE_CLIENTS=FOLDER       its node_modules have openai, ai, @ai-sdk/openai-compatible and zod; not here
-KVDESK_TOOL_MODEL=….gguf         a model that calls tools and copies a name, such as Qwen2.5 0.5B
+KVDESK_TOOL_MODEL=….gguf         the model (`serving`)
 """
 
 import os
@@ -15,21 +15,16 @@ from typing import Final
 import pytest
 
 from tests.stress import clients
-from tests.stress.serving import Served, kvdesk_serve
+from tests.stress.serving import TOOL_MODEL, Served, kvdesk_serve, needs_tool_model
 
 PYTHON: Final = os.environ.get("KVDESK_CLIENTS", "")
 NODE_FOLDER: Final = os.environ.get("KVDESK_NODE_CLIENTS", "")
-MODEL: Final = os.environ.get("KVDESK_TOOL_MODEL", "")
-pytestmark = [
-    pytest.mark.stress,
-    pytest.mark.timeout(3600),
-    pytest.mark.skipif(not MODEL, reason="KVDESK_TOOL_MODEL is where a model is that calls tools"),
-]
+pytestmark = [pytest.mark.stress, pytest.mark.timeout(3600), needs_tool_model]
 
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with kvdesk_serve(Path(MODEL), tmp_path_factory.mktemp("home"), "--temperature", "0", "--n-ctx", "4096") as found:
+    with kvdesk_serve(Path(TOOL_MODEL), tmp_path_factory.mktemp("h"), "--temperature", "0", "--n-ctx", "4096") as found:
         yield found
 
 

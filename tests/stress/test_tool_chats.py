@@ -1,11 +1,10 @@
 """Ten questions of a chat with tools to a model that calls them: each ends by an answer, a limit or the breaker,
 whatever the server does meanwhile. Which of these is the model's affair.
 
-KVDESK_TOOL_MODEL=….gguf   a model that calls tools, such as Qwen2.5 1.5B: not here
+KVDESK_TOOL_MODEL=….gguf   the model (`serving`)
 """
 
 import json
-import os
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -29,9 +28,9 @@ from kvdesk.tools import schemas
 from kvdesk.tools.servers import Tool
 from tests.backends.local.test_turns import of
 from tests.stress.conftest import Row
+from tests.stress.serving import TOOL_MODEL, needs_tool_model
 from tests.tools.conftest import Heard, local
 
-MODEL: Final = os.environ.get("KVDESK_TOOL_MODEL", "")
 BUDGET: Final = ToolBudget(calls=5, tokens=2000, seconds=60, call_s=2, result_chars=2000)
 SYSTEM: Final = "Write each call of a tool between <tool_call> and </tool_call>, never in a code block."
 """Without it the model writes calls as code, which is text to kvdesk as to llama-server."""
@@ -47,11 +46,7 @@ TASKS: Final = (
     "Call echo with the text 'again' ten times.",
     "What is the capital of France? You need no tool for that.",
 )
-pytestmark = [
-    pytest.mark.stress,
-    pytest.mark.timeout(3600),
-    pytest.mark.skipif(not MODEL, reason="KVDESK_TOOL_MODEL is where a model is that calls tools"),
-]
+pytestmark = [pytest.mark.stress, pytest.mark.timeout(3600), needs_tool_model]
 
 
 class Chat:
@@ -97,7 +92,7 @@ class Chat:
 @pytest.fixture(scope="module")
 def headless() -> Iterator[HeadlessEngine]:
     found = HeadlessEngine()
-    found.do(LoadModel(LocalFile(Path(MODEL)), ContextSettings(n_ctx=4096)))
+    found.do(LoadModel(LocalFile(Path(TOOL_MODEL)), ContextSettings(n_ctx=4096)))
     yield found
     found.close()
 

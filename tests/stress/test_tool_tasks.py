@@ -1,12 +1,10 @@
 """Forty tasks for tools with a model that calls them: with `required` every call can be run; with `auto` as many of
 them are right as llama-server gets from the same model with the same seeds.
 
-KVDESK_TOOL_MODEL=….gguf             a model that calls tools, such as Qwen2.5 1.5B: not here
-KVDESK_LLAMA_SERVER=…/llama-server   for `auto`
+KVDESK_TOOL_MODEL=….gguf, KVDESK_LLAMA_SERVER=…/llama-server (for `auto`): see `serving`.
 """
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -15,9 +13,8 @@ import httpx2 as httpx
 import pytest
 
 from tests.stress.conftest import Row
-from tests.stress.serving import kvdesk_serve, llama_server, needs_llama_server
+from tests.stress.serving import TOOL_MODEL, kvdesk_serve, llama_server, needs_llama_server, needs_tool_model
 
-MODEL: Final = os.environ.get("KVDESK_TOOL_MODEL", "")
 N_CTX: Final = "2048"
 MOST_TOKENS: Final = 128
 TYPES: Final[dict[str, Any]] = {
@@ -28,11 +25,7 @@ TYPES: Final[dict[str, Any]] = {
     "array": list,
     "object": dict,
 }
-pytestmark = [
-    pytest.mark.stress,
-    pytest.mark.timeout(7200),
-    pytest.mark.skipif(not MODEL, reason="KVDESK_TOOL_MODEL is where a model is that calls tools"),
-]
+pytestmark = [pytest.mark.stress, pytest.mark.timeout(7200), needs_tool_model]
 
 
 def tool(name: str, description: str, required: tuple[str, ...], **properties: Any) -> dict[str, Any]:
@@ -153,7 +146,7 @@ def n_right(http: httpx.Client, row: Row, name: str) -> int:
 
 
 def test_every_required_call_can_be_run(row: Row, tmp_path: Path) -> None:
-    with kvdesk_serve(Path(MODEL), tmp_path, "--n-ctx", N_CTX) as served:
+    with kvdesk_serve(Path(TOOL_MODEL), tmp_path, "--n-ctx", N_CTX) as served:
         for number in range(len(TASKS)):
             calls = calls_of(served.http, number, "required")
             row.say(f"required: {number + 1} of {len(TASKS)}; {calls}")
@@ -162,8 +155,8 @@ def test_every_required_call_can_be_run(row: Row, tmp_path: Path) -> None:
 
 @needs_llama_server
 def test_auto_calls_as_often_as_llama_server(row: Row, tmp_path: Path) -> None:
-    with kvdesk_serve(Path(MODEL), tmp_path, "--n-ctx", N_CTX) as served:
+    with kvdesk_serve(Path(TOOL_MODEL), tmp_path, "--n-ctx", N_CTX) as served:
         ours = n_right(served.http, row, "kvdesk")
-    with llama_server(Path(MODEL), "-c", N_CTX, "-np", "1") as http:
+    with llama_server(Path(TOOL_MODEL), "-c", N_CTX, "-np", "1") as http:
         theirs = n_right(http, row, "llama-server")
     assert ours >= max(theirs, 1)
