@@ -2,7 +2,7 @@
 whether its slots show their prompts or the log has the messages alone. Servers of 2026 do not log bodies any more: the
 lines of older ones are added.
 
-KVDESK_LLAMA_SERVER=…/llama-server   where it is: an unmodified one, not here
+KVDESK_LLAMA_SERVER=…/llama-server   where it is (`serving`)
 """
 
 import json
@@ -17,7 +17,7 @@ from kvdesk.engine_log.causes import HITS, Finding
 from kvdesk.engine_log.lines import read_lines
 from kvdesk.engine_log.live import LiveLog
 from kvdesk.engine_log.record import Request
-from tests.stress.serving import LLAMA_SERVER, llama_server
+from tests.stress.serving import llama_server, needs_llama_server
 
 ENDED: Final = b" release: id "
 OLDER: Final = """\
@@ -31,7 +31,7 @@ QUESTIONS: Final = ("Is the lamp lit, and is it bright?", "Is the horn heard?", 
 
 @pytest.mark.stress
 @pytest.mark.timeout(1200)
-@pytest.mark.skipif(not LLAMA_SERVER, reason="KVDESK_LLAMA_SERVER is where a llama-server is")
+@needs_llama_server
 @pytest.mark.parametrize("by", ["/slots", "/apply-template"])
 def test_it_is_where_the_server_says(by: str, talking_file: Path, tmp_path: Path) -> None:
     said, missed = list[str](), list[Request]()

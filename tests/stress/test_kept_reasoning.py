@@ -8,11 +8,11 @@ import json
 import random
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
-from kvdesk import paths
 from kvdesk.answer_reader import AnswerReader
 from kvdesk.backends.local.llama.model import Model
 from kvdesk.backends.local.llama.vocab import Vocab
@@ -23,21 +23,11 @@ from kvdesk.message import TurnStats, new_conversation_id
 from kvdesk.server.request.conversation import GivenAnswer, GivenAnswers, chains, messages_of, with_tokens
 from tests.backends.local.plain_template import BOS, EOS
 from tests.backends.local.talking import write_talking
-from tests.stress.test_templates import _CONTROLS, _FILES
+from tests.stress.test_templates import _CONTROLS, _FILES, _TOOLS
 
 pytestmark = [pytest.mark.stress, pytest.mark.timeout(600)]
 CONTROL, USER_DEFINED = 3, 4
 THOUGHT: Final = "They want weather, so I think of the tool that tells it.\n\nThe city is Paris; nothing else is asked."
-TOOLS: Final = [
-    {
-        "type": "function",
-        "function": {
-            "name": "get_weather",
-            "description": "Weather",
-            "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
-        },
-    }
-]
 NEAR: Final = 2
 """Ids before the first other text that need not be kept: the tokenizer has no boundary there."""
 ASKED: Final = {"role": "user", "content": "Weather in Paris?"}
@@ -46,15 +36,15 @@ BLANKS: Final = (("\n", "\n", "\n\n"), ("", "", ""), ("\n", "\n", "\n"), ("", ""
 
 
 @pytest.fixture(scope="module", params=_FILES, ids=lambda file: file.stem)
-def builder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PromptBuilder]:
+def builder(
+    request: pytest.FixtureRequest, model_file: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[PromptBuilder]:
     source = request.param.read_text(encoding="utf-8")
-    like = paths.embedded_model()
-    assert like is not None, "the embedded model belongs to the set-up"
     found = ChatTemplate(source, BOS, EOS).traits.marks
     texts = {*_CONTROLS.findall(source), *(found.texts if found is not None else ())}
     texts -= {"<|im_start|>", "<|im_end|>", "<|endoftext|>"}  # the embedded model has these
     marks = {text: CONTROL if "|" in text or "｜" in text else USER_DEFINED for text in texts}
-    model = Model(write_talking(tmp_path_factory.mktemp("model") / "model.gguf", like, source, marks=marks))
+    model = Model(write_talking(tmp_path_factory.mktemp("model") / "model.gguf", model_file, source, marks=marks))
     made = PromptBuilder(model.vocab, source)
     yield made
     made.close()
@@ -78,7 +68,7 @@ def oddly(vocab: Vocab, text: str, rng: random.Random) -> list[int]:
 
 def given(vocab: Vocab, prompt: Prompt, ids: list[int]) -> tuple[GivenAnswer, dict[str, Any]]:
     """The answer as it is remembered, and as its client gets it."""
-    reader = AnswerReader(TOOLS if prompt.calls is not None else ())
+    reader = AnswerReader(_TOOLS if prompt.calls is not None else ())
     reader.begin(prompt.marks, prompt.calls)
     text = vocab.text(ids)
     reader.add(text)
@@ -101,7 +91,7 @@ def test_what_the_template_writes_again_keeps_its_ids(
     marks = builder.traits().marks
     if marks is None:
         pytest.skip("the family does not reason")
-    tools = json.dumps(TOOLS) if calls else ""
+    tools = json.dumps(_TOOLS) if calls else ""
     conversation, known = new_conversation_id(), GivenAnswers()
     first = messages_of([ASKED], conversation)
     asked = builder.prompt(first, tools=tools)

@@ -30,7 +30,7 @@ from kvdesk.experiments.statistics import interval, median
 from tests.places import ROOT
 from tests.proxy.test_named import CASES
 from tests.stress.recording_relay import Passed, Relay
-from tests.stress.serving import LLAMA_SERVER, llama_server
+from tests.stress.serving import llama_server, needs_llama_server
 from tests.stress.test_agents import ARGUMENTS, PROGRAMS, TYPED
 
 PAIRS: Final = 80
@@ -40,11 +40,7 @@ N_CTX: Final = 65536
 LONG: Final = "You keep a lighthouse, and answer in one short sentence about the lamp, the horn and the sea. " * 150
 ASKED: Final = "Is the lamp lit?"
 WAIT_S: Final = 600.0
-pytestmark = [
-    pytest.mark.stress,
-    pytest.mark.timeout(3600),
-    pytest.mark.skipif(not LLAMA_SERVER, reason="KVDESK_LLAMA_SERVER is where a llama-server is"),
-]
+pytestmark = [pytest.mark.stress, pytest.mark.timeout(3600), needs_llama_server]
 
 
 @pytest.fixture(scope="module")

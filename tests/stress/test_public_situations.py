@@ -6,7 +6,6 @@ KVDESK_LLAMA_SERVER=…/llama-server   where it is (`serving`)
 
 import json
 import os
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,8 +15,7 @@ import pytest
 from kvdesk.cli.doctor import main
 from kvdesk.engine_log.causes import Cause
 from kvdesk.values import dataclass
-from tests.backends.local import tiny_models
-from tests.cache.models import write_model
+from tests.backends.local.tiny_models import written
 from tests.stress.serving import llama_server, needs_llama_server
 
 Message = dict[str, Any]
@@ -51,11 +49,11 @@ class Situation:
     thread: str
     causes: frozenset[Cause]
     requests: tuple[Any, ...]
-    model: str = "dense"
+    model: str = "llama"
     options: tuple[str, ...] = ()
 
 
-def situation(thread: str, causes: set[Cause], *requests: Any, model: str = "dense", options: str = "") -> Situation:
+def situation(thread: str, causes: set[Cause], *requests: Any, model: str = "llama", options: str = "") -> Situation:
     return Situation(thread, frozenset(causes), requests, model, tuple(options.split()))
 
 
@@ -107,7 +105,7 @@ SITUATIONS: Final = (
         {Cause.WINDOW, Cause.FORCED},
         {"prompt": [3 + 7 * i % 90 for i in range(300)]},
         {"prompt": [3 + 7 * i % 90 for i in range(40)] + [5] * 100},
-        model="windowed",
+        model="iswa",
         options="--ctx-checkpoints 0 -b 32 -ub 32",
     ),
     situation(
@@ -115,7 +113,7 @@ SITUATIONS: Final = (
         {Cause.RECURRENT, Cause.FORCED},
         {"prompt": [3 + 7 * i % 90 for i in range(300)]},
         {"prompt": [3 + 7 * i % 90 for i in range(40)] + [5] * 100},
-        model="hybrid",
+        model="granitehybrid",
     ),
     situation(
         "llama.cpp #28194",
@@ -124,7 +122,7 @@ SITUATIONS: Final = (
         "save",
         "restore",
         {"prompt": [3 + 7 * i % 90 for i in range(200)] + [5] * 100},
-        model="hybrid",
+        model="granitehybrid",
     ),
     situation(
         "open-webui/computer #238",
@@ -140,16 +138,6 @@ SITUATIONS: Final = (
         [SYSTEM, said("user", "And the roses?"), said("assistant", "Once a week."), NEXT],
     ),
 )
-
-
-@pytest.fixture(scope="module")
-def models(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
-    folder = tmp_path_factory.mktemp("models")
-    return {
-        "dense": tiny_models.write(folder / "dense.gguf", "llama", text=True),
-        "windowed": write_model(folder / "windowed.gguf", "iswa"),
-        "hybrid": tiny_models.write(folder / "hybrid.gguf", "granitehybrid", text=True),
-    }
 
 
 def ask(http: httpx.Client, request: Any) -> None:
@@ -168,13 +156,13 @@ def ask(http: httpx.Client, request: Any) -> None:
 @pytest.mark.timeout(1200)
 @needs_llama_server
 def test_doctor_names_what_the_threads_found(
-    models: Mapping[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tiny_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """In ten of the twelve at least, each with a cure."""
     (tmp_path / "template").write_text(TEMPLATE)
     wrong = {}
     for made in SITUATIONS:
-        missed = _missed(made, models[made.model], tmp_path, capsys)
+        missed = _missed(made, written(tiny_folder, made.model, text=True), tmp_path, capsys)
         if missed["cause"] not in {cause.value for cause in made.causes} or not missed["cures"]:
             wrong[made.thread] = missed["cause"]
     assert len(wrong) <= 2, wrong

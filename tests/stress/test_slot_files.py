@@ -5,7 +5,6 @@ KVDESK_LLAMA_SERVER=…/llama-server   where it is (`serving`)
 """
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,8 +15,7 @@ from kvdesk.library.gguf_header import read_header
 from kvdesk.settings import CacheType, ContextSettings
 from kvdesk.state_files.reading import open_file
 from kvdesk.state_files.restore import judge
-from tests.backends.local import tiny_models
-from tests.cache.models import write_model
+from tests.backends.local.tiny_models import written
 from tests.stress.serving import llama_server, needs_llama_server
 
 PROMPT: Final = [3 + 7 * i % 100 for i in range(300)]
@@ -32,12 +30,8 @@ CONTEXTS: Final[list[tuple[list[str], dict[str, Any]]]] = [
 ]
 """Options of llama-server, and what `kvdesk open` is told of them."""
 SLOT: Final = {"id_slot": 0, "n_predict": 2, "temperature": 0.0, "ignore_eos": True}
-MODELS: Final[dict[str, Callable[[Path], Path]]] = {
-    "dense": lambda path: tiny_models.write(path, "llama", text=True),
-    "windowed": lambda path: write_model(path, "iswa"),
-    "hybrid": lambda path: tiny_models.write(path, "granitehybrid", text=True),
-    "recurrent": lambda path: tiny_models.write(path, "mamba2", text=True),
-}
+MODELS: Final = ("llama", "iswa", "granitehybrid", "mamba2")
+"""One of each memory class."""
 
 
 def restored(http: httpx.Client, name: str) -> bool:
@@ -51,11 +45,11 @@ def restored(http: httpx.Client, name: str) -> bool:
 
 
 @pytest.fixture(scope="module")
-def slots(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the slot file of each model, three damaged ones of each, and the models."""
+def slots(tiny_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the slot file of each model, and three damaged ones of each."""
     slots = tmp_path_factory.mktemp("slots")
-    for name, write in MODELS.items():
-        with llama_server(write(slots / f"{name}.gguf"), *CONTEXTS[0][0], *_folder(slots)) as http:
+    for name in MODELS:
+        with llama_server(written(tiny_folder, name, text=True), *CONTEXTS[0][0], *_folder(slots)) as http:
             answer = http.post("/completion", json={"prompt": PROMPT, **SLOT})
             assert answer.status_code == 200, answer.text
             saved = http.post("/slots/0?action=save", json={"filename": name}).json()
@@ -75,10 +69,10 @@ def _folder(slots: Path) -> tuple[str, str]:
 @pytest.mark.timeout(3600)
 @needs_llama_server
 @pytest.mark.parametrize("name", MODELS)
-def test_it_would_restore_what_llama_server_restores(name: str, slots: Path) -> None:
+def test_it_would_restore_what_llama_server_restores(name: str, slots: Path, tiny_folder: Path) -> None:
     """Each of four models in seven contexts, and in the first also another model's file, three damaged ones, and the
     right one behind them: 48 cases."""
-    model = slots / f"{name}.gguf"
+    model = written(tiny_folder, name, text=True)
     answers = {True: 0, False: 0}
     for number, (options, changes) in enumerate(CONTEXTS):
         files = [name]

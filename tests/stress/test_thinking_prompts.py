@@ -17,18 +17,21 @@ from typing import Any, Final
 import httpx2 as httpx
 import pytest
 
-from kvdesk import paths
 from kvdesk.backends.local.prompt.template_traits import TemplateTraits
 from kvdesk.backends.local.prompt.templates import ChatTemplate
 from kvdesk.errors import TemplateError
 from kvdesk.message import ConversationId, Message, MessageId
 from kvdesk.thinking import EFFORTS, OFF, ON, Thinking, can_keep, levels_of
-from tests.backends.local.talking import write_talking
 from tests.stress.serving import llama_server, needs_llama_server
 from tests.stress.test_templates import _CALL, _CONTROLS, _FILES, _TOOLS
 
 pytestmark = [pytest.mark.stress, pytest.mark.timeout(600), needs_llama_server]
 THOUGHT, SAID = "They ask for something.", "Hello!"
+_RESULT: Final[list[dict[str, Any]]] = [
+    {"role": "user", "content": "Weather in Paris?"},
+    {"role": "assistant", "reasoning_content": THOUGHT, "content": "", "tool_calls": [_CALL]},
+    {"role": "tool", "content": "18 C", "tool_call_id": "abcdef123", "name": "get_weather"},
+]
 CONVERSATIONS: Final[dict[str, list[dict[str, Any]]]] = {
     "question": [{"role": "user", "content": "Hi"}],
     "second": [
@@ -37,15 +40,9 @@ CONVERSATIONS: Final[dict[str, list[dict[str, Any]]]] = {
         {"role": "assistant", "reasoning_content": THOUGHT, "content": SAID},
         {"role": "user", "content": "And now?"},
     ],
-    "result": [
-        {"role": "user", "content": "Weather in Paris?"},
-        {"role": "assistant", "reasoning_content": THOUGHT, "content": "", "tool_calls": [_CALL]},
-        {"role": "tool", "content": "18 C", "tool_call_id": "abcdef123", "name": "get_weather"},
-    ],
+    "result": _RESULT,
     "after": [
-        {"role": "user", "content": "Weather in Paris?"},
-        {"role": "assistant", "reasoning_content": THOUGHT, "content": "", "tool_calls": [_CALL]},
-        {"role": "tool", "content": "18 C", "tool_call_id": "abcdef123", "name": "get_weather"},
+        *_RESULT,
         {"role": "assistant", "reasoning_content": THOUGHT, "content": "18 degrees."},
         {"role": "user", "content": "And Rome?"},
     ],
@@ -78,23 +75,16 @@ class Both:
     http: httpx.Client
 
 
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    like = paths.embedded_model()
-    assert like is not None, "the embedded model belongs to the set-up"
-    return write_talking(tmp_path_factory.mktemp("model") / "model.gguf", like)
-
-
 def knows_thinking(file: Path) -> bool:
     source = file.read_text(encoding="utf-8")
     return bool(levels_of(source)) or can_keep(source)
 
 
 @pytest.fixture(scope="module", params=[file for file in _FILES if knows_thinking(file)], ids=lambda file: file.stem)
-def both(request: pytest.FixtureRequest, model: Path) -> Iterator[Both]:
+def both(request: pytest.FixtureRequest, talking_file: Path) -> Iterator[Both]:
     file: Path = request.param
     source = file.read_text(encoding="utf-8")
-    with llama_server(model, "-c", "512", "-np", "1", "--no-warmup", "--chat-template-file", str(file)) as http:
+    with llama_server(talking_file, "-c", "512", "-np", "1", "--no-warmup", "--chat-template-file", str(file)) as http:
         props = http.get("/props").json()
         bos, eos = props["bos_token"], props["eos_token"]
         controls = frozenset({*_CONTROLS.findall(source), bos, eos})

@@ -12,7 +12,7 @@ import random
 import re
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
@@ -25,18 +25,17 @@ import pytest
 from kvdesk.engine_log.cells import CellsReader, ShownCache
 from kvdesk.engine_log.lines import read_lines
 from kvdesk.state_files.reading import open_file
-from tests.backends.local import tiny_models
-from tests.cache.models import write_model
+from tests.backends.local.tiny_models import written
 from tests.stress.serving import llama_server, needs_llama_server
 
 N_REQUESTS: Final = int(os.environ.get("KVDESK_WATCHED_REQUESTS", "120"))
 REAL: Final = os.environ.get("KVDESK_WINDOWED_MODEL", "")
 CONTEXTS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
-    "streams": ("dense", ("-c", "1024", "-np", "4")),
-    "unified": ("dense", ("-c", "512", "-np", "4", "--kv-unified", "--cache-ram", "0")),
-    "idle slots saved": ("dense", ("-c", "512", "-np", "3", "--kv-unified", "--cache-ram", "64", "--cache-idle-slots")),
-    "window": ("windowed", ("-c", "1024", "-np", "2")),
-    "whole window": ("windowed", ("-c", "1024", "-np", "2", "--kv-unified", "--swa-full")),
+    "streams": ("llama", ("-c", "1024", "-np", "4")),
+    "unified": ("llama", ("-c", "512", "-np", "4", "--kv-unified", "--cache-ram", "0")),
+    "idle slots saved": ("llama", ("-c", "512", "-np", "3", "--kv-unified", "--cache-ram", "64", "--cache-idle-slots")),
+    "window": ("iswa", ("-c", "1024", "-np", "2")),
+    "whole window": ("iswa", ("-c", "1024", "-np", "2", "--kv-unified", "--swa-full")),
 } | ({"real window": ("real", ("-c", "4096", "-np", "2"))} if REAL else {})
 CHECKED_EVERY: Final = 3
 KILLED_EVERY: Final = max(11, N_REQUESTS // 50)
@@ -44,11 +43,7 @@ ENDED: Final = b" release: id "
 KEPT: Final = re.compile(rb"cached n_tokens = (\d+), memory_seq_rm")
 """What a slot keeps of its cells for a request: less than it has, where it restores a checkpoint or reads all again."""
 WRITTEN_S: Final = 60.0
-pytestmark = [
-    pytest.mark.stress,
-    pytest.mark.timeout(7200),
-    needs_llama_server,
-]
+pytestmark = [pytest.mark.stress, pytest.mark.timeout(7200), needs_llama_server]
 
 
 class Watched:
@@ -105,14 +100,8 @@ def printed(log: bytes, *, last: bool) -> dict[tuple[bool, int], ShownCache]:
     return reader.caches if last else {**reader.caches, **first}
 
 
-@pytest.fixture(scope="module")
-def models(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
-    folder = tmp_path_factory.mktemp("models")
-    return {
-        "dense": tiny_models.write(folder / "dense.gguf", "llama", text=True),
-        "windowed": write_model(folder / "windowed.gguf", "iswa"),
-        "real": Path(REAL),
-    }
+def file_of(kind: str, folder: Path) -> Path:
+    return Path(REAL) if kind == "real" else written(folder, kind, text=True)
 
 
 @contextmanager
@@ -135,7 +124,7 @@ def ask(http: httpx.Client, watched: Watched, prompt: list[int], slot: int, n: i
 
 
 @pytest.mark.parametrize("name", CONTEXTS)
-def test_cells_are_those_of_the_slot_files(name: str, models: Mapping[str, Path], tmp_path: Path) -> None:
+def test_cells_are_those_of_the_slot_files(name: str, tiny_folder: Path, tmp_path: Path) -> None:
     kind, options = CONTEXTS[name]
     watched, slots = Watched(tmp_path / "server.log", 3), tmp_path / "slots"
     slots.mkdir()
@@ -146,7 +135,7 @@ def test_cells_are_those_of_the_slot_files(name: str, models: Mapping[str, Path]
     longest = 900 if kind == "real" else 90  # more than a window, which has 32 tokens in a tiny model
     n_checked = n_whole = 0
     while left > 0:
-        with serving(models[kind], options, slots, watched) as http:  # killed at the end of the block
+        with serving(file_of(kind, tiny_folder), options, slots, watched) as http:  # killed at the end of the block
             for _ in range(min(left, KILLED_EVERY)):
                 left -= 1
                 slot = draw.randrange(n_slots)
@@ -191,14 +180,12 @@ def _check(http: httpx.Client, path: Path, slot: int, watched: Watched, where: s
 
 
 @pytest.mark.parametrize("name", CONTEXTS)
-def test_levels_1_and_2_show_what_a_twin_shows_or_nothing(
-    name: str, models: Mapping[str, Path], tmp_path: Path
-) -> None:
+def test_levels_1_and_2_show_what_a_twin_shows_or_nothing(name: str, tiny_folder: Path, tmp_path: Path) -> None:
     kind, options = CONTEXTS[name]
     logs = {level: Watched(tmp_path / f"{level}.log", level) for level in (1, 2, 3)}
     for watched in logs.values():
         draw = random.Random(name)
-        with serving(models[kind], options, tmp_path, watched) as http:
+        with serving(file_of(kind, tiny_folder), options, tmp_path, watched) as http:
             for _ in range(max(4, N_REQUESTS // 30)):
                 prompt = [3 + draw.randrange(90) for _ in range(draw.randint(5, 60))]
                 ask(http, watched, prompt, draw.randrange(2))
