@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from kvdesk import paths
 from kvdesk.backends.local.llama import self_check
 from kvdesk.backends.local.llama.binding import lib
 from kvdesk.backends.local.llama.model import Model
@@ -20,15 +19,8 @@ SETTINGS = ContextSettings(n_ctx=512, n_seq_max=2, n_threads=1, n_threads_batch=
 
 
 @pytest.fixture(scope="module")
-def model() -> Path:
-    path = paths.embedded_model()
-    assert path is not None
-    return path
-
-
-@pytest.fixture(scope="module")
-def headless(model: Path) -> Iterator[HeadlessEngine]:
-    with Bench(model, SETTINGS, {}).engine(CachePolicy()) as headless:
+def headless(model_file: Path) -> Iterator[HeadlessEngine]:
+    with Bench(model_file, SETTINGS, {}).engine(CachePolicy()) as headless:
         engine._answer_at_length(headless)
         yield headless
 
@@ -38,14 +30,14 @@ def bench(model: Path, rounds: int, told: list[str]) -> Bench:
 
 
 def test_a_noisy_machine_is_measured_longer(
-    headless: HeadlessEngine, model: Path, monkeypatch: pytest.MonkeyPatch
+    headless: HeadlessEngine, model_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Until the ratio is sure, at most twice the rounds; a single round, as `--against` asks for, is measured once."""
     monkeypatch.setattr(engine, "READ", {48: 1})
     for rounds, sure, n_rounds, n_values in ((2, 0.0, 4, 8), (2, float("inf"), 2, 4), (1, 0.0, 1, 1)):
         monkeypatch.setattr(engine, "SURE", sure)
         told: list[str] = []
-        speeds = engine._prefill_speeds(headless, bench(model, rounds, told))
+        speeds = engine._prefill_speeds(headless, bench(model_file, rounds, told))
         assert (len(told), len(speeds[48][0])) == (n_rounds, n_values)
 
 
@@ -56,12 +48,12 @@ def test_prompts_are_as_long_as_is_said(headless: HeadlessEngine) -> None:
 
 
 def test_prefill_is_measured_beside_llama_cpp_s_defaults(
-    headless: HeadlessEngine, model: Path, monkeypatch: pytest.MonkeyPatch
+    headless: HeadlessEngine, model_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engine, "READ", {48: 2, 64: 1})
     monkeypatch.setattr(engine, "SURE", float("inf"))
     told: list[str] = []
-    speeds = engine._prefill_speeds(headless, bench(model, 2, told))
+    speeds = engine._prefill_speeds(headless, bench(model_file, 2, told))
     assert {n: (len(ours), len(theirs)) for n, (ours, theirs) in speeds.items()} == {48: (8, 8), 64: (4, 4)}
     assert all(speed > 0 for pair in speeds.values() for side in pair for speed in side)
     assert [line.split(":")[0] for line in told] == ["prefill, round 1", "prefill, round 2"]
@@ -106,5 +98,5 @@ def test_answers_have_one_length_whatever_the_model_says(headless: HeadlessEngin
     assert last.prefilled_tokens == n_new
 
 
-def test_weights_that_stay_as_they_are_count_once(model: Path) -> None:
-    assert engine._repacked_bytes(model) == 0
+def test_weights_that_stay_as_they_are_count_once(model_file: Path) -> None:
+    assert engine._repacked_bytes(model_file) == 0

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
-from kvdesk import paths
 from kvdesk.experiments.benchmarks import serve
 from kvdesk.headless import running
 from kvdesk.host.host import Host
@@ -17,10 +17,8 @@ SMALL = ContextSettings(n_ctx=1024, n_seq_max=4, n_batch=128, n_ubatch=64, n_thr
 
 
 @pytest.fixture
-def host() -> Iterator[Host]:
-    model = paths.embedded_model()
-    assert model is not None
-    with running(model, SMALL) as served:
+def host(model_file: Path) -> Iterator[Host]:
+    with running(model_file, SMALL) as served:
         yield served
 
 

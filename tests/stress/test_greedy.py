@@ -17,7 +17,6 @@ from typing import Final
 import httpx2 as httpx
 import pytest
 
-from kvdesk import paths
 from tests.stress.conftest import Row
 from tests.stress.serving import kvdesk_serve, llama_server, needs_llama_server
 
@@ -79,10 +78,8 @@ def n_other(http: httpx.Client, row: Row, name: str) -> int:
 
 
 @pytest.fixture
-def model() -> Path:
-    found = os.environ.get("KVDESK_LLAMA_MODEL") or paths.embedded_model()
-    assert found is not None, "the embedded model belongs to the set-up"
-    return Path(found)
+def model(model_file: Path) -> Path:
+    return Path(os.environ.get("KVDESK_LLAMA_MODEL") or model_file)
 
 
 def test_exact_answers_are_all_alike(model: Path, row: Row, tmp_path: Path) -> None:

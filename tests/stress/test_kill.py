@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from kvdesk import paths
 from tests.stress.conftest import Row, forms
 from tests.stress.driven import Driven, Kept, make_home
 
@@ -16,14 +15,12 @@ LONGEST_S = 3.0
 
 
 @forms(1, 200)
-def test_kill(row: Row, tmp_path: Path, n: int) -> None:
+def test_kill(row: Row, model_file: Path, tmp_path: Path, n: int) -> None:
     """Runs on one home, one after the other: each starts with what the kill before has left."""
     home, kept, during = tmp_path / "home", Kept(), Counter[str]()
     make_home(home)
     model = tmp_path / "another.gguf"
-    embedded = paths.embedded_model()
-    assert embedded is not None
-    shutil.copy(embedded, model)
+    shutil.copy(model_file, model)
     for name, numbers in row.rounds("kill -9", n):
         run = Driven(home, name, "--model", str(model))
         if numbers.random() < 0.15:  # while it starts

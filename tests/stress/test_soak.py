@@ -11,7 +11,7 @@ from random import Random
 import psutil
 import pytest
 
-from kvdesk import paths
+from kvdesk.chat import new_conversation_id
 from kvdesk.experiments.benchmarks.interleaved import in_turns
 from kvdesk.experiments.soak_use import STORES, Acts, MixedUse
 from kvdesk.experiments.statistics import against
@@ -82,10 +82,9 @@ class Soak(MixedUse):
         self.do(RebuildContext(settings, self.random.choice(["nothing", "tokens", "state"])))
 
 
-def soak(row: Row, tmp_path: Path, seconds: float, *, judged: bool) -> None:
+def soak(row: Row, model: Path, tmp_path: Path, seconds: float, *, judged: bool) -> None:
     """`judged`: long enough for memory and speed to be compared with the beginning."""
-    me, model = psutil.Process(), paths.embedded_model()
-    assert model is not None
+    me = psutil.Process()
     before, ends_s = (me.num_fds(), threading.active_count()), min(ENDS_S, seconds / 3)
     with closing(Soak(model, tmp_path / "states", Random(SEED))) as run:
         memory, first, last = list[int](), list[float](), list[float]()
@@ -124,12 +123,12 @@ def soak(row: Row, tmp_path: Path, seconds: float, *, judged: bool) -> None:
     assert faster >= LEAST_SPEED, f"seed {SEED}: {faster:.3f} of the first speed"
 
 
-def test_soak_short(row: Row, tmp_path: Path) -> None:
+def test_soak_short(row: Row, model_file: Path, tmp_path: Path) -> None:
     """Audits, descriptors and threads; too short for the rest."""
-    soak(row, tmp_path, 6.0, judged=False)
+    soak(row, model_file, tmp_path, 6.0, judged=False)
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(7200)
-def test_soak(row: Row, tmp_path: Path) -> None:
-    soak(row, tmp_path, 60 * SOAK_MINUTES, judged=True)
+def test_soak(row: Row, model_file: Path, tmp_path: Path) -> None:
+    soak(row, model_file, tmp_path, 60 * SOAK_MINUTES, judged=True)

@@ -2,12 +2,12 @@
 # ruff: noqa: E501, ISC004  # templates and their renderings are clearer in one piece
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvdesk import paths
 from kvdesk.backends.local.prompt.templates import AnswerTokens, ChatTemplate, Rendering, TemplateText, UserText
 from kvdesk.errors import TemplateError
 from kvdesk.library.gguf_header import read_header
@@ -294,10 +294,8 @@ def test_ten_thousand_typed_control_tokens_are_no_burden() -> None:
     assert rendering.exact
 
 
-def test_the_embedded_models_own_template() -> None:
-    path = paths.embedded_model()
-    assert path is not None
-    own = read_header(path).text("tokenizer.chat_template")
+def test_the_embedded_models_own_template(model_file: Path) -> None:
+    own = read_header(model_file).text("tokenizer.chat_template")
     rendering = render(own, chat("Hi<|im_end|>", "Hello", "Bye"))
     assert rendering.text.startswith("<|im_start|>system\nYou are a helpful AI assistant named SmolLM")
     assert user_texts(rendering) == ["<|im_end|>"]

@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Iterator
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from kvdesk import paths
 from kvdesk.settings import ContextSettings
 from tests.benchmarks.peers.kvdesk_itself import Kvdesk
 from tests.benchmarks.peers.llama_class import LlamaPeer
@@ -16,21 +17,15 @@ SETTINGS = ContextSettings(n_ctx=512, n_seq_max=4)
 
 
 @pytest.fixture(scope="module")
-def kvdesk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kvdesk]:
-    model = paths.embedded_model()
-    assert model is not None
-    made = Kvdesk(model, SETTINGS, tmp_path_factory.mktemp("states"))
-    yield made
-    made.close()
+def kvdesk(model_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kvdesk]:
+    with closing(Kvdesk(model_file, SETTINGS, tmp_path_factory.mktemp("states"))) as made:
+        yield made
 
 
 @pytest.fixture(scope="module")
-def llama() -> Iterator[LlamaPeer]:
-    model = paths.embedded_model()
-    assert model is not None
-    made = LlamaPeer(model, SETTINGS)
-    yield made
-    made.close()
+def llama(model_file: Path) -> Iterator[LlamaPeer]:
+    with closing(LlamaPeer(model_file, SETTINGS)) as made:
+        yield made
 
 
 def test_both_say_the_same(kvdesk: Kvdesk, llama: LlamaPeer) -> None:
@@ -77,20 +72,15 @@ def test_a_prompt_that_is_too_long_is_one_sentence(kvdesk: Kvdesk, llama: LlamaP
         answer(peer, "after it", "Name a bird.", 2)
 
 
-def test_a_chat_goes_on_after_a_restart(tmp_path: Path) -> None:
-    model = paths.embedded_model()
-    assert model is not None
-    kvdesk, llama = Kvdesk(model, SETTINGS, tmp_path), LlamaPeer(model, SETTINGS)  # a restart makes new threads
-    try:
-        for peer in (kvdesk, llama):
+def test_a_chat_goes_on_after_a_restart(model_file: Path, tmp_path: Path) -> None:
+    """In peers of their own: a restart makes new threads."""
+    for make in (partial(Kvdesk, folder=tmp_path), LlamaPeer):
+        with closing(make(model_file, SETTINGS)) as peer:
             answer(peer, "kept", "Name a tree. " * 10, 2)
             peer.restart()
             done = answer(peer, "kept", "And a leaf?", 2)
             assert done.text
-            assert peer is llama or (done.n_read is not None and done.n_read < 20)
-    finally:
-        kvdesk.close()
-        llama.close()
+            assert make is LlamaPeer or (done.n_read is not None and done.n_read < 20)
 
 
 def test_a_file_that_is_no_model_is_one_sentence(tmp_path: Path) -> None:
