@@ -19,13 +19,12 @@ from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
 from kvdesk.message import ConversationId, new_conversation_id
 from kvdesk.protocol.attention import Attend, Attended, AttentionPreview, PreviewAttention, Queries
 from kvdesk.protocol.cache import Forget
-from kvdesk.protocol.chat import CloseConversation, LoadModel, TextDelta
+from kvdesk.protocol.chat import CloseConversation, TextDelta
 from kvdesk.protocol.messages import CommandFailed
-from kvdesk.protocol.model import LocalFile
 from kvdesk.protocol.operations import Compact, CopySequence, HandOperation, Operate, RemoveRange, ShiftPositions
-from kvdesk.settings import CacheType, ContextSettings, Sampling
+from kvdesk.settings import CacheType, Sampling
 from tests.backends.local.attention_oracle import Fused, agrees, attended, recorded
-from tests.backends.local.conftest import SMALL
+from tests.backends.local.conftest import SMALL, opened_with
 from tests.backends.local.test_by_hand import GREEDY
 from tests.backends.local.test_stop_waiting import asked, ends, step_until
 from tests.backends.local.test_turns import of
@@ -37,14 +36,6 @@ PLAIN: dict[str, object] = {"flash_attn": False}
 
 def quantized(kind: CacheType) -> dict[str, object]:
     return {"type_k": kind, "type_v": kind}
-
-
-def made(path: Path, settings: ContextSettings) -> Iterator[HeadlessEngine]:
-    """The engine with any model, one without a text tokenizer too."""
-    headless = HeadlessEngine()
-    headless.do(LoadModel(LocalFile(path), settings))
-    yield headless
-    headless.close()
 
 
 def held(headless: HeadlessEngine, n: int, seed: int = 0) -> CacheSequence:
@@ -95,7 +86,7 @@ def embedded(*every_run: str) -> list[object]:
 @pytest.fixture(scope="module", params=[pytest.param(("tiny", "q8_0"), id="tiny"), *embedded()])
 def kinds(request: pytest.FixtureRequest, talking_file: Path, model_file: Path) -> Iterator[HeadlessEngine]:
     model, kind = request.param
-    yield from made(talking_file if model == "tiny" else model_file, SMALL.model_copy(update=KINDS[kind]))
+    yield from opened_with(talking_file if model == "tiny" else model_file, SMALL.model_copy(update=KINDS[kind]))
 
 
 @pytest.fixture
@@ -173,8 +164,7 @@ def test_the_weights_make_what_flash_attention_made(kinds: HeadlessEngine, fused
     headless = emptied(kinds)
     if not session_of(headless).runtime.context.settings.flash_attn:
         pytest.skip("there is none")
-    sequence = held(headless, 50)
-    attended(headless, Queries(sequence.seq_id, p0=40, each=True))
+    attended(headless, Queries(held(headless, 50).seq_id, p0=40, each=True))
     assert len(fused) == 30
     for _, one in fused:
         whose = np.arange(len(one.q)) // (len(one.q) // len(one.v))
@@ -228,10 +218,9 @@ def test_with_and_without_flash_attention(name: str, split: bool, tiny_folder: P
     answers: list[Attended] = []
     for flash_attn in (True, False):
         update = {"flash_attn": flash_attn, "kv_unified": not split}
-        for headless in made(written(tiny_folder, name), PLENTY.model_copy(update=update)):
+        for headless in opened_with(written(tiny_folder, name), PLENTY.model_copy(update=update)):
             held(headless, 8, seed=1)
-            sequence = held(headless, 60)
-            answers.append(attended(headless, Queries(sequence.seq_id, p0=50, each=True)))
+            answers.append(attended(headless, Queries(held(headless, 60).seq_id, p0=50, each=True)))
     on, off = answers
     assert [layer.layer for layer in on.layers] == [layer.layer for layer in off.layers]
     assert [layer.cache for layer in on.layers] == [layer.cache for layer in off.layers]
@@ -245,7 +234,7 @@ def test_with_and_without_flash_attention(name: str, split: bool, tiny_folder: P
 def test_a_window(name: str, split: bool, tiny_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The last token's window is in the sequence's own state, that of an earlier one in the state of the whole."""
     fused = recorded(monkeypatch)
-    for headless in made(written(tiny_folder, name), PLENTY.model_copy(update={"kv_unified": not split})):
+    for headless in opened_with(written(tiny_folder, name), PLENTY.model_copy(update={"kv_unified": not split})):
         held(headless, 30, seed=1)
         sequence = held(headless, 60)
         last = agrees(headless, Queries(sequence.seq_id), fused)
@@ -265,7 +254,7 @@ def test_a_window_that_was_overwritten_is_read_again(tiny_folder: Path) -> None:
     answers = []
     for swa_full in (True, False):
         settings = PLENTY.model_copy(update={"swa_full": swa_full, "n_seq_max": 1})
-        for headless in made(written(tiny_folder, "iswa"), settings):
+        for headless in opened_with(written(tiny_folder, "iswa"), settings):
             sequence = held(headless, 300)
             answers.append(attended(headless, Queries(sequence.seq_id, p0=20, p1=21)))
             if not swa_full:
@@ -280,7 +269,7 @@ def test_a_window_that_was_overwritten_is_read_again(tiny_folder: Path) -> None:
 
 
 def test_a_recurrent_part_is_read_again(tiny_folder: Path) -> None:
-    for headless in made(written(tiny_folder, "hybrid"), PLENTY):
+    for headless in opened_with(written(tiny_folder, "hybrid"), PLENTY):
         sequence = held(headless, 40)
         (price,) = of(headless.do(PreviewAttention(Queries(sequence.seq_id))), AttentionPreview)
         assert (price.n_read, price.n_tokens, price.state_bytes) == (39, 1, 0)
@@ -292,7 +281,7 @@ def test_a_recurrent_part_is_read_again(tiny_folder: Path) -> None:
 
 @pytest.mark.parametrize(("name", "why"), [("mamba2", "no attention"), ("msa", "picks K out of the cache")])
 def test_why_not_is_said(name: str, why: str, tiny_folder: Path) -> None:
-    for headless in made(written(tiny_folder, name), PLENTY):
+    for headless in opened_with(written(tiny_folder, name), PLENTY):
         sequence = held(headless, 10)
         (price,) = of(headless.do(PreviewAttention(Queries(sequence.seq_id))), AttentionPreview)
         assert price.refused == session_of(headless).runtime.context.capabilities["attention"].why
@@ -303,7 +292,7 @@ def test_why_not_is_said(name: str, why: str, tiny_folder: Path) -> None:
 @pytest.mark.matrix
 def test_k_of_32_bits_is_converted_first(model_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fused = recorded(monkeypatch)
-    for headless in made(model_file, SMALL.model_copy(update={"type_k": CacheType.F32, "type_v": CacheType.F32})):
+    for headless in opened_with(model_file, SMALL.model_copy(update=quantized(CacheType.F32))):
         agrees(headless, Queries(held(headless, 40).seq_id), fused)
 
 

@@ -19,12 +19,11 @@ from kvdesk.protocol.cache import Forget
 from kvdesk.protocol.operations import RemoveRange
 from kvdesk.settings import ContextSettings
 from tests.backends.local.attention_oracle import attended
-from tests.backends.local.test_attention import PLENTY, by_hand, emptied, held, made
+from tests.backends.local.conftest import opened_with
+from tests.backends.local.test_attention import PLAIN, PLENTY, SPLIT, by_hand, emptied, held
 from tests.backends.local.tiny_models import written
 
 TOP_K = 8  # of the tiny models
-PLAIN: dict[str, object] = {"flash_attn": False}
-SPLIT: dict[str, object] = {"kv_unified": False}
 
 
 class Choice(NamedTuple):
@@ -103,7 +102,7 @@ def agrees(headless: HeadlessEngine, queries: Queries, choices: list[Choice]) ->
 )
 def indexed(request: pytest.FixtureRequest, tiny_folder: Path) -> Iterator[HeadlessEngine]:
     name, settings = request.param
-    yield from made(written(tiny_folder, name), PLENTY.model_copy(update={"n_seq_max": 4, **settings}))
+    yield from opened_with(written(tiny_folder, name), PLENTY.model_copy(update={"n_seq_max": 4, **settings}))
 
 
 def test_what_the_indexer_chose_is_what_the_engine_says(indexed: HeadlessEngine, choices: list[Choice]) -> None:
@@ -143,7 +142,7 @@ def test_k_that_is_picked_out_belongs_to_its_cells(flash_attn: bool, tiny_folder
     say the same of a token.
     """
     settings: ContextSettings = PLENTY.model_copy(update={"flash_attn": flash_attn})
-    for headless in made(written(tiny_folder, "hybrid_idx"), settings):
+    for headless in opened_with(written(tiny_folder, "hybrid_idx"), settings):
         held(headless, 8, seed=1)
         sequence = held(headless, 60)
         many = attended(headless, Queries(sequence.seq_id, p0=20, p1=60, each=True))
@@ -164,7 +163,7 @@ def test_k_that_is_picked_out_belongs_to_its_cells(flash_attn: bool, tiny_folder
 @pytest.mark.parametrize("flash_attn", [True, False])
 def test_compressed_keys_are_no_cells(flash_attn: bool, tiny_folder: Path) -> None:
     """What DeepSeek V4 gives to rows for several positions goes to no cell; the rest to those in its window."""
-    for headless in made(written(tiny_folder, "dsv4"), PLENTY.model_copy(update={"flash_attn": flash_attn})):
+    for headless in opened_with(written(tiny_folder, "dsv4"), PLENTY.model_copy(update={"flash_attn": flash_attn})):
         held(headless, 8, seed=1)
         sequence = held(headless, 300)
         found = attended(headless, Queries(sequence.seq_id))
@@ -182,7 +181,7 @@ def test_compressed_keys_are_no_cells(flash_attn: bool, tiny_folder: Path) -> No
 
 
 def test_a_model_without_an_indexer_says_none(tiny_folder: Path) -> None:
-    for headless in made(written(tiny_folder, "iswa"), PLENTY):
+    for headless in opened_with(written(tiny_folder, "iswa"), PLENTY):
         found = attended(headless, Queries(held(headless, 20).seq_id))
         assert all(layer.chosen is None for layer in found.layers)
         assert chosen(found.layers, 1) is None
