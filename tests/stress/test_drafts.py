@@ -3,19 +3,19 @@ cells of wrong guesses leave no hole.
 """
 
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-from kvdesk.backends.local.scheduler import request as requests
 from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
 from kvdesk.policies.drafting import Chance, Draft, DraftSize
 from kvdesk.protocol.cache import AuditCache, Audited, UsePolicy
 from kvdesk.protocol.chat import CloseConversation, LoadModel
 from kvdesk.protocol.model import LocalFile
 from kvdesk.settings import CachePolicy, ContextSettings, Sampling
-from tests.backends.local.test_drafts import Scripted
+from tests.backends.local.test_drafts import guess
 from tests.stress.conftest import Row, forms
 
 SETTINGS: Final = ContextSettings(n_ctx=1024, n_seq_max=2, n_threads_batch=1, exact=True)
@@ -40,8 +40,7 @@ def test_exact_answers_with_drafts_are_those_without(
     monkeypatch.setattr(DraftSize, "choose", always)
     monkeypatch.setattr(DraftSize, "step_ms", lambda *_: None)  # no rest
     drafted = accepted = 0
-    headless = HeadlessEngine()
-    try:
+    with closing(HeadlessEngine()) as headless:
         headless.do(LoadModel(LocalFile(model_file), SETTINGS))
         session_of(headless).loaded.model.vocab.ignore_eog()
         for name, rng in row.rounds("answers", n):
@@ -53,8 +52,7 @@ def test_exact_answers_with_drafts_are_those_without(
                 stats = chat.answer(asked, GREEDY).stats
                 told.append(tuple(chat.messages[-1].tokens))
                 chats.append(chat)  # the second one shares the prompt
-                script = {"answer": told[0], "wrong": rng.choice(WRONG)}
-                monkeypatch.setattr(requests, "Guess", type("Script", (Scripted,), script))
+                guess(monkeypatch, told[0], rng.choice(WRONG))
             assert told[0] == told[1], asked
             assert stats.drafted_tokens, f"{asked} had no guesses"
             assert stats.cells_used == stats.high_water, f"{asked} left holes"
@@ -64,6 +62,4 @@ def test_exact_answers_with_drafts_are_those_without(
         (audited,) = (event for event in headless.do(AuditCache()) if isinstance(event, Audited))
         assert audited.state == "verified", audited.sentence
         row.say(f"{accepted:,} of {drafted:,} guessed tokens were right")
-    finally:
-        headless.close()
     assert 0 < accepted < drafted

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -97,12 +96,20 @@ def answer(engine: HeadlessEngine, sampling: Sampling = GREEDY, *, drafts: bool)
     return chat, chat.answer(ASKED, sampling).stats
 
 
-def said_again(engine: HeadlessEngine, wrong: int, monkeypatch: pytest.MonkeyPatch) -> tuple[HeadlessChat, TurnStats]:
+def guess(monkeypatch: pytest.MonkeyPatch, tokens: Sequence[int], wrong: int = 0, holds: float = 1.0) -> None:
+    """From now on the guesses are these tokens, see `Scripted`."""
+    script = {"answer": tokens, "wrong": wrong, "holds": holds}
+    monkeypatch.setattr(requests, "Guess", type("Script", (Scripted,), script))
+
+
+def said_again(
+    engine: HeadlessEngine, wrong: int, monkeypatch: pytest.MonkeyPatch, sampling: Sampling = GREEDY
+) -> tuple[HeadlessChat, TurnStats]:
     """The answer with drafts, `wrong` as in `Scripted`: it must be that without."""
-    chat, _ = answer(engine, drafts=False)
+    chat, _ = answer(engine, sampling, drafts=False)
     plain = chat.messages[-1]
-    monkeypatch.setattr(requests, "Guess", type("Script", (Scripted,), {"answer": plain.tokens, "wrong": wrong}))
-    chat, stats = answer(engine, drafts=True)
+    guess(monkeypatch, plain.tokens, wrong)
+    chat, stats = answer(engine, sampling, drafts=True)
     assert chat.messages[-1].tokens == plain.tokens
     assert chat.messages[-1].text == plain.text
     (audited,) = of(engine.do(AuditCache()), Audited)
@@ -153,7 +160,7 @@ def test_a_limit_within_a_draft_counts(
     drafting: HeadlessEngine, n_tokens: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chat, _ = answer(drafting, drafts=False)
-    monkeypatch.setattr(requests, "Guess", type("Script", (Scripted,), {"answer": chat.messages[-1].tokens}))
+    guess(monkeypatch, chat.messages[-1].tokens)
     short = GREEDY.model_copy(update={"max_tokens": n_tokens})
     with_drafts, stats = answer(drafting, short, drafts=True)
     assert with_drafts.messages[-1].tokens == chat.messages[-1].tokens[:n_tokens]
@@ -164,7 +171,7 @@ def test_a_limit_within_a_draft_counts(
 def test_a_stop_string_within_a_draft_counts(drafting: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     chat, _ = answer(drafting, drafts=False)
     whole = chat.messages[-1]
-    monkeypatch.setattr(requests, "Guess", type("Script", (Scripted,), {"answer": whole.tokens}))
+    guess(monkeypatch, whole.tokens)
     at = len(whole.text) // 2
     stop = GREEDY.model_copy(update={"stop": (whole.text[at : at + 3],)})
     expected, _ = answer(drafting, stop, drafts=False)
@@ -176,19 +183,13 @@ def test_a_stop_string_within_a_draft_counts(drafting: HeadlessEngine, monkeypat
 @much
 def test_the_seed_gives_the_same_answer(drafting: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each row is sampled as it would be alone, in the same order: chance is drawn as often."""
-    seeded = Sampling(temperature=1.0, seed=42, max_tokens=40, repeat_penalty=1.1)
-    chat, _ = answer(drafting, seeded, drafts=False)
-    script: Any = type("Script", (Scripted,), {"answer": chat.messages[-1].tokens, "wrong": 4})
-    monkeypatch.setattr(requests, "Guess", script)
-    with_drafts, _ = answer(drafting, seeded, drafts=True)
-    assert with_drafts.messages[-1].tokens == chat.messages[-1].tokens
+    said_again(drafting, 4, monkeypatch, Sampling(temperature=1.0, seed=42, max_tokens=40, repeat_penalty=1.1))
 
 
 @much
 def test_wrong_guesses_are_seen_to_leave(drafting: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     chat, _ = answer(drafting, drafts=False)
-    script: Any = type("Script", (Scripted,), {"answer": chat.messages[-1].tokens, "wrong": 3})
-    monkeypatch.setattr(requests, "Guess", script)
+    guess(monkeypatch, chat.messages[-1].tokens, 3)
     answer(drafting, drafts=True)
     done = [event for event in of(drafting.events, OperationDone) if event.reason == "a guess was wrong"]
     assert done
@@ -213,7 +214,7 @@ def test_probabilities_are_those_without(drafting: HeadlessEngine, monkeypatch: 
         tokens = [token for event in of(events, TextDelta) for token in event.tokens]
         told.append(probs)
         assert [one.chosen.token for one in probs] == tokens
-        monkeypatch.setattr(requests, "Guess", type("Script", (Scripted,), {"answer": tokens, "wrong": 5}))
+        guess(monkeypatch, tokens, 5)
     (ended,) = of(events, TurnEnded)
     assert 0 < ended.stats.accepted_tokens < ended.stats.drafted_tokens
     without, with_drafts = told
@@ -234,12 +235,7 @@ def test_a_grammar_is_followed_by_each_token(
     drafting: HeadlessEngine, wrong: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     schema = GREEDY.model_copy(update={"json_schema": SCHEMA, "repeat_penalty": 1.3})
-    chat, _ = answer(drafting, schema, drafts=False)
-    plain = chat.messages[-1]
-    script: Any = type("Script", (Scripted,), {"answer": plain.tokens, "wrong": wrong})
-    monkeypatch.setattr(requests, "Guess", script)
-    with_drafts, stats = answer(drafting, schema, drafts=True)
-    assert with_drafts.messages[-1].tokens == plain.tokens
+    _, stats = said_again(drafting, wrong, monkeypatch, schema)
     assert stats.drafted_tokens > 0
 
 
@@ -259,7 +255,7 @@ def test_several_answers_draft_at_once(several: HeadlessEngine, monkeypatch: pyt
     drafting = emptied(several, monkeypatch)
     chat, _ = answer(drafting, drafts=False)
     plain = chat.messages[-1]
-    monkeypatch.setattr(requests, "Guess", type("Script", (Scripted,), {"answer": plain.tokens, "wrong": 4}))
+    guess(monkeypatch, plain.tokens, 4)
     drafting.do(UsePolicy(CachePolicy(drafts=True)))
     chats = [HeadlessChat(drafting) for _ in range(3)]
     drafting.events = []
@@ -285,8 +281,7 @@ def test_where_batches_are_dear_it_says_so_and_where_they_are_free_it_drafts(
 ) -> None:
     """The same answer with the costs of two machines."""
     chat, _ = answer(drafting, drafts=False)
-    script = {"answer": chat.messages[-1].tokens, "wrong": 0, "holds": 0.99}
-    monkeypatch.setattr(requests, "Guess", type("Script", (Scripted,), script))
+    guess(monkeypatch, chat.messages[-1].tokens, holds=0.99)
     monkeypatch.setattr(DraftSize, "steps", lambda _self, k, n: 1.0 if free else n / k)
     with_drafts, stats = answer(drafting, drafts=True)
     assert with_drafts.messages[-1].tokens == chat.messages[-1].tokens
@@ -320,8 +315,7 @@ def test_with_exact_answers_guesses_change_no_bit(exact: HeadlessEngine, monkeyp
         chat.add_question(ASKED)
         events = exact.do(Generate(chat.id, chat.messages[-1].id, tuple(chat.messages), GREEDY, n_probs=3))
         told.append([one for event in of(events, TextDelta) for one in event.logprobs])
-        script = {"answer": [one.chosen.token for one in told[0]], "wrong": 4}
-        monkeypatch.setattr(requests, "Guess", type("Script", (Scripted,), script))
+        guess(monkeypatch, [one.chosen.token for one in told[0]], 4)
         exact.do(CloseConversation(chat.id))
     assert told[0] == told[1]
     (ended,) = of(events, TurnEnded)
