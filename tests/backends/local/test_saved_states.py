@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,19 @@ def save(store: SavedStateStore, name: str) -> None:
     resident = Resident(0, 100, 100, SIZE, 1.0, 1000.0, 1.0)
     placed = place(resident, store.values(), store.limits)
     store.put(placed, ConversationId(name), range(100), bytes(SIZE), 1000.0, (), ())
+
+
+def with_times(folder: Path, times: Mapping[str, object]) -> Path:
+    """States as earlier versions left them: each with a time in the place of its number. Returns their index."""
+    store = SavedStateStore(folder, KIND, ON_DISK)
+    for name in times:
+        save(store, name)
+    store.close()
+    index = folder / "index.json"
+    rows: list[dict[str, Any]] = json.loads(index.read_bytes())
+    before = [{k: v for k, v in row.items() if k != "used"} | {"at_s": times[row["conversation"]]} for row in rows]
+    index.write_text(json.dumps(before), "utf-8")
+    return index
 
 
 def names(store: SavedStateStore) -> list[str]:
@@ -86,16 +100,8 @@ def test_states_of_another_model_give_way_in_the_order_of_use(clock: list[float]
 
 
 def test_an_index_with_times_becomes_one_with_numbers(tmp_path: Path) -> None:
-    """As earlier versions wrote it: every state is there, and the one used first goes first."""
-    store = SavedStateStore(tmp_path, KIND, ON_DISK)
-    for name in ("a", "b", "c"):
-        save(store, name)
-    store.close()
-    index = tmp_path / "index.json"
-    rows: list[dict[str, Any]] = json.loads(index.read_bytes())
-    times = {"a": 7.5, "b": 3, "c": 9.0}
-    before = [{k: v for k, v in row.items() if k != "used"} | {"at_s": times[row["conversation"]]} for row in rows]
-    index.write_text(json.dumps(before), "utf-8")
+    """Every state is there, and the one used first goes first."""
+    index = with_times(tmp_path, {"a": 7.5, "b": 3, "c": 9.0})
     store = SavedStateStore(tmp_path, KIND, ON_DISK)
     assert names(store) == ["a", "b", "c"]
     save(store, "d")
@@ -106,15 +112,7 @@ def test_an_index_with_times_becomes_one_with_numbers(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("at_s", [float("nan"), float("inf"), -1.0, 10**400, "7", None, [7]], ids=repr)
 def test_a_time_of_nonsense_costs_that_state_alone(tmp_path: Path, at_s: object) -> None:
-    store = SavedStateStore(tmp_path, KIND, ON_DISK)
-    for name in ("a", "b"):
-        save(store, name)
-    store.close()
-    index = tmp_path / "index.json"
-    rows: list[dict[str, Any]] = json.loads(index.read_bytes())
-    times = {"a": 7.5, "b": at_s}
-    before = [{k: v for k, v in row.items() if k != "used"} | {"at_s": times[row["conversation"]]} for row in rows]
-    index.write_text(json.dumps(before), "utf-8")
+    with_times(tmp_path, {"a": 7.5, "b": at_s})
     assert names(SavedStateStore(tmp_path, KIND, ON_DISK)) == ["a"]
 
 
