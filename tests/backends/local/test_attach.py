@@ -1,5 +1,6 @@
 """What is attached to a message is read once, and nothing before it again, on every kind of memory."""
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -20,17 +21,12 @@ SAID = "What do my notes say of the lamp?"
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_long_addition_costs_its_own_tokens_in_every_memory(name: str, tmp_path: Path, tiny_folder: Path) -> None:
-    model = open_model(name, tiny_folder)
-    ids = open_ids(model, tmp_path / "states")
-    try:
+    with closing(open_model(name, tiny_folder)) as model, closing(open_ids(model, tmp_path / "states")) as ids:
         prompt = prompt_of(3, prompt_tokens(model) // 2)
         held = [*prompt, *ids.answer("one", prompt, 6).tokens]
         attached = prompt_of(11, prompt_tokens(model) // 2)
         found = ids.answer("one", [*held, *attached], 2)
         assert found.n_reused == len(held) - 1, "all but the last token, which was sampled and never decoded"
-    finally:
-        ids.close()
-        model.close()
 
 
 def test_a_file_is_read_with_its_message_and_never_again(engine: HeadlessEngine) -> None:

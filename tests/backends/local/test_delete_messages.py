@@ -1,5 +1,6 @@
 """A deleted message takes its cells, and those computed from it, with it; the common prefix stays, on every memory."""
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -21,9 +22,7 @@ ONE = ConversationId("one")
 @pytest.mark.parametrize("name", NAMES)
 def test_what_is_before_a_deleted_message_is_not_read_again(name: str, tmp_path: Path, tiny_folder: Path) -> None:
     """Where the memory can give back a part; else back to the longest saved state that holds nothing of it."""
-    model = open_model(name, tiny_folder)
-    ids = open_ids(model, tmp_path / "states")
-    try:
+    with closing(open_model(name, tiny_folder)) as model, closing(open_ids(model, tmp_path / "states")) as ids:
         prompt = prompt_of(3, prompt_tokens(model))
         n = len(prompt)
         answer = ids.answer("one", prompt, 12, [n // 2]).tokens
@@ -47,9 +46,6 @@ def test_what_is_before_a_deleted_message_is_not_read_again(name: str, tmp_path:
             assert found.n_reused == n // 2 + 2
         elif any(len(s.tokens) == n // 2 for s in saved):
             assert found.n_reused == n // 2, "a checkpoint before it stays"
-    finally:
-        ids.close()
-        model.close()
 
 
 def test_a_chat_goes_on_without_the_deleted_messages(engine: HeadlessEngine) -> None:

@@ -261,8 +261,7 @@ def test_mismatch_is_reported_and_the_map_rebuilt(context: Context) -> None:
     cells.pos[10] = 99
     assert context.auditor.audit().state == "mismatch"
     assert "cell 10" in context.memory.verification.detail
-    report = context.verifier.report
-    told = json.loads(report.to_json())
+    told = json.loads(context.verifier.report.to_json())
     assert told["difference"]["mirror"] == "99"
     assert told["difference"]["engine"] == "10"
     assert "llama_memory_seq_rm(mem, 0, 5, 9) -> True" in told["operations"][-1]
@@ -285,24 +284,19 @@ def test_rules_that_stay_wrong_stay_marked(context: Context, monkeypatch: pytest
     assert context.memory.verification.state == "mismatch"
 
 
-def test_the_proof_finds_a_broken_rule(llama: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_proof_finds_a_broken_rule(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(StreamCells, "_lower_head", lambda *_: None)
-    context = Context(llama, SMALL)
-    checked = self_check.self_check(context)
-    assert checked.mismatch
+    assert self_check.self_check(context).mismatch
     assert context.memory.verification.state == "mismatch"
-    context.close()
 
 
-def test_the_proof_is_bounded_in_time_and_says_so(llama: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_proof_is_bounded_in_time_and_says_so(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(self_check, "BUDGET_S", 0.0)
-    context = Context(llama, SMALL)
     checked = self_check.self_check(context)
     assert (checked.n_steps, checked.complete) == (1, False)
     assert str(checked).startswith("1 of ")
     assert context.memory.verification.state == "verified"
     assert "ran out of time" in context.memory.verification.detail
-    context.close()
 
 
 def test_without_a_twin_nothing_is_verified(llama: Model, monkeypatch: pytest.MonkeyPatch) -> None:

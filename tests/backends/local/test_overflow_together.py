@@ -21,9 +21,8 @@ def together(
         chat.add_question(question)
         sampling = Sampling(temperature=0.9, seed=7, max_tokens=n, repeat_penalty=1.2)
         commands.append(Generate(chat.id, new_message_id(), tuple(chat.messages), sampling, chat.overflow))
-    vocab = headless.engine.session.loaded.model.vocab
-    is_eog, vocab.is_eog = vocab.is_eog, lambda _: False  # type: ignore[method-assign]
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(headless.engine.session.loaded.model.vocab, "is_eog", lambda _: False)
         headless.events = []
         for command in commands:
             headless.engine.handle(command)
@@ -31,8 +30,6 @@ def together(
             headless.engine.step()
             events += headless.events
             headless.events = []
-    finally:
-        vocab.is_eog = is_eog  # type: ignore[method-assign]
     assert headless.engine.session.runtime.context.auditor.audit(whole=True).state == "verified"
     return {chat.id: [e for e in events if getattr(e, "conversation", None) == chat.id] for chat in chats}
 

@@ -2,6 +2,7 @@
 
 import ctypes
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -51,8 +52,23 @@ def text(n: int, seq_id: int = 0) -> Batch:
     return Batch(tokens, tuple(range(n)), ((seq_id,),) * n, (False,) * (n - 1) + (True,))
 
 
+MADE: list[Context] = []
+
+
+@pytest.fixture(autouse=True)
+def all_are_closed() -> Iterator[None]:
+    yield
+    while MADE:
+        MADE.pop().close()
+
+
+def opened(model: Model, wanted: ContextSettings) -> Context:
+    MADE.append(Context(model, wanted))
+    return MADE[-1]
+
+
 def filled(model: Model, wanted: ContextSettings) -> Context:
-    context = Context(model, wanted)
+    context = opened(model, wanted)
     for seq_id in range(2):
         context.decode(text(40 + seq_id, seq_id))
     return context
@@ -60,7 +76,7 @@ def filled(model: Model, wanted: ContextSettings) -> Context:
 
 def moved(source: Context, wanted: ContextSettings) -> Context:
     """A context with the other settings that holds the converted state of `source`."""
-    target = Context(source.model, wanted)
+    target = opened(source.model, wanted)
     target.states.set(
         requantize(source.states.get(), source.traits, target.traits), known=source.memory.snapshot().maps
     )
@@ -86,11 +102,6 @@ def numbers(context: Context) -> list[NDArray[np.float32]]:
     return found
 
 
-def close_all(*contexts: Context) -> None:
-    for context in contexts:
-        context.close()
-
-
 @pytest.mark.parametrize("kind", [kind for kind in CacheType if kind is not F32])
 def test_each_type_there_and_back(llama: Model, kind: CacheType) -> None:
     source = filled(llama, settings(F32))
@@ -105,7 +116,6 @@ def test_each_type_there_and_back(llama: Model, kind: CacheType) -> None:
     assert {s.ggml_type for s in parse_state(there.states.get(), there.traits.geometry).caches[0][0].sections} == {
         ggml_type(kind)
     }
-    close_all(source, there, back)
 
 
 def test_every_kind_of_memory_goes_on_as_before(model: Model) -> None:
@@ -118,7 +128,6 @@ def test_every_kind_of_memory_goes_on_as_before(model: Model) -> None:
         found.append(context.logits())
     scale = np.abs(found[0]).max()
     assert np.abs(found[1] - found[0]).max() < 0.05 * scale
-    close_all(source, there)
 
 
 def test_the_first_layer_is_bit_for_bit_what_the_engine_stores(llama: Model) -> None:
@@ -134,7 +143,6 @@ def test_the_first_layer_is_bit_for_bit_what_the_engine_stores(llama: Model) -> 
             for context, s in zip((wanted, there), states, strict=True)
         )
         assert a == b
-    close_all(source, wanted, there)
 
 
 @pytest.mark.parametrize("types", [(F16, F16), (Q8, F16), (F16, F32)])
@@ -146,7 +154,6 @@ def test_v_is_transposed_where_flash_attention_is_off(llama: Model, types: tuple
     layers = len(numbers(source)) // 2
     for wanted, found in zip(numbers(source)[layers:], numbers(on)[layers:], strict=True):
         np.testing.assert_array_equal(found, wanted)
-    close_all(source, off, on)
 
 
 def as_floats(blob: Blob, section: Section, n_cells: int) -> NDArray[np.float32]:
@@ -185,7 +192,6 @@ def test_a_state_that_is_kept_has_the_rows_that_ggml_makes(llama: Model, kind: C
     assert context.states.seq_set(0, back, audited=True)
     assert context.memory.verification.state == "verified", context.memory.verification.detail
     assert unrounding_ms(len(kept), traits) > 0
-    context.close()
 
 
 def test_rows_without_whole_blocks_are_kept_as_they_are(llama: Model, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -193,12 +199,11 @@ def test_rows_without_whole_blocks_are_kept_as_they_are(llama: Model, monkeypatc
     blob = context.states.seq_get(0)
     monkeypatch.setattr(requantizing, "_width", lambda _: 48)
     assert rounded(blob, context.traits) is blob
-    context.close()
 
 
 def test_streams_keep_their_cells(llama: Model) -> None:
     source = filled(llama, settings(F16, kv_unified=False, n_ctx=1024))
-    close_all(source, moved(source, settings(Q8, CacheType.Q4_0, kv_unified=False, n_ctx=1024)))
+    moved(source, settings(Q8, CacheType.Q4_0, kv_unified=False, n_ctx=1024))
 
 
 def test_only_what_changes_is_rewritten(llama: Model) -> None:
@@ -207,7 +212,6 @@ def test_only_what_changes_is_rewritten(llama: Model) -> None:
     layers = len(numbers(source)) // 2
     for wanted, found in zip(numbers(source)[layers:], numbers(there)[layers:], strict=True):
         np.testing.assert_array_equal(found, wanted)
-    close_all(source, there)
 
 
 def test_what_is_no_state_is_said(llama: Model) -> None:
@@ -217,7 +221,6 @@ def test_what_is_no_state_is_said(llama: Model) -> None:
         with pytest.raises(BlobError):
             requantize(broken, context.traits, context.traits)
     assert bytes(requantize(blob, context.traits, context.traits)) == bytes(blob)
-    close_all(context)
 
 
 def test_why_not(llama: Model) -> None:
@@ -231,7 +234,6 @@ def test_why_not(llama: Model) -> None:
         (settings(Q8, flash_attn=False), "flash attention"),
     ):
         assert part in why_not_converted(context, wanted)
-    context.close()
 
 
 def test_the_price_is_measured() -> None:
@@ -242,10 +244,5 @@ def test_the_price_is_measured() -> None:
 
 @pytest.mark.parametrize("name", ["msa", "dsa_iswa", "hybrid_idx", "dsv4"])
 def test_keys_of_an_indexer_and_compressed_ones_are_not_converted(tiny_folder: Path, name: str) -> None:
-    model = Model(written(tiny_folder, name))
-    context = Context(model, settings(F16))
-    try:
+    with closing(Model(written(tiny_folder, name))) as model, closing(Context(model, settings(F16))) as context:
         assert why_not_converted(context, settings(Q8)).startswith("K and V of this kind of memory are not converted")
-    finally:
-        context.close()
-        model.close()
