@@ -62,8 +62,7 @@ def test_a_schema_and_a_call_follow_the_closed_reasoning(headless: HeadlessEngin
     if "tools" in more:
         more = {"tools": json.dumps(more["tools"]), "choice": ToolChoice(must=True)}
     text, _, started, _ = answered(headless, 3, **more)
-    found = parts_of(text, started.marks)
-    said = text[found.said :].strip()
+    said = text[parts_of(text, started.marks).said :].strip()
     assert said.startswith("{") or (started.calls is not None and said.startswith(started.calls.opening[:1]))
     if "sampling" in more:
         assert set(json.loads(said)) == {"n"}

@@ -13,6 +13,7 @@ from kvdesk.message import new_conversation_id
 from kvdesk.protocol.cache import (
     CacheView,
     ContextPreview,
+    ContextReady,
     DropMessages,
     MessageSpans,
     OperationDone,
@@ -43,7 +44,7 @@ from kvdesk.protocol.operations import (
     TryDecode,
     Undo,
 )
-from kvdesk.settings import CacheType, ContextSettings, Sampling
+from kvdesk.settings import CacheType, Sampling
 from tests.backends.local.test_turns import of
 
 GREEDY = Sampling(temperature=0.0, max_tokens=12)
@@ -355,9 +356,8 @@ def test_verify_tells_a_cache_that_is_not_what_it_should_be(headless: HeadlessEn
     s = seq(headless, chat)
     headless.do(Operate(RemoveRange(s, 1, 24), measured=False))
     headless.do(Operate(ShiftPositions(s, 24, -1, -23), measured=False))
-    assert len(headless.engine.session.runtime.cache_manager.pool.get(chat.id).tokens) > 8, (
-        "the map knows the tokens at their new places"
-    )
+    held = headless.engine.session.runtime.cache_manager.pool.get(chat.id).tokens
+    assert len(held) > 8, "the map knows the tokens at their new places"
     verified = of(headless.do(VerifyConversation(chat.id)), Verified)[0]
     assert not verified.logits.verdict.same
 
@@ -416,6 +416,8 @@ def test_a_rebuild_keeps_the_conversations(headless: HeadlessEngine, keep: Liter
         held = [len(headless.engine.session.runtime.cache_manager.pool.get(chat.id).tokens) for chat in (first, second)]
         assert used(headless) == (before if keep == "tokens" else sum(held)), "saved states share nothing"
         assert of(events, Working)[-1].total == 0
+        possible = {p.operation: p.answer for e in of(events, ContextReady) for p in e.possible}
+        assert possible["compaction"] == "yes"
         over = of(events, RecordingTaken)[0]
         assert over.is_over
         assert sum(stream.used for stream in over.recording.state_at(over.recording.last)[0].streams) == before
@@ -501,10 +503,3 @@ def test_what_is_impossible_says_why(headless: HeadlessEngine) -> None:
     headless._on_event = None
     assert len(failed) == 2
     chat.answer("Go on.", GREEDY)
-
-
-def test_settings_of_a_context_are_told_with_what_is_possible(headless: HeadlessEngine) -> None:
-    small = headless.engine.session.runtime.context.settings
-    events = headless.do(RebuildContext(ContextSettings(**small.model_dump())))
-    possible = {p.operation: p for e in events for p in getattr(e, "possible", ())}
-    assert possible["compaction"].answer == "yes"

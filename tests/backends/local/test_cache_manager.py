@@ -202,5 +202,4 @@ def test_a_reserved_seq_id_goes_to_no_conversation() -> None:
         assert (pool.free, leased.seq_id, pool.lease(other)) == ((), 1, None)
         with pytest.raises(RefusedCall), pool.reserved():
             pass
-    leased = pool.lease(other)
-    assert leased.seq_id == spare == 0
+    assert pool.lease(other).seq_id == spare == 0

@@ -46,6 +46,7 @@ OF_EACH = {
             for overflow in (Overflow.SLIDE, Overflow.RECOMPUTE)
             for name, command in OF_EACH.items()
         ),
+        pytest.param(replace(asked(overflow=Overflow.SLIDE), messages=(said("user", LONG),)), id="slide-question"),
         pytest.param(asked(said("user", LONG), said("assistant", "I see.")), id="stop-earlier question"),
         pytest.param(asked(said("user", "Hello"), said("assistant", LONG)), id="stop-earlier answer"),
         pytest.param(asked(said("user", "Write"), said("assistant", "", CALLS)), id="stop-earlier call"),

@@ -42,8 +42,7 @@ def ask(headless: HeadlessEngine, new: PreviewTurn, now: PreviewTurn, number: in
 
 
 def tokens(headless: HeadlessEngine, messages: Sequence[Message], template: str = "") -> list[int]:
-    prompts = session_of(headless).loaded.prompts
-    return prompts.tokens(messages, template)
+    return session_of(headless).loaded.prompts.tokens(messages, template)
 
 
 @pytest.fixture
@@ -79,8 +78,7 @@ def test_another_system_prompt_prefills_exactly_what_differs_and_going_back_noth
 ) -> None:
     before = Parameters.of(chat.service.conversations[0])
     after = replace(before, system_prompt=OTHER)
-    sequence = session_of(headless).runtime.cache_manager.pool.get(chat.id)
-    held = list(sequence.tokens)
+    held = list(session_of(headless).runtime.cache_manager.pool.get(chat.id).tokens)
     old, new = turn(chat, before, "Go on."), turn(chat, after, "Go on.")
     shown = ask(headless, new, old)
     same = common_prefix(tokens(headless, old.messages), tokens(headless, new.messages))
@@ -124,8 +122,7 @@ def test_where_a_state_comes_back_only_whole_what_is_said_is_what_it_costs(whole
 
 
 def test_sampling_costs_nothing(headless: HeadlessEngine, chat: HeadlessChat) -> None:
-    reused = session_of(headless).runtime.cache_manager.pool.get(chat.id)
-    n_held = len(reused.tokens)
+    n_held = len(session_of(headless).runtime.cache_manager.pool.get(chat.id).tokens)
     chat.service.set_parameters(
         chat.id, replace(Parameters.of(chat.service.conversations[0]), sampling=Sampling(temperature=1.5, max_tokens=3))
     )

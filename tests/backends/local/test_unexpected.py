@@ -70,8 +70,7 @@ def test_after_an_error_in_mid_operation_sequences_hold_what_the_map_says(
         patch.setattr(MirroredMemory, "seq_rm", removes_and_fails)
         with pytest.raises(UserError, match="Something unexpected went wrong: injected"):
             headless.do(Forget(chat.id))
-    sequence = session.runtime.cache_manager.pool.get(chat.id)
-    assert sequence.tokens == []
+    assert session.runtime.cache_manager.pool.get(chat.id).tokens == []
     assert chat.answer("And again", SHORT).state == "complete"
     assert session.runtime.context.memory.verification.state == "verified"
 

@@ -22,12 +22,6 @@ def test_text_in_single_bytes_has_no_replacement(text: str) -> None:
     assert decoder.flush() == ""
 
 
-def test_a_split_character_appears_once_and_whole() -> None:
-    decoder = Utf8Decoder()
-    shown = [decoder.decode(piece) for piece in (b"a\xf0\x9f", b"\x98", b"\x80b")]
-    assert shown == ["a", "", "\N{GRINNING FACE}b"]
-
-
 def test_an_invalid_byte_shows_when_it_is_certain() -> None:
     decoder = Utf8Decoder()
     assert decoder.decode(b"\xe4\xb8") == ""
