@@ -86,8 +86,7 @@ def test_each_answer_is_that_of_an_empty_cache(exact: HeadlessEngine) -> None:
     asked = [(chat, chat.asks(f"{LIST} {word}?")) for chat, word in ((second, "Why"), (third, "When"))]
     for _, command in asked:
         exact.engine.handle(command)
-    while exact.engine.busy:
-        exact.engine.step()
+    exact.host.run_until_idle()
     for chat, command in asked:
         chat.takes(command, exact.events)
     exact.do(CloseConversation(first.id))

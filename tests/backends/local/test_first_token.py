@@ -44,8 +44,7 @@ def test_the_load_and_the_queue_are_told_apart(headless: HeadlessEngine) -> None
     now = time.perf_counter()
     headless.engine._scheduler.loaded = now - 5, now - 2
     headless.engine.handle(asked, now - 6)
-    while headless.engine.busy:
-        headless.engine.step()
+    headless.host.run_until_idle()
     stats = of(headless.events, TurnEnded)[-1].stats
     assert "3.0 s while the model was loaded, 3." in stats.time_why
     assert stats.time_why.endswith("s until other work had ended, 1 token read.")

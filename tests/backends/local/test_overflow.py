@@ -260,8 +260,7 @@ def test_two_answers_at_once_never_move_shared_cells(narrow: HeadlessEngine) -> 
     narrow.events = []
     for answer in answers:
         narrow.engine.handle(Generate(chat.id, answer, messages, LONG, Overflow.SLIDE))
-    while narrow.engine.busy:
-        narrow.engine.step()
+    narrow.host.run_until_idle()
     assert len(of(narrow.events, TurnEnded)) == 2
     assert narrow.engine.session.runtime.context.auditor.audit(whole=True).state == "verified"
 

@@ -104,8 +104,7 @@ def test_a_prompt_that_others_leave_no_room_for_while_it_is_read(narrow: Headles
     assert (event.conversation, event.policy) == (chat.id, overflow)
     assert len([e for e in of(narrow.events, PrefillProgress) if e.answer == asked.answer and e.done < e.total]) > 1
     assert asked.messages[-1].id not in event.evicted
-    while narrow.engine.busy:
-        narrow.engine.step()
+    narrow.host.run_until_idle()
     ended = {e.answer: e for e in of(narrow.events, TurnEnded)}
     assert ended[asked.answer].state == "complete"
     assert all(0 <= e.done <= e.total for e in of(narrow.events, PrefillProgress))

@@ -166,8 +166,7 @@ def test_of_a_prompt_that_nothing_renders_all_of_the_answer_counts(headless: Hea
     headless.events = []
     sampling = Sampling(temperature=0.0, grammar=THINKING, stop=("Question:",))
     headless.engine.handle(Generate(new_conversation_id(), new_message_id(), (), sampling, raw=RawPrompt("Hi")))
-    while headless.engine.busy:
-        headless.engine.step()
+    headless.host.run_until_idle()
     said = "".join(event.text for event in of(headless.events, TextDelta))
     assert said == "<think>\nThe text says "
 
@@ -181,8 +180,7 @@ def test_answers_of_several_conversations_end_each_at_its_own(headless: Headless
         chat.add_question(QUESTION)
         sampling = WHOLE.model_copy(update={"stop": (stop,) if stop else ()})
         headless.engine.handle(Generate(chat.id, new_message_id(), tuple(chat.messages), sampling))
-    while headless.engine.busy:
-        headless.engine.step()
+    headless.host.run_until_idle()
     said = {chat.id: "" for chat in chats}
     for delta in of(headless.events, TextDelta):
         said[delta.conversation] += delta.text
