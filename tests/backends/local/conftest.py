@@ -15,9 +15,10 @@ from kvdesk.backends.local.scheduler import idle_requests
 from kvdesk.headless import HeadlessEngine, session_of
 from kvdesk.policies import prompt_piece
 from kvdesk.policies.compaction_gain import Verdict
+from kvdesk.protocol.cache import UsePolicy
 from kvdesk.protocol.chat import CloseConversation, LoadModel
 from kvdesk.protocol.model import LocalFile
-from kvdesk.settings import ContextSettings
+from kvdesk.settings import CachePolicy, ContextSettings
 from tests.backends.local.ids import NAMES, open_model
 from tests.backends.local.tiny_models import written
 
@@ -56,7 +57,8 @@ def engine(
 
 
 def empty(headless: HeadlessEngine) -> None:
-    """Nothing is left of earlier tests."""
+    """Nothing is left of earlier tests, nor of what they set."""
+    headless.do(UsePolicy(CachePolicy()))
     session = headless.engine.session
     for sequence in session.runtime.cache_manager.pool:
         headless.do(CloseConversation(sequence.conversation))
@@ -71,6 +73,7 @@ def emptied(loaded: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> Headless
     batches, however slow the machine is just now, and a saved state always pays: a token is said to take a second.
     """
     monkeypatch.setattr(prompt_piece, "LONGEST_GAP_MS", 1e9)
+    monkeypatch.setattr(loaded, "_on_event", None)
     empty(loaded)
     session = loaded.engine.session
     monkeypatch.setattr(session.runtime.cache_manager.swapper, "_costs", lambda n_tokens, _: (1e3 * n_tokens, 1.0))

@@ -8,8 +8,8 @@ import pytest
 from kvdesk.headless import HeadlessChat, HeadlessEngine
 from kvdesk.message import Attachment, as_read
 from kvdesk.protocol.cache import UsePolicy
-from kvdesk.protocol.operations import ClearCache, Operate
 from kvdesk.settings import CachePolicy, Sampling
+from tests.backends.local.conftest import empty
 from tests.backends.local.ids import NAMES, open_model, prompt_of, prompt_tokens
 from tests.backends.local.test_checkpoints import open_ids
 from tests.backends.local.test_turns import fresh_answer
@@ -30,8 +30,7 @@ def test_a_long_addition_costs_its_own_tokens_in_every_memory(name: str, tmp_pat
 
 
 def test_a_file_is_read_with_its_message_and_never_again(engine: HeadlessEngine) -> None:
-    engine.do(UsePolicy(CachePolicy(), None))
-    engine.do(Operate(ClearCache(), measured=False))
+    empty(engine)
     chat = HeadlessChat(engine, "You keep a lighthouse.")
     chat.answer("Good morning. Is the sea calm?", SHORT)
     pool = engine.engine.session.runtime.cache_manager.pool

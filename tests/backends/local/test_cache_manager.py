@@ -86,24 +86,21 @@ def test_a_fork_shares_and_its_branches_come_back(headless: HeadlessEngine) -> N
 def test_out_and_back(headless: HeadlessEngine, tmp_path: Path, where: str) -> None:
     policy = CachePolicy(memory_mb=512 if where == "memory" else 0)
     headless.do(UsePolicy(policy, tmp_path))
-    try:
-        chat = HeadlessChat(headless, SYSTEM)
-        chat.answer("What came today?", GREEDY)
-        tokens = list(held(headless, chat))
-        headless.do(Operate(SwapOut(chat.id), measured=False))
-        headless.engine.session.runtime.cache_manager.swapper.saved_states.close()
-        assert used(headless) == 0
-        assert len(list(tmp_path.glob("*.kvstate"))) == 1
-        headless.do(Operate(SwapIn(chat.id), measured=False))
-        assert held(headless, chat) == tokens
-        headless.do(Operate(SwapOut(chat.id), measured=False))
-        stats = chat.answer("And yesterday?", GREEDY).stats
-        assert stats.reused_tokens == len(tokens)
-        audited(headless)
-        headless.do(UsePolicy(CachePolicy(), None))  # nothing is saved there
-        assert fresh_answer(headless, chat.messages[:-1]) == chat.messages[-1].tokens
-    finally:
-        headless.do(UsePolicy(CachePolicy(), None))
+    chat = HeadlessChat(headless, SYSTEM)
+    chat.answer("What came today?", GREEDY)
+    tokens = list(held(headless, chat))
+    headless.do(Operate(SwapOut(chat.id), measured=False))
+    headless.engine.session.runtime.cache_manager.swapper.saved_states.close()
+    assert used(headless) == 0
+    assert len(list(tmp_path.glob("*.kvstate"))) == 1
+    headless.do(Operate(SwapIn(chat.id), measured=False))
+    assert held(headless, chat) == tokens
+    headless.do(Operate(SwapOut(chat.id), measured=False))
+    stats = chat.answer("And yesterday?", GREEDY).stats
+    assert stats.reused_tokens == len(tokens)
+    audited(headless)
+    headless.do(UsePolicy(CachePolicy(), None))  # nothing is saved there
+    assert fresh_answer(headless, chat.messages[:-1]) == chat.messages[-1].tokens
 
 
 def test_back_after_a_restart(talking_file: Path, tmp_path: Path) -> None:

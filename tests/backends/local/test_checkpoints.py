@@ -18,7 +18,7 @@ from kvdesk.message import ConversationId, Message, new_message_id
 from kvdesk.protocol.cache import OperationDone, UsePolicy
 from kvdesk.protocol.chat import CloseConversation, Generate, PreviewTurn, TextDelta, TurnEnded, TurnPreview
 from kvdesk.settings import CachePolicy, CacheType, Sampling
-from tests.backends.local.conftest import SMALL, opened_with
+from tests.backends.local.conftest import SMALL, emptied, opened_with
 from tests.backends.local.ids import CLASSES, OTHERS, Ids, open_model, prompt_of, tiered
 from tests.backends.local.test_turns import fresh_answer, of
 from tests.backends.local.tiny_models import written
@@ -223,14 +223,9 @@ def headless(request: pytest.FixtureRequest, tiny_folder: Path) -> Iterator[Head
 
 
 @pytest.fixture
-def chat(headless: HeadlessEngine) -> HeadlessChat:
+def chat(headless: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> HeadlessChat:
     """Two exchanges. Nothing is guessed: a token of a prompt is said to take a second, a state a millisecond."""
-    session = headless.engine.session
-    for sequence in session.runtime.cache_manager.pool:
-        headless.do(CloseConversation(sequence.conversation))
-    headless.do(UsePolicy(CachePolicy(), None))
-    session.runtime.cache_manager.swapper._costs = lambda n_tokens, _: (1e3 * n_tokens, 1.0)
-    chat = HeadlessChat(headless, SYSTEM)
+    chat = HeadlessChat(emptied(headless, monkeypatch), SYSTEM)
     chat.answer(FIRST, GREEDY)
     chat.answer(SECOND, GREEDY)
     assert len(chat.messages[-1].tokens) == N, "the answer ended by itself: choose another question"
@@ -318,8 +313,7 @@ def test_a_stop_in_the_middle_leaves_no_state_that_was_not_computed(chat: Headle
     headless.engine.step()
     flag.left = -1
     headless.engine.request_stop(answer)
-    while headless.engine.busy:
-        headless.engine.step()
+    headless.host.run_until_idle()
     sequence = session.runtime.cache_manager.pool.get(chat.id)
     use(headless, calm)
     assert sequence.tokens == []

@@ -9,8 +9,8 @@ from kvdesk.backends.local.cache_manager.message_cells import drop_messages
 from kvdesk.headless import HeadlessChat, HeadlessEngine
 from kvdesk.message import ConversationId, MessageId
 from kvdesk.protocol.cache import DropMessages, MessageSpan, UsePolicy
-from kvdesk.protocol.operations import ClearCache, Operate
 from kvdesk.settings import CachePolicy, Sampling
+from tests.backends.local.conftest import emptied
 from tests.backends.local.ids import NAMES, open_model, prompt_of, prompt_tokens
 from tests.backends.local.test_checkpoints import open_ids
 from tests.backends.local.test_turns import fresh_answer, held
@@ -48,11 +48,8 @@ def test_what_is_before_a_deleted_message_is_not_read_again(name: str, tmp_path:
             assert found.n_reused == n // 2, "a checkpoint before it stays"
 
 
-def test_a_chat_goes_on_without_the_deleted_messages(engine: HeadlessEngine) -> None:
-    engine.do(Operate(ClearCache(), measured=False))
-    engine.do(UsePolicy(CachePolicy(), None))
-    session = engine.engine.session
-    session.runtime.cache_manager.swapper._costs = lambda n_tokens, _: (1e3 * n_tokens, 1.0)
+def test_a_chat_goes_on_without_the_deleted_messages(engine: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    session = emptied(engine, monkeypatch).engine.session
     chat = HeadlessChat(engine, "You keep a lighthouse, and you write down what the sea brings.")
     for question in ("What came today, and from where?", "And what was it that came yesterday?", "Thanks."):
         chat.answer(question, SHORT)

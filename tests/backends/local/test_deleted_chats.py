@@ -69,15 +69,12 @@ def test_it_is_not_read_ahead(headless: HeadlessEngine, monkeypatch: pytest.Monk
     sampled = count(1)
     monkeypatch.setattr(headless.engine.session.loaded.model.vocab, "is_eog", lambda _: next(sampled) == 8)
     headless.do(UsePolicy(CachePolicy(prefill_ahead=True)))
-    try:
-        chat = HeadlessChat(headless)
-        assert chat.answer("Who keeps the lighthouse?", Sampling(temperature=0.0, max_tokens=20)).finish == ""
-        headless.do(delete(chat))
-        n = n_held(headless, chat.id)
-        headless.engine.idle()
-        assert n_held(headless, chat.id) == n
-    finally:
-        headless.do(UsePolicy(CachePolicy()))
+    chat = HeadlessChat(headless)
+    assert chat.answer("Who keeps the lighthouse?", Sampling(temperature=0.0, max_tokens=20)).finish == ""
+    headless.do(delete(chat))
+    n = n_held(headless, chat.id)
+    headless.engine.idle()
+    assert n_held(headless, chat.id) == n
 
 
 def test_its_verification_ends(headless: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,6 +39,7 @@ from kvdesk.settings import CachePolicy, CacheType, ContextSettings, Overflow, S
 from kvdesk.values import replace
 from tests.backends.local.conftest import SMALL, opened_with
 from tests.backends.local.ids import Ids
+from tests.backends.local.test_cache_manager import audited
 from tests.backends.local.test_stop_waiting import step_until
 from tests.backends.local.test_turns import of
 from tests.backends.local.tiny_models import written
@@ -94,11 +95,6 @@ def store(headless: HeadlessEngine) -> SavedStateStore:
 def documents(headless: HeadlessEngine) -> list[tuple[ConversationId, ...]]:
     """The chats of each document that is kept."""
     return [saved.chats for saved in store(headless)._all() if saved.chats]
-
-
-def audited(headless: HeadlessEngine) -> None:
-    verification = session_of(headless).runtime.context.auditor.audit(whole=True)
-    assert verification.state == "verified", verification.detail
 
 
 def n_document(headless: HeadlessEngine) -> int:
@@ -357,12 +353,9 @@ def test_a_chat_is_deleted_while_another_model_is_open(tmp_path: Path) -> None:
 
 def test_it_keeps_to_the_limits_of_saved_conversations(headless: HeadlessEngine) -> None:
     headless.do(UsePolicy(CachePolicy(read_once=True, memory_mb=0)))
-    try:
-        Chat(headless, FIRST).ask("How many lamps has Ada?", REPORT)
-        assert documents(headless) == []
-        assert "keep document" not in [operation.name for operation in of(headless.events, OperationDone)]
-    finally:
-        headless.do(UsePolicy(CachePolicy()))
+    Chat(headless, FIRST).ask("How many lamps has Ada?", REPORT)
+    assert documents(headless) == []
+    assert "keep document" not in [operation.name for operation in of(headless.events, OperationDone)]
 
 
 def test_its_first_chat_was_evicted_and_the_cells_reordered(headless: HeadlessEngine) -> None:

@@ -56,12 +56,6 @@ def _much(monkeypatch: pytest.MonkeyPatch) -> None:
 much = pytest.mark.usefixtures("_much")
 
 
-@pytest.fixture
-def drafting(headless: HeadlessEngine) -> Iterator[HeadlessEngine]:
-    yield headless
-    headless.do(UsePolicy(CachePolicy()))
-
-
 @pytest.fixture(scope="module", params=["mamba2", "granitehybrid"])
 def other(request: pytest.FixtureRequest, tiny_folder: Path) -> Iterator[HeadlessEngine]:
     """Models of memories that cannot give back a token."""
@@ -119,9 +113,9 @@ def said_again(
 
 @much
 @pytest.mark.parametrize("wrong", [0, 1, 3, 7])
-def test_the_answer_is_the_same(drafting: HeadlessEngine, wrong: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    chat, stats = said_again(drafting, wrong, monkeypatch)
-    held(drafting, chat)
+def test_the_answer_is_the_same(headless: HeadlessEngine, wrong: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    chat, stats = said_again(headless, wrong, monkeypatch)
+    held(headless, chat)
     assert stats.drafted_tokens > 0
     assert (stats.accepted_tokens == stats.drafted_tokens) == (wrong == 0)
     assert (stats.accepted_tokens > 0) == (wrong != 1)
@@ -157,59 +151,59 @@ def test_earlier_states_take_a_wrong_token_back(
 @much
 @pytest.mark.parametrize("n_tokens", [1, 2, 9, 10, 11])
 def test_a_limit_within_a_draft_counts(
-    drafting: HeadlessEngine, n_tokens: int, monkeypatch: pytest.MonkeyPatch
+    headless: HeadlessEngine, n_tokens: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    chat, _ = answer(drafting, drafts=False)
+    chat, _ = answer(headless, drafts=False)
     guess(monkeypatch, chat.messages[-1].tokens)
     short = GREEDY.model_copy(update={"max_tokens": n_tokens})
-    with_drafts, stats = answer(drafting, short, drafts=True)
+    with_drafts, stats = answer(headless, short, drafts=True)
     assert with_drafts.messages[-1].tokens == chat.messages[-1].tokens[:n_tokens]
     assert stats.generated_tokens == n_tokens
 
 
 @much
-def test_a_stop_string_within_a_draft_counts(drafting: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> None:
-    chat, _ = answer(drafting, drafts=False)
+def test_a_stop_string_within_a_draft_counts(headless: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    chat, _ = answer(headless, drafts=False)
     whole = chat.messages[-1]
     guess(monkeypatch, whole.tokens)
     at = len(whole.text) // 2
     stop = GREEDY.model_copy(update={"stop": (whole.text[at : at + 3],)})
-    expected, _ = answer(drafting, stop, drafts=False)
-    with_drafts, _ = answer(drafting, stop, drafts=True)
+    expected, _ = answer(headless, stop, drafts=False)
+    with_drafts, _ = answer(headless, stop, drafts=True)
     assert with_drafts.messages[-1].text == expected.messages[-1].text
     assert len(with_drafts.messages[-1].text) < len(whole.text)
 
 
 @much
-def test_the_seed_gives_the_same_answer(drafting: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_seed_gives_the_same_answer(headless: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each row is sampled as it would be alone, in the same order: chance is drawn as often."""
-    said_again(drafting, 4, monkeypatch, Sampling(temperature=1.0, seed=42, max_tokens=40, repeat_penalty=1.1))
+    said_again(headless, 4, monkeypatch, Sampling(temperature=1.0, seed=42, max_tokens=40, repeat_penalty=1.1))
 
 
 @much
-def test_wrong_guesses_are_seen_to_leave(drafting: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> None:
-    chat, _ = answer(drafting, drafts=False)
+def test_wrong_guesses_are_seen_to_leave(headless: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    chat, _ = answer(headless, drafts=False)
     guess(monkeypatch, chat.messages[-1].tokens, 3)
-    answer(drafting, drafts=True)
-    done = [event for event in of(drafting.events, OperationDone) if event.reason == "a guess was wrong"]
+    answer(headless, drafts=True)
+    done = [event for event in of(headless.events, OperationDone) if event.reason == "a guess was wrong"]
     assert done
     assert all("seq_rm" in event.call for event in done)
-    samples = [event for event in of(drafting.events, SpeedSample) if event.n_drafted]
+    samples = [event for event in of(headless.events, SpeedSample) if event.n_drafted]
     assert samples
     assert all(0 <= sample.n_accepted <= sample.n_tokens <= sample.n_drafted + 1 for sample in samples)
     assert all(sample.n_accepted < sample.n_tokens for sample in samples[:-1])  # the end of an answer is no token
 
 
 @much
-def test_probabilities_are_those_without(drafting: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_probabilities_are_those_without(headless: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of each token, up to rounding: the row is that of its own place, behind right guesses and wrong ones."""
     told = []
-    chat = HeadlessChat(drafting)
+    chat = HeadlessChat(headless)
     chat.add_question(ASKED)
     for drafts in (False, True):
-        drafting.do(UsePolicy(CachePolicy(drafts=drafts)))
-        asked = Generate(HeadlessChat(drafting).id, chat.messages[-1].id, tuple(chat.messages), GREEDY, n_probs=3)
-        events = drafting.do(asked)
+        headless.do(UsePolicy(CachePolicy(drafts=drafts)))
+        asked = Generate(HeadlessChat(headless).id, chat.messages[-1].id, tuple(chat.messages), GREEDY, n_probs=3)
+        events = headless.do(asked)
         probs = [one for event in of(events, TextDelta) for one in event.logprobs]
         tokens = [token for event in of(events, TextDelta) for token in event.tokens]
         told.append(probs)
@@ -232,19 +226,19 @@ SCHEMA = (
 @much
 @pytest.mark.parametrize("wrong", [0, 3])
 def test_a_grammar_is_followed_by_each_token(
-    drafting: HeadlessEngine, wrong: int, monkeypatch: pytest.MonkeyPatch
+    headless: HeadlessEngine, wrong: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     schema = GREEDY.model_copy(update={"json_schema": SCHEMA, "repeat_penalty": 1.3})
-    _, stats = said_again(drafting, wrong, monkeypatch, schema)
+    _, stats = said_again(headless, wrong, monkeypatch, schema)
     assert stats.drafted_tokens > 0
 
 
 @much
-def test_what_a_grammar_leaves_no_choice_of_is_guessed(drafting: HeadlessEngine) -> None:
+def test_what_a_grammar_leaves_no_choice_of_is_guessed(headless: HeadlessEngine) -> None:
     """Nothing of the answer was there before: its guesses are the names of the schema."""
     schema = GREEDY.model_copy(update={"grammar": 'root ::= "zebra crossing " [0-9] " over the wide water " [0-9]'})
-    plain, _ = answer(drafting, schema, drafts=False)
-    chat, stats = answer(drafting, schema, drafts=True)
+    plain, _ = answer(headless, schema, drafts=False)
+    chat, stats = answer(headless, schema, drafts=True)
     assert chat.messages[-1].text == plain.messages[-1].text
     assert stats.accepted_tokens > 4
 
@@ -252,54 +246,53 @@ def test_what_a_grammar_leaves_no_choice_of_is_guessed(drafting: HeadlessEngine)
 @much
 def test_several_answers_draft_at_once(several: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     """One batch a step has guesses of all; each text is that of the conversation alone."""
-    drafting = emptied(several, monkeypatch)
-    chat, _ = answer(drafting, drafts=False)
+    headless = emptied(several, monkeypatch)
+    chat, _ = answer(headless, drafts=False)
     plain = chat.messages[-1]
     guess(monkeypatch, plain.tokens, 4)
-    drafting.do(UsePolicy(CachePolicy(drafts=True)))
-    chats = [HeadlessChat(drafting) for _ in range(3)]
-    drafting.events = []
+    headless.do(UsePolicy(CachePolicy(drafts=True)))
+    chats = [HeadlessChat(headless) for _ in range(3)]
+    headless.events = []
     for one in chats:
         one.add_question(ASKED.rstrip())
-        drafting.engine.handle(Generate(one.id, one.messages[-1].id, tuple(one.messages), GREEDY))
-    while drafting.engine.busy:
-        drafting.engine.step()
+        headless.engine.handle(Generate(one.id, one.messages[-1].id, tuple(one.messages), GREEDY))
+    headless.host.run_until_idle()
     for one in chats:
-        told = [event for event in of(drafting.events, TextDelta) if event.conversation == one.id]
+        told = [event for event in of(headless.events, TextDelta) if event.conversation == one.id]
         assert tuple(token for event in told for token in event.tokens) == plain.tokens
-    stats = [event.stats for event in of(drafting.events, TurnEnded)]
+    stats = [event.stats for event in of(headless.events, TurnEnded)]
     assert all(0 < one.accepted_tokens < one.drafted_tokens for one in stats)
-    most = max(sample.n_drafted for sample in of(drafting.events, SpeedSample))
+    most = max(sample.n_drafted for sample in of(headless.events, SpeedSample))
     assert most >= 3, "one batch had guesses of all"
-    (audited,) = of(drafting.do(AuditCache()), Audited)
+    (audited,) = of(headless.do(AuditCache()), Audited)
     assert audited.state == "verified", audited.sentence
 
 
 @pytest.mark.parametrize("free", [False, True])
 def test_where_batches_are_dear_it_says_so_and_where_they_are_free_it_drafts(
-    drafting: HeadlessEngine, monkeypatch: pytest.MonkeyPatch, *, free: bool
+    headless: HeadlessEngine, monkeypatch: pytest.MonkeyPatch, *, free: bool
 ) -> None:
     """The same answer with the costs of two machines."""
-    chat, _ = answer(drafting, drafts=False)
+    chat, _ = answer(headless, drafts=False)
     guess(monkeypatch, chat.messages[-1].tokens, holds=0.99)
     monkeypatch.setattr(DraftSize, "steps", lambda _self, k, n: 1.0 if free else n / k)
-    with_drafts, stats = answer(drafting, drafts=True)
+    with_drafts, stats = answer(headless, drafts=True)
     assert with_drafts.messages[-1].tokens == chat.messages[-1].tokens
     assert (stats.drafted_tokens > 0) == free
     assert stats.draft_why.startswith("Drafts: " if free else "No drafts: a batch of 2 costs 2.0 steps here.")
 
 
 @much
-def test_other_texts_of_the_chat_are_guessed_from(drafting: HeadlessEngine) -> None:
+def test_other_texts_of_the_chat_are_guessed_from(headless: HeadlessEngine) -> None:
     """With the real guesses: the same answer is foreseen where its text is among the others, and not without."""
-    drafting.do(UsePolicy(CachePolicy(drafts=True)))
-    chat = HeadlessChat(drafting)
+    headless.do(UsePolicy(CachePolicy(drafts=True)))
+    chat = HeadlessChat(headless)
     chat.add_question("Name three rivers.")
     asked = Generate(chat.id, chat.messages[-1].id, tuple(chat.messages), GREEDY)
-    events = drafting.do(asked)
+    events = headless.do(asked)
     text = "".join(event.text for event in of(events, TextDelta))
     (alone,) = of(events, TurnEnded)
-    events = drafting.do(replace(asked, others=("", text)))
+    events = headless.do(replace(asked, others=("", text)))
     (ended,) = of(events, TurnEnded)
     assert "".join(event.text for event in of(events, TextDelta)) == text
     assert ended.stats.accepted_tokens > alone.stats.accepted_tokens

@@ -1,6 +1,5 @@
 """Idle chats and requests leave the cache for memory before another prompt is read, where that pays."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -53,12 +52,11 @@ class Program:
 
 
 @pytest.fixture
-def dear(headless: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> Iterator[HeadlessEngine]:
+def dear(headless: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> HeadlessEngine:
     """An engine to whom each cell below n_kv costs 0.1 ms a token."""
     monkeypatch.setattr(idle_requests, "judge_leaving", judge_leaving)
     monkeypatch.setattr(headless.engine.session.runtime.cache_manager, "costs", each_cell_costs(0.1))
-    yield headless
-    headless.do(UsePolicy(CachePolicy(), None))
+    return headless
 
 
 def each_cell_costs(ms: float) -> Costs:

@@ -1,7 +1,6 @@
 """*Documents as q8_0*: what is kept of documents is rounded by ggml, and converted back when it is used."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -22,16 +21,16 @@ from kvdesk.settings import CachePolicy, CacheType
 from kvdesk.state_files.reading import open_file
 from kvdesk.state_files.restore import judge
 from tests.backends.local.conftest import SMALL, opened_with
-from tests.backends.local.test_documents import FIRST, OFF, READ_ONCE, REPORT, SECOND, Chat, audited, logits, store
+from tests.backends.local.test_cache_manager import audited
+from tests.backends.local.test_documents import FIRST, OFF, READ_ONCE, REPORT, SECOND, Chat, logits, store
 from tests.backends.local.test_turns import of
 
 
 @pytest.fixture
-def rounding(headless: HeadlessEngine) -> Iterator[HeadlessEngine]:
+def rounding(headless: HeadlessEngine) -> HeadlessEngine:
     """Documents are kept as q8_0."""
     headless.do(UsePolicy(CachePolicy(read_once=True, documents_q8_0=True)))
-    yield headless
-    headless.do(UsePolicy(CachePolicy()))
+    return headless
 
 
 def test_kept_as_q8_0_it_takes_half_and_is_put_there_as_ggml_reads_it(rounding: HeadlessEngine) -> None:

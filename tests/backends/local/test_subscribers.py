@@ -23,11 +23,8 @@ def test_who_begins_in_the_middle_of_an_answer_has_all_of_it(headless: HeadlessE
 
     headless.do(Watch(True))
     headless._on_event = begin_at_the_second
-    try:
-        chat.answer("Where do puffins live?", Sampling(temperature=0.0, max_tokens=24))
-    finally:
-        headless._on_event = None
-        headless.do(Watch(False))
+    chat.answer("Where do puffins live?", Sampling(temperature=0.0, max_tokens=24))
+    headless.do(Watch(False))
     events = late[0].take()
     first = [type(event) for event in events[: events.index(of(events, TextDelta)[0]) + 1]]
     assert first[:5] == [BackendReady, ModelLoaded, ContextReady, MemoryLedger, TokenTexts]

@@ -74,8 +74,7 @@ def test_an_answer_goes_on_while_a_prompt_is_read(
         session.runtime.context.memory.settle()
         session.runtime.context.memory.publish()
         kinds += [(s.kind, s.n_tokens) for s in of(headless.events, SpeedSample)[n:]]
-    while headless.engine.busy:
-        headless.engine.step()
+    headless.host.run_until_idle()
     chunks = [n for kind, n in kinds if kind == "prefill"]
     steps = kinds.count(("decode", 1))
     sizes = {24, 28} if along else {64}
@@ -117,8 +116,7 @@ def test_a_second_answer_at_once_waits_for_the_prompt_and_shares_it(headless: He
     headless.events = []
     for answer in answers:
         headless.engine.handle(Generate(chat.id, answer, tuple(chat.messages), GREEDY))
-    while headless.engine.busy:
-        headless.engine.step()
+    headless.host.run_until_idle()
     ended = {e.answer: e.stats for e in headless.events if isinstance(e, TurnEnded)}
     first, second = (ended[answer] for answer in answers)
     assert second.prefilled_tokens == 1, "only for its logits"
@@ -138,8 +136,7 @@ def test_three_more_answers_at_once_take_three_sequences(headless: HeadlessEngin
     for seed in range(3):
         sampling = Sampling(temperature=1.0, seed=seed, max_tokens=24)
         headless.engine.handle(Generate(chat.id, new_message_id(), tuple(chat.messages[:1]), sampling))
-    while headless.engine.busy:
-        headless.engine.step()
+    headless.host.run_until_idle()
     assert [e.state for e in headless.events if isinstance(e, TurnEnded)] == ["complete"] * 3
     sequences = list(headless.engine.session.runtime.cache_manager.pool)
     assert sorted(s.branch for s in sequences) == [1, 2, 3, 4]
@@ -173,17 +170,14 @@ def test_idle_work_compacts_where_it_pays(headless: HeadlessEngine, monkeypatch:
 
 def test_the_end_of_an_answer_is_read_while_nobody_asks(embedded: HeadlessEngine) -> None:
     embedded.do(UsePolicy(CachePolicy(prefill_ahead=True)))
-    try:
-        chat = HeadlessChat(embedded)
-        ended = chat.answer("What is the chemical symbol for water?", Sampling(temperature=0.0, max_tokens=120))
-        assert ended.finish == "", "an answer that ran into its limit may be continued: nothing is read behind it"
-        held = used(embedded)
-        embedded.engine.idle()
-        assert used(embedded) > held
-        ahead = used(embedded)
-        assert chat.answer("And three lakes.", GREEDY).stats.reused_tokens == ahead
-    finally:
-        embedded.do(UsePolicy(CachePolicy()))
+    chat = HeadlessChat(embedded)
+    ended = chat.answer("What is the chemical symbol for water?", Sampling(temperature=0.0, max_tokens=120))
+    assert ended.finish == "", "an answer that ran into its limit may be continued: nothing is read behind it"
+    held = used(embedded)
+    embedded.engine.idle()
+    assert used(embedded) > held
+    ahead = used(embedded)
+    assert chat.answer("And three lakes.", GREEDY).stats.reused_tokens == ahead
 
 
 def test_a_shift_ends_the_answers_that_share_the_cells(headless: HeadlessEngine) -> None:

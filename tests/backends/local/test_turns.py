@@ -224,7 +224,6 @@ def test_stop_in_decode_then_go_on(headless: HeadlessEngine) -> None:
 
     headless._on_event = stop_at_the_second
     ended = chat.answer("Tell me a long story about a lighthouse.", Sampling(temperature=0.0, max_tokens=400))
-    headless._on_event = None
     assert ended.state == "stopped"
     assert ended.stats.generated_tokens == sum(len(e.tokens) for e in answers) >= 2
     held(headless, chat)
