@@ -340,10 +340,6 @@ def settings_of(layout: str) -> ContextSettings:
     )
 
 
-def test_there_are_enough() -> None:
-    assert len(BREAKAGES) >= 15
-
-
 @pytest.mark.parametrize("name", BREAKAGES)
 def test_breakage_is_found(name: str, models: dict[str, Path], monkeypatch: Patch) -> None:
     kind, layout, apply = BREAKAGES[name]

@@ -7,7 +7,6 @@ import pytest
 
 from kvdesk.backends.base import Emit
 from kvdesk.backends.openai import answer as answers
-from kvdesk.backends.openai import backend as openai_backend
 from kvdesk.backends.openai import client
 from kvdesk.backends.openai.backend import OpenAIBackend
 from kvdesk.backends.openai.requests import PARAMETERS, body_of
@@ -297,7 +296,3 @@ def test_each_kind_gets_the_parameters_that_it_knows(kind: str) -> None:
     assert ("top_k" in body) == (kind != "other")
     assert body["response_format"]["json_schema"]["schema"] == {"type": "object"}
     assert "seed" not in body_of(ask(), "m", kind)  # type: ignore[arg-type]
-
-
-def test_the_bounds_of_a_stream_are_wide_enough_for_any_chunk() -> None:
-    assert openai_backend.MOST_EVENT >= 1 << 20
