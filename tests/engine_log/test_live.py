@@ -121,14 +121,18 @@ def test_what_cannot_be_started_is_said() -> None:
         watch.main([])
 
 
-def test_a_request_whose_text_comes_later_is_explained_then() -> None:
-    """llama-server prints a slot's text when it takes the next request, or shows it if it is asked before that."""
-    log = (LOGS / "moved-2026-11.log").read_bytes()
+def heard(name: str) -> tuple[LiveLog, list[str]]:
     said: list[str] = []
     live = LiveLog(said.append, with_cells=False)
-    for line in read_lines([log]):
+    for line in read_lines([(LOGS / name).read_bytes()]):
         live.feed(line)
     live.close()
+    return live, said
+
+
+def test_a_request_whose_text_comes_later_is_explained_then() -> None:
+    """llama-server prints a slot's text when it takes the next request, or shows it if it is asked before that."""
+    live, said = heard("moved-2026-11.log")
     first = next(i for i, text in enumerate(said) if "task 56" in text)
     late = said.index("MISS  slot 0, task 56 · prompt changed")
     assert said[first].startswith("ok ")
@@ -140,12 +144,7 @@ def test_a_request_whose_text_comes_later_is_explained_then() -> None:
 
 
 def test_what_was_explained_is_not_explained_again_by_its_text() -> None:
-    log = (LOGS / "prompts-2026-11.log").read_bytes()
-    said: list[str] = []
-    live = LiveLog(said.append, with_cells=False)
-    for line in read_lines([log]):
-        live.feed(line)
-    live.close()
+    live, said = heard("prompts-2026-11.log")
     verdicts = [text for text in said if text.startswith(("ok ", "MISS "))]
     assert (
         len(verdicts)
