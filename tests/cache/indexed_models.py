@@ -5,24 +5,19 @@ chooses ("dsa"), with a window beside it ("dsa_iswa"), or with a recurrent state
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import gguf
 import numpy as np
+from numpy.typing import NDArray
 
-N_EMBD, N_FF, N_VOCAB = 64, 32, 128
+from tests.cache.models import N_EMBD, NORMS, OUT, OUT_NORM, Shapes, Table, experts, numbers, write_table
+
+N_FF = 32
 _Q, _KV, _ROPE, _NOPE, _V, _INDEX = 32, 64, 32, 32, 32, 64  # ranks of Q and KV, numbers of a head
 _HC = 4  # residual streams of hyper-connections
 
-Shapes = dict[str, tuple[int, ...]]
-_NORMS: Shapes = {"attn_norm.weight": (N_EMBD,), "ffn_norm.weight": (N_EMBD,)}
 _FFN: Shapes = {"ffn_gate.weight": (N_FF, N_EMBD), "ffn_up.weight": (N_FF, N_EMBD), "ffn_down.weight": (N_EMBD, N_FF)}
-_EXPERTS: Shapes = {
-    "ffn_gate_inp.weight": (2, N_EMBD),
-    "exp_probs_b.bias": (2,),
-    **{name.replace(".", "_exps."): (2, *shape) for name, shape in _FFN.items()},
-    **{name.replace(".", "_shexp."): shape for name, shape in _FFN.items()},
-}
+_EXPERTS = experts(_FFN)
 _LATENT: Shapes = {
     "attn_q_a_norm.weight": (_Q,),
     "attn_kv_a_norm.weight": (_KV,),
@@ -46,7 +41,7 @@ _HYPER: Shapes = {
     }.items()
 }  # fmt: skip
 _DOTS: Shapes = {
-    **_NORMS,
+    **NORMS,
     **_LATENT,
     "attn_k_norm.weight": (_ROPE,),
     "attn_kv_a_mqa.weight": (_KV + _ROPE, N_EMBD),
@@ -54,7 +49,7 @@ _DOTS: Shapes = {
     "attn_gate.weight": (1, N_EMBD),
 }
 _DEEPSEEK: Shapes = {
-    **_NORMS,
+    **NORMS,
     **_LATENT,
     **_INDEXER,
     **_FFN,
@@ -79,7 +74,7 @@ _GLM: Shapes = {
     "indexer_compressor_ape.weight": (4, _INDEX),
 }
 _V4: Shapes = {
-    **_NORMS,
+    **NORMS,
     **_EXPERTS,
     **_HYPER,
     "attn_q_a_norm.weight": (_Q,),
@@ -108,7 +103,14 @@ _CSA: Shapes = {
     **_compressor("indexer", _INDEX, 4),
     **{name: _INDEXER[name] for name in ("indexer.proj.weight", "indexer.attn_q_b.weight")},
 }
-_MOE = {"expert_count": 2, "expert_used_count": 2, "expert_shared_count": 1, "expert_feed_forward_length": N_FF}
+_MOE = {
+    "feed_forward_length": N_FF,
+    "expert_count": 2,
+    "expert_used_count": 2,
+    "expert_shared_count": 1,
+    "expert_feed_forward_length": N_FF,
+}
+_ENDS: Shapes = {**OUT_NORM, **OUT}
 _MLA = {
     "attention.q_lora_rank": _Q,
     "attention.kv_lora_rank": _KV,
@@ -121,11 +123,11 @@ _CONNECTIONS = {
     "hyper_connection.count": _HC, "hyper_connection.sinkhorn_iterations": 2, "hyper_connection.epsilon": 1e-6
 }  # fmt: skip
 
-INDEXED: dict[str, tuple[str, list[Shapes], Shapes, dict[str, Any]]] = {
+INDEXED: dict[str, Table] = {
     "dsa": (
         "deepseek32",
         [_DEEPSEEK, _DEEPSEEK],
-        {},
+        _ENDS,
         {
             **_MOE, **_MLA, **_CHOICE,
             "expert_gating_func": 2,
@@ -137,7 +139,7 @@ INDEXED: dict[str, tuple[str, list[Shapes], Shapes, dict[str, Any]]] = {
     "dsa_iswa": (
         "dots3note",
         [{**_DOTS, **_INDEXER, **_FFN}, {**_DOTS, **_EXPERTS}],
-        {},
+        _ENDS,
         {
             **_MOE, **_MLA, **_CHOICE,
             "expert_gating_func": 2,
@@ -156,8 +158,8 @@ INDEXED: dict[str, tuple[str, list[Shapes], Shapes, dict[str, Any]]] = {
     ),
     "hybrid_idx": (
         "glm5-next",
-        [{**_NORMS, **_GLM, **_FFN, **_HYPER}, {**_NORMS, **_KDA, **_EXPERTS, **_HYPER}],
-        {},
+        [{**NORMS, **_GLM, **_FFN, **_HYPER}, {**NORMS, **_KDA, **_EXPERTS, **_HYPER}],
+        _ENDS,
         {
             **_MOE, **_MLA, **_CHOICE, **_CONNECTIONS,
             "expert_gating_func": 2,
@@ -177,7 +179,9 @@ INDEXED: dict[str, tuple[str, list[Shapes], Shapes, dict[str, Any]]] = {
         "deepseek4",
         [_V4, {**_V4, **_CSA}, {**_V4, **_compressor("attn", _KV, 128)}],
         {
-            "output_hc_fn.weight": (_HC, _HC * N_EMBD), "output_hc_base.weight": (_HC,), "output_hc_scale.weight": (1,)
+            **OUT_NORM,
+            "output_hc_fn.weight": (_HC, _HC * N_EMBD), "output_hc_base.weight": (_HC,), "output_hc_scale.weight": (1,),
+            **OUT,
         },
         {
             **_MOE, **_CHOICE, **_CONNECTIONS,
@@ -200,47 +204,13 @@ INDEXED: dict[str, tuple[str, list[Shapes], Shapes, dict[str, Any]]] = {
         },
     ),
 }  # fmt: skip
-"""By memory class: architecture, tensors of each layer, further ones, metadata."""
+"""By memory class."""
 
 
-def write_indexed(path: Path, kind: str, tokenizer: Callable[[gguf.GGUFWriter], int] | None = None) -> Path:
-    """Write the model of a memory class. `tokenizer` adds one that reads text, and returns how many tokens it has."""
-    architecture, layers, rest, metadata = INDEXED[kind]
-    out = gguf.GGUFWriter(str(path), architecture)
-    n_vocab = N_VOCAB if tokenizer is None else tokenizer(out)
-    common = {
-        "context_length": 4096, "embedding_length": N_EMBD, "block_count": len(layers), "feed_forward_length": N_FF,
-        "vocab_size": n_vocab, "attention.head_count": 1, "attention.head_count_kv": 1,
-        "attention.layer_norm_epsilon": 1e-5, "attention.layer_norm_rms_epsilon": 1e-5,
-    }  # fmt: skip
-    for key, value in {**common, **metadata}.items():
-        _add(out, f"{architecture}.{key}", value)
-    if tokenizer is None:
-        out.add_tokenizer_model("test")
-        out.add_token_list([f"tok_{i}" for i in range(N_VOCAB)])
-        out.add_token_types([1] * N_VOCAB)
-        out.add_token_scores([0.0] * N_VOCAB)
-    rng = np.random.default_rng(0)
-    tensors = {"token_embd.weight": (n_vocab, N_EMBD), "output_norm.weight": (N_EMBD,), **rest}
-    tensors |= {"output.weight": (n_vocab, N_EMBD)}
-    tensors |= {f"blk.{i}.{name}": shape for i, layer in enumerate(layers) for name, shape in layer.items()}
-    for name, shape in tensors.items():
-        wide = rng.normal(0, 0.1, shape).astype(np.float32)
-        out.add_tensor(name, -np.ones(shape, np.float32) if name.endswith("ssm_a") else wide)
-    out.write_header_to_file()
-    out.write_kv_data_to_file()
-    out.write_tensors_to_file()
-    out.close()
-    return path
+def write_indexed(path: Path, kind: str, tokenizer: Callable[[gguf.GGUFWriter], int] = numbers) -> Path:
+    return write_table(path, INDEXED[kind], tokenizer, _data)
 
 
-def _add(out: gguf.GGUFWriter, key: str, value: Any) -> None:
-    match value:
-        case list():
-            out.add_array(key, value)
-        case bool():
-            out.add_bool(key, value)
-        case float():
-            out.add_float32(key, value)
-        case _:
-            out.add_uint32(key, value)
+def _data(name: str, shape: tuple[int, ...], rng: np.random.Generator) -> NDArray[np.float32]:
+    wide = rng.normal(0, 0.1, shape).astype(np.float32)
+    return -np.ones(shape, np.float32) if name.endswith("ssm_a") else wide

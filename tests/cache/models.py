@@ -1,140 +1,169 @@
-"""Tiny models with random weights, written for the tests: one per memory class, one head of 64, no text tokenizer."""
+"""Tiny models with random weights, written for the tests: one per memory class, one head of 64, no text tokenizer.
 
+Each is a table: tensors by name, with their shapes in numpy's order (rows first), and metadata.
+"""
+
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import gguf
 import numpy as np
+from numpy.typing import NDArray
 
 N_EMBD, N_FF, N_VOCAB, N_SWA = 64, 64, 128, 32
 KINDS = ("attention", "iswa", "chunked", "hybrid", "hybrid_iswa")
 
+Shapes = dict[str, tuple[int, ...]]
+Table = tuple[str, list[Shapes], Shapes, dict[str, Any]]
+"""Architecture, tensors of each layer, further ones, metadata (None: what all have is left out)."""
+E, EE, FE, EF = (N_EMBD,), (N_EMBD, N_EMBD), (N_FF, N_EMBD), (N_EMBD, N_FF)
 
-class _Writer:
-    def __init__(self, path: Path, architecture: str) -> None:
-        self.out = gguf.GGUFWriter(str(path), architecture)
-        self.rng = np.random.default_rng(0)
+NORMS: Shapes = {"attn_norm.weight": E, "ffn_norm.weight": E}
+QKV: Shapes = {f"attn_{part}.weight": EE for part in ("q", "k", "v", "output")}
+QK_NORMS: Shapes = {"attn_q_norm.weight": E, "attn_k_norm.weight": E}
+FFN: Shapes = {"ffn_gate.weight": FE, "ffn_up.weight": FE, "ffn_down.weight": EF}
+LLAMA: Shapes = {**NORMS, **QKV, **FFN}
+CONV: Shapes = {
+    **NORMS,
+    **FFN,
+    "shortconv.conv.weight": (N_EMBD, 3),
+    "shortconv.in_proj.weight": (3 * N_EMBD, N_EMBD),
+    "shortconv.out_proj.weight": EE,
+}
+OUT_NORM: Shapes = {"output_norm.weight": E}
+OUT: Shapes = {"output.weight": (N_VOCAB, N_EMBD)}
+_INDEXER: Shapes = {
+    "indexer.q_proj.weight": EE,
+    "indexer.k_proj.weight": EE,
+    "indexer.q_norm.weight": E,
+    "indexer.k_norm.weight": E,
+}
+_HEAD = {"attention.key_length": N_EMBD, "attention.value_length": N_EMBD, "rope.dimension_count": N_EMBD}
+_SWA = {"attention.sliding_window": N_SWA}
 
-    def tensor(self, name: str, *shape: int) -> None:
-        """`shape` in numpy's order: rows first."""
-        if len(shape) == 1:
-            data = np.ones(shape, dtype=np.float32)
-        else:
-            data = self.rng.normal(0, 0.1, shape).astype(np.float32)
-        self.out.add_tensor(name, data)
 
-    def header(self, n_layer: int, n_head_kv: int | list[int], n_swa: int) -> None:
-        out = self.out
-        out.add_context_length(4096)
-        out.add_embedding_length(N_EMBD)
-        out.add_block_count(n_layer)
-        out.add_feed_forward_length(N_FF)
-        out.add_head_count(1)
-        out.add_head_count_kv(n_head_kv)
-        out.add_key_length(N_EMBD)
-        out.add_value_length(N_EMBD)
-        out.add_rope_dimension_count(N_EMBD)
-        out.add_layer_norm_rms_eps(1e-5)
-        out.add_vocab_size(N_VOCAB)
-        if n_swa:
-            out.add_sliding_window(n_swa)
-        out.add_tokenizer_model("test")
-        out.add_token_list([f"tok_{i}" for i in range(N_VOCAB)])
-        out.add_token_types([1] * N_VOCAB)
-        out.add_token_scores([0.0] * N_VOCAB)
-        self.tensor("token_embd.weight", N_VOCAB, N_EMBD)
+def experts(ffn: Shapes) -> Shapes:
+    """Two of this size, and one for all tokens."""
+    return {
+        "ffn_gate_inp.weight": (2, N_EMBD),
+        "exp_probs_b.bias": (2,),
+        **{name.replace(".", "_exps."): (2, *shape) for name, shape in ffn.items()},
+        **{name.replace(".", "_shexp."): shape for name, shape in ffn.items()},
+    }
 
-    def attention(self, i: int) -> None:
-        for part in ("q", "k", "v", "output"):
-            self.tensor(f"blk.{i}.attn_{part}.weight", N_EMBD, N_EMBD)
 
-    def ffn(self, i: int) -> None:
-        self.tensor(f"blk.{i}.attn_norm.weight", N_EMBD)
-        self.tensor(f"blk.{i}.ffn_norm.weight", N_EMBD)
-        self.tensor(f"blk.{i}.ffn_gate.weight", N_FF, N_EMBD)
-        self.tensor(f"blk.{i}.ffn_up.weight", N_FF, N_EMBD)
-        self.tensor(f"blk.{i}.ffn_down.weight", N_EMBD, N_FF)
+def _lfm2(n_recurrent: int, more: dict[str, Any]) -> Table:
+    """The last layer is attention, those before it are short convolutions (recurrent)."""
+    layers = [*[CONV] * n_recurrent, {**NORMS, **FFN, **QKV, **QK_NORMS}]
+    metadata = {"attention.head_count_kv": [*[0] * n_recurrent, 1], "shortconv.l_cache": 3}
+    return "lfm2", layers, {"token_embd_norm.weight": E}, {**_HEAD, **metadata, **more}
 
-    def close(self) -> None:
-        self.out.write_header_to_file()
-        self.out.write_kv_data_to_file()
-        self.out.write_tensors_to_file()
-        self.out.close()
+
+_MODELS: dict[str, Table] = {
+    "attention": ("llama", [LLAMA] * 2, OUT_NORM, _HEAD),
+    "iswa": (
+        "gemma2",
+        [{**LLAMA, "post_attention_norm.weight": E, "post_ffw_norm.weight": E}] * 2,
+        OUT_NORM,
+        {**_HEAD, **_SWA},
+    ),
+    "chunked": (  # windows of 8192 in every second layer; experts that no layer has
+        "llama4",
+        [LLAMA] * 4,  # llama4 fails an assertion without a layer that has no RoPE: every fourth
+        OUT_NORM,
+        {
+            **_HEAD,
+            "expert_count": 2,
+            "expert_used_count": 1,
+            "expert_feed_forward_length": N_FF,
+            "interleave_moe_layer_step": 100,
+            "attention.sliding_window_pattern": 2,
+        },
+    ),
+    "hybrid": _lfm2(1, {}),
+    "hybrid_iswa": _lfm2(1, _SWA),
+    "hybrid_deep": _lfm2(12, {}),
+    "msa": (  # in layer 1 an indexer chooses 4 blocks of 4 positions; it has two experts, and one for all tokens
+        "minimax-m3",
+        [{**LLAMA, **QK_NORMS}, {**NORMS, **QKV, **QK_NORMS, **experts(FFN), **_INDEXER}],
+        {**OUT_NORM, **OUT},
+        {
+            **_HEAD,
+            "attention.indexer.head_count": 1,
+            "attention.indexer.key_length": N_EMBD,
+            "attention.indexer.top_k": 4,
+            "attention.indexer.block_size": 4,
+            "attention.indexer.local_blocks": 1,
+            "leading_dense_block_count": 1,
+            "expert_count": 2,
+            "expert_used_count": 1,
+            "expert_feed_forward_length": N_FF,
+            "expert_shared_count": 1,
+            "expert_weights_scale": 1.0,
+            "expert_gating_func": gguf.ExpertGatingFuncType.SIGMOID,
+        },
+    ),
+}
 
 
 def write_model(path: Path, kind: str) -> Path:
     """Write the smallest model of a memory class."""
-    if kind.startswith("hybrid"):
-        return _write_lfm2(path, N_SWA if kind == "hybrid_iswa" else 0, 12 if kind == "hybrid_deep" else 1)
-    if kind == "msa":
-        return _write_minimax_m3(path)
-    architecture = {"iswa": "gemma2", "chunked": "llama4"}.get(kind, "llama")
-    out = _Writer(path, architecture)
-    n_layer = 4 if kind == "chunked" else 2  # llama4 fails an assertion without a layer that has no RoPE: every fourth
-    out.header(n_layer, 1, N_SWA if kind == "iswa" else 0)
-    out.tensor("output_norm.weight", N_EMBD)
-    if kind == "chunked":  # windows of 8192 in every second layer; experts that no layer has
-        out.out.add_expert_count(2)
-        out.out.add_expert_used_count(1)
-        out.out.add_expert_feed_forward_length(N_FF)
-        out.out.add_interleave_moe_layer_step(100)
-        out.out.add_sliding_window_pattern(2)
-    for i in range(n_layer):
-        out.attention(i)
-        out.ffn(i)
-        if kind == "iswa":
-            out.tensor(f"blk.{i}.post_attention_norm.weight", N_EMBD)
-            out.tensor(f"blk.{i}.post_ffw_norm.weight", N_EMBD)
+    return write_table(path, _MODELS[kind])
+
+
+def numbers(out: gguf.GGUFWriter) -> int:
+    """A tokenizer that reads no text."""
+    out.add_tokenizer_model("test")
+    out.add_token_list([f"tok_{i}" for i in range(N_VOCAB)])
+    out.add_token_types([1] * N_VOCAB)
+    out.add_token_scores([0.0] * N_VOCAB)
+    return N_VOCAB
+
+
+def plain(_name: str, shape: tuple[int, ...], rng: np.random.Generator) -> NDArray[np.float32]:
+    return np.ones(shape, np.float32) if len(shape) == 1 else rng.normal(0, 0.1, shape).astype(np.float32)
+
+
+def write_table(
+    path: Path,
+    table: Table,
+    tokenizer: Callable[[gguf.GGUFWriter], int] = numbers,
+    data: Callable[[str, tuple[int, ...], np.random.Generator], NDArray[np.float32]] = plain,
+) -> Path:
+    """Write the model. `tokenizer` adds one and returns how many tokens it has; `data`: the numbers of a tensor."""
+    architecture, layers, rest, metadata = table
+    out = gguf.GGUFWriter(str(path), architecture)
+    n_vocab = tokenizer(out)
+    common = {
+        "context_length": 4096, "embedding_length": N_EMBD, "block_count": len(layers), "feed_forward_length": N_FF,
+        "vocab_size": n_vocab, "attention.head_count": 1, "attention.head_count_kv": 1,
+        "attention.layer_norm_epsilon": 1e-5, "attention.layer_norm_rms_epsilon": 1e-5,
+    }  # fmt: skip
+    for key, value in {**common, **metadata}.items():
+        if value is not None:
+            _add(out, f"{architecture}.{key}", value)
+    rng = np.random.default_rng(0)
+    tensors = {"token_embd.weight": (n_vocab, N_EMBD), **rest}
+    if "output.weight" in rest:
+        tensors["output.weight"] = (n_vocab, N_EMBD)
+    tensors |= {f"blk.{i}.{name}": shape for i, layer in enumerate(layers) for name, shape in layer.items()}
+    for name, shape in tensors.items():
+        out.add_tensor(name, data(name, shape, rng))
+    out.write_header_to_file()
+    out.write_kv_data_to_file()
+    out.write_tensors_to_file()
     out.close()
     return path
 
 
-def _write_lfm2(path: Path, n_swa: int, n_recurrent: int) -> Path:
-    """The last layer is attention, those before it are short convolutions (recurrent)."""
-    out = _Writer(path, "lfm2")
-    out.header(n_recurrent + 1, [0] * n_recurrent + [1], n_swa)
-    out.out.add_shortconv_l_cache(3)
-    out.tensor("token_embd_norm.weight", N_EMBD)
-    for i in range(n_recurrent):
-        out.ffn(i)
-        out.tensor(f"blk.{i}.shortconv.conv.weight", N_EMBD, 3)
-        out.tensor(f"blk.{i}.shortconv.in_proj.weight", 3 * N_EMBD, N_EMBD)
-        out.tensor(f"blk.{i}.shortconv.out_proj.weight", N_EMBD, N_EMBD)
-    out.ffn(n_recurrent)
-    out.attention(n_recurrent)
-    out.tensor(f"blk.{n_recurrent}.attn_q_norm.weight", N_EMBD)
-    out.tensor(f"blk.{n_recurrent}.attn_k_norm.weight", N_EMBD)
-    out.close()
-    return path
-
-
-def _write_minimax_m3(path: Path) -> Path:
-    """In layer 1 an indexer chooses 4 blocks of 4 positions; it has two experts, and one for all tokens."""
-    out = _Writer(path, "minimax-m3")
-    out.header(2, 1, 0)
-    for key, value in {"head_count": 1, "key_length": N_EMBD, "top_k": 4, "block_size": 4, "local_blocks": 1}.items():
-        out.out.add_uint32(f"minimax-m3.attention.indexer.{key}", value)
-    out.out.add_leading_dense_block_count(1)
-    out.out.add_expert_count(2)
-    out.out.add_expert_used_count(1)
-    out.out.add_expert_feed_forward_length(N_FF)
-    out.out.add_expert_shared_count(1)
-    out.out.add_expert_weights_scale(1.0)
-    out.out.add_expert_gating_func(gguf.ExpertGatingFuncType.SIGMOID)
-    out.tensor("output_norm.weight", N_EMBD)
-    out.tensor("output.weight", N_VOCAB, N_EMBD)
-    for i in range(2):
-        out.attention(i)
-        for part in ("attn_norm", "attn_q_norm", "attn_k_norm", "ffn_norm"):
-            out.tensor(f"blk.{i}.{part}.weight", N_EMBD)
-    for part in ("gate", "up", "down"):
-        out.tensor(f"blk.0.ffn_{part}.weight", N_FF, N_EMBD)
-        out.tensor(f"blk.1.ffn_{part}_exps.weight", 2, N_FF, N_EMBD)
-        out.tensor(f"blk.1.ffn_{part}_shexp.weight", N_FF, N_EMBD)
-    out.tensor("blk.1.ffn_gate_inp.weight", 2, N_EMBD)
-    out.tensor("blk.1.exp_probs_b.bias", 2)
-    out.tensor("blk.1.indexer.q_proj.weight", N_EMBD, N_EMBD)
-    out.tensor("blk.1.indexer.k_proj.weight", N_EMBD, N_EMBD)
-    out.tensor("blk.1.indexer.q_norm.weight", N_EMBD)
-    out.tensor("blk.1.indexer.k_norm.weight", N_EMBD)
-    out.close()
-    return path
+def _add(out: gguf.GGUFWriter, key: str, value: Any) -> None:
+    match value:
+        case list():
+            out.add_array(key, value)
+        case bool():
+            out.add_bool(key, value)
+        case float():
+            out.add_float32(key, value)
+        case _:
+            out.add_uint32(key, value)

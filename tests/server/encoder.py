@@ -5,7 +5,8 @@ from pathlib import Path
 import gguf
 import numpy as np
 
-from tests.backends.local.tiny_models import N_EMBD, N_FF, add_tokenizer, byte_tokens
+from tests.backends.local.tiny_models import add_tokenizer, byte_tokens
+from tests.cache.models import N_EMBD, N_FF
 
 N_CTX = 1024
 

@@ -13,7 +13,8 @@ from kvdesk import paths
 from kvdesk.library import preflight
 from kvdesk.library.gguf_header import read_header
 from kvdesk.settings import ContextSettings
-from tests.backends.local.tiny_models import ARCHITECTURES, E
+from tests.backends.local.tiny_models import ARCHITECTURES
+from tests.cache.models import E
 from tests.library.gguf_files import STRING, Raw, TensorInfo, Value, gguf, llama, padded
 from tests.library.gguf_files import text as string
 from tests.stress.hostile_models import apart

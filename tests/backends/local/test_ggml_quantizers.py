@@ -12,7 +12,7 @@ from kvdesk.cache.batch import Batch
 from kvdesk.cache.state.blob import Section, parse_seq_state
 from kvdesk.library.ggml_rows import decode, rotate
 from kvdesk.settings import CacheType, ContextSettings
-from tests.backends.local.tiny_models import N_VOCAB
+from tests.cache.models import N_VOCAB
 
 SMALL = ContextSettings(n_ctx=512, n_seq_max=1, n_batch=64, n_ubatch=64, n_threads=1, n_threads_batch=1)
 N = 50

@@ -24,7 +24,8 @@ from kvdesk.cache.state.blob import parse_state
 from kvdesk.errors import ContextError, EngineError
 from kvdesk.settings import CacheType, ContextSettings, Sampling
 from kvdesk.values import replace
-from tests.backends.local.tiny_models import N_VOCAB, written
+from tests.backends.local.tiny_models import written
+from tests.cache.models import N_VOCAB
 
 SMALL = ContextSettings(n_ctx=512, n_seq_max=4, n_batch=64, n_ubatch=8, n_threads=1, n_threads_batch=1)
 pytestmark = pytest.mark.usefixtures("models_are_tried")  # the proof is whole

@@ -28,7 +28,8 @@ from kvdesk.cache.batch import Batch
 from kvdesk.cache.state.blob import Blob, BlobError, Section, parse_seq_state, parse_state
 from kvdesk.library.ggml_rows import decode, rotate, rows
 from kvdesk.settings import CacheType, ContextSettings
-from tests.backends.local.tiny_models import N_VOCAB, written
+from tests.backends.local.tiny_models import written
+from tests.cache.models import N_VOCAB
 
 F32, F16, Q8 = CacheType.F32, CacheType.F16, CacheType.Q8_0
 SMALL = ContextSettings(n_ctx=512, n_seq_max=2, n_batch=64, n_ubatch=32, n_threads=1, n_threads_batch=1)
@@ -36,7 +37,7 @@ STEP = {"f16": 1e-3, "bf16": 8e-3, "q8_0": 1 / 127, "q5_1": 1 / 16, "q5_0": 1 / 
 """The largest error of a type, in parts of the largest number of a block, or of the number itself."""
 
 
-@pytest.fixture(scope="module", params=["llama", "gemma3", "granitehybrid"])
+@pytest.fixture(scope="module", params=["llama", "iswa", "granitehybrid"])
 def model(request: pytest.FixtureRequest, tiny_folder: Path) -> Iterator[Model]:
     model = Model(written(tiny_folder, request.param))
     yield model

@@ -15,6 +15,7 @@ from kvdesk.backends.local.prompt.text_ids import plain_tokens
 from kvdesk.message import ConversationId, Message, MessageId, Role, TurnStats
 from kvdesk.values import replace
 from tests.backends.local import tiny_models
+from tests.cache.models import N_VOCAB
 
 CONTROL, USER_DEFINED = 3, 4
 MARKS = {
@@ -43,7 +44,7 @@ def answer(vocab: Vocab, tokens: list[int]) -> Message:
 
 
 def spm_tokenizer(out: gguf.GGUFWriter) -> None:
-    tokens = [*SPM, *(f"<unused{i}>" for i in range(tiny_models.N_VOCAB - len(SPM)))]
+    tokens = [*SPM, *(f"<unused{i}>" for i in range(N_VOCAB - len(SPM)))]
     out.add_tokenizer_model("llama")
     out.add_token_list(tokens)
     out.add_token_types([2, 3, 3, 6, *[1] * (len(tokens) - 4)])
