@@ -14,19 +14,13 @@ import pytest
 
 pytest.importorskip("mcp")
 
-from kvdesk.chat import Conversation
-from kvdesk.conversations.service import ConversationService
 from kvdesk.conversations.tool_steps import MOST_ALIKE, calls_of, next_call, refusal
 from kvdesk.conversations.toolbox import PendingCall, ToolResult
 from kvdesk.headless import HeadlessEngine
-from kvdesk.message import MessageId
-from kvdesk.protocol.chat import LoadModel, TurnEnded
-from kvdesk.protocol.messages import Command
+from kvdesk.protocol.chat import LoadModel
 from kvdesk.protocol.model import LocalFile
 from kvdesk.settings import ContextSettings, Sampling, Settings, ToolBudget
-from kvdesk.tools import schemas
-from kvdesk.tools.servers import Tool
-from tests.backends.local.test_turns import of
+from tests.backends.local import test_chat_tools
 from tests.stress.conftest import Row
 from tests.stress.serving import TOOL_MODEL, needs_tool_model
 from tests.tools.conftest import Heard, local
@@ -49,44 +43,19 @@ TASKS: Final = (
 pytestmark = [pytest.mark.stress, pytest.mark.timeout(3600), needs_tool_model]
 
 
-class Chat:
-    """A conversation with a real model and a real server; calls are allowed without a question."""
+class Chat(test_chat_tools.Chat):
+    """With a real model and a real server; calls are allowed without a question."""
 
-    def __init__(self, headless: HeadlessEngine, heard: Heard, tools: tuple[Tool, ...], seed: int) -> None:
-        self._headless, self._heard, self._tools = headless, heard, tools
-        self._commands: list[Command] = []
-        self.n_run = 0
-        settings = Settings(
-            system_prompt=SYSTEM, sampling=Sampling(temperature=0.7, seed=seed, max_tokens=160), tools=BUDGET
-        )
-        self.service = ConversationService(
-            self._commands.append, lambda _: None, lambda: settings, n_colours=8, toolbox=self
-        )
-        self.id = self.service.create()
-        self.service.choose_tools(self.id, ("test",))
+    settings = Settings(system_prompt=SYSTEM, tools=BUDGET)
 
-    def offered(self, conversation: Conversation) -> str:
-        return schemas.offer([("test", self._tools)]).text if conversation.tools else ""
-
-    def server_of(self, conversation: Conversation, tool: str) -> str:  # noqa: ARG002
-        return "test"
+    def __init__(self, headless: HeadlessEngine, heard: Heard, seed: int) -> None:
+        self.heard, self.servers = heard, {"test": heard.started(local()).tools}
+        super().__init__(headless, Sampling(temperature=0.7, seed=seed, max_tokens=160))
 
     def begin(self, call: PendingCall) -> None:
-        self.n_run += 1
-        found = self._heard.call(call.tool, BUDGET.call_s, BUDGET.result_chars, **json.loads(call.arguments))
+        self.calls.append(call)
+        found = self.heard.call(call.tool, BUDGET.call_s, BUDGET.result_chars, **json.loads(call.arguments))
         self.service.tool_ended(call.message, ToolResult(found.text, found.ms, found.failed))
-
-    def cancel(self, message: MessageId) -> None:
-        """Nothing is stopped."""
-
-    def ask(self, text: str) -> list[TurnEnded]:
-        self.service.send(self.id, text)
-        ends: list[TurnEnded] = []
-        while self._commands:
-            events = self._headless.do(self._commands.pop(0))
-            ends += of(events, TurnEnded)
-            self.service.take(events)
-        return ends
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +70,7 @@ def headless() -> Iterator[HeadlessEngine]:
 def test_a_question_ends(headless: HeadlessEngine, row: Row, n: int) -> None:
     heard = Heard()
     with closing(heard.clients):
-        chat = Chat(headless, heard, heard.started(local()).tools, n)
+        chat = Chat(headless, heard, n)
         ends = chat.ask(TASKS[n])
         branch = chat.service.branch(chat.id)
         why = refusal(branch, BUDGET)
@@ -112,6 +81,6 @@ def test_a_question_ends(headless: HeadlessEngine, row: Row, n: int) -> None:
         assert next_call(branch) is None
         assert all(end.state == "complete" for end in ends)
         assert n_calls == sum(message.role == "tool" for message in branch), "each call has its result"
-        assert chat.n_run <= BUDGET.calls
+        assert len(chat.calls) <= BUDGET.calls
         keys = [call.key for message in branch for call in calls_of(message)]
         assert all(keys.count(key) <= MOST_ALIKE for key in keys)

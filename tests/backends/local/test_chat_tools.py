@@ -36,6 +36,9 @@ def calling(text: str) -> Sampling:
 class Chat:
     """A conversation on an engine whose tools answer at once. answers: of the model, by how it samples, in order."""
 
+    servers = SERVERS
+    settings = Settings()
+
     def __init__(self, headless: HeadlessEngine, *answers: Sampling, result: str = "6") -> None:
         self.headless, self.answers, self.result = headless, [*answers], result
         self.commands: list[Command] = []
@@ -43,16 +46,19 @@ class Chat:
         self.events: list[Event] = []
         self.calls: list[PendingCall] = []
         self.service = ConversationService(
-            self.commands.append, lambda _: None, lambda: Settings(sampling=self.answers[0]), toolbox=self
+            self.commands.append,
+            lambda _: None,
+            lambda: self.settings.model_copy(update={"sampling": self.answers[0]}),
+            toolbox=self,
         )
         self.id = self.service.create()
-        self.service.choose_tools(self.id, tuple(SERVERS))
+        self.service.choose_tools(self.id, tuple(self.servers))
 
     def offered(self, conversation: Conversation) -> str:
-        return schemas.offer((name, SERVERS[name]) for name in conversation.tools).text
+        return schemas.offer((name, self.servers[name]) for name in conversation.tools).text
 
     def server_of(self, conversation: Conversation, tool: str) -> str:  # noqa: ARG002
-        return next(name for name, tools in SERVERS.items() if tool in {one.name for one in tools})
+        return next(name for name, tools in self.servers.items() if tool in {one.name for one in tools})
 
     def begin(self, call: PendingCall) -> None:
         self.calls.append(call)
