@@ -1,5 +1,5 @@
-"""A conversation of two sliding windows on each real model that has one: an edit reuses all that stays (its whole blocks,
-where answers can be exact only so), and the answer is that of a conversation in an empty cache that was never edited.
+"""A conversation of two sliding windows on each real model that has one: an edit reuses all that stays (its whole
+blocks, where answers can be exact only so), and the answer is that of one in an empty cache that was never edited.
 
 If no model has a window, the smallest is asked for the same: it needs no checkpoint.
 """

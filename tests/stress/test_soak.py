@@ -11,7 +11,6 @@ from random import Random
 import psutil
 import pytest
 
-from kvdesk.chat import new_conversation_id
 from kvdesk.experiments.benchmarks.interleaved import in_turns
 from kvdesk.experiments.soak_use import STORES, Acts, MixedUse
 from kvdesk.experiments.statistics import against

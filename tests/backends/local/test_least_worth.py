@@ -14,7 +14,6 @@ from kvdesk.backends.local.attention.worth import TokenWorth
 from kvdesk.backends.local.cache_manager.operation_journal import MOST_CALLS
 from kvdesk.backends.local.cache_manager.sequences import CacheSequence
 from kvdesk.backends.local.llama.attention.second_context import SecondContext
-from kvdesk.chat import ConversationId, MessageId
 from kvdesk.headless import HeadlessChat, HeadlessEngine
 from kvdesk.message import ConversationId, MessageId
 from kvdesk.policies.overflow import N_RECENT

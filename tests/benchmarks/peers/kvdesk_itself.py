@@ -10,7 +10,6 @@ from pathlib import Path
 
 from kvdesk import __version__
 from kvdesk.backends.local.engine import Engine
-from kvdesk.chat import ConversationId, Message, MessageId, TurnStats, new_conversation_id, new_message_id
 from kvdesk.host.host import GIL_SWITCH_S, IDLE_S, Host
 from kvdesk.message import ConversationId, Message, MessageId, TurnStats, new_conversation_id, new_message_id
 from kvdesk.protocol.cache import LoadSample, UsePolicy

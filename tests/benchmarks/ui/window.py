@@ -155,8 +155,8 @@ def run(
     """Run everything, or the rows of `only`, on the settings file that is in force; returns figures, the values behind
     them, and whether each bar was reached. Raises UserError.
 
-    `rounds`: at least; open and closed are compared until the ratio is sure, at most `most_rounds`. In a single round,
-    as those of `--against` are, each is measured once.
+    `rounds`: at least; open and closed are compared until the ratio is sure, at most `most_rounds`; a single
+    round, as those of `--against` are, is one of them.
     """
     wanted = set(only) or set(UI_ROWS)
     long, texts = (
@@ -225,7 +225,7 @@ def _decoding(driven: _DrivenWindow, name: str, rounds: int, say: Callable[[str]
     for number in range(most_rounds(rounds) + 1):  # the first round warms up
         if number > rounds and error(found["open_tok_s"], found["closed_tok_s"]) <= SURE:
             break
-        for shown in _order(number, rounds):
+        for shown in _order(number):
             driven.set_inspector(shown)
             cpu, wall = time.thread_time(), time.perf_counter()
             speed = driven.answer().decode_tok_s
@@ -256,16 +256,15 @@ def _beside_lab(driven: _DrivenWindow, rounds: int, say: Callable[[str], None]) 
     for number in range(most_rounds(rounds)):
         if number >= rounds and error(speeds[True], speeds[False]) <= SURE:
             break
-        for on_lab in _order(number, rounds):
+        for on_lab in _order(number):
             speeds[on_lab].append(driven.answer(on_lab=on_lab).decode_tok_s)
         say(f"lab shown, round {number + 1}: {_so_far(speeds[True], speeds[False])}")
     return speeds
 
 
-def _order(number: int, rounds: int) -> tuple[bool, ...]:
-    """With it (True) and without: twice each in a round, who begins changes; once each in a single round."""
-    order = (True, False, False, True) if number % 2 else (False, True, True, False)
-    return order if rounds > 1 else order[:2]
+def _order(number: int) -> tuple[bool, ...]:
+    """With it (True) and without: twice each in a round, who begins changes."""
+    return (True, False, False, True) if number % 2 else (False, True, True, False)
 
 
 def _so_far(ours: Sequence[float], theirs: Sequence[float]) -> str:
