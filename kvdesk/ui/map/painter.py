@@ -77,7 +77,6 @@ class MapPainter:
         )
         self._draw_labels(painter, [strip for strip in frame.layout if strip.label], viewport)
         for seen in sight.strips:
-            self._draw_row_numbers(painter, exposed, seen, viewport)
             if (line := _boundary(seen.strip, viewport)) is not None:
                 for pen in self._pens:
                     painter.setPen(pen)
@@ -91,6 +90,8 @@ class MapPainter:
             cursor = _ring_at(frame.layout[at[0]], at[1], viewport)
             if cursor is not None:
                 self._draw_ring(painter, cursor, 2.0, viewport)
+        for seen in sight.strips:
+            self._draw_row_numbers(painter, exposed, seen, viewport)
 
     def paint_words(self, painter: QPainter, words: str, right: int) -> None:
         """The developer overlay: two lines in the corner."""
@@ -122,11 +123,15 @@ class MapPainter:
 
     def _draw_row_numbers(self, painter: QPainter, exposed: QRect, seen: SeenStrip, viewport: Viewport) -> None:
         """The number of the first cell of some rows, left of them; none that would be cut. That of the first row moves
-        down as far as it must.
+        down as far as it must. Where the cells begin out of sight, numbers stay at the edge, on a ground.
         """
         strip, part = seen.strip.strip, seen.part
         size = strip.cell * viewport.zoom
-        right = viewport.corner(strip.x, 0)[0] - NUMBER_GAP_PX
+        x, top = viewport.corner(strip.x, strip.y)
+        if x < strip.x:
+            end = min(viewport.corner(0, strip.y + strip.height)[1], viewport.height)
+            painter.fillRect(QRectF(0.0, max(top, 0.0), strip.x, end - max(top, 0.0)), QColor(self._theme.colours.panel))
+        right = max(x, strip.x) - NUMBER_GAP_PX
         if right <= max(exposed.left(), 0):
             return
         painter.setFont(self._theme.mono_small)

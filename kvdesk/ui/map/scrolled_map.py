@@ -66,13 +66,13 @@ class ScrolledMap(QWidget):
         point = self._viewport.to_map(position)
         for i, strip in enumerate(self.strips):
             cell = strip.cell_at(point.x(), point.y())
-            if cell is not None:
+            if cell is not None and position.x() >= strip.x:  # left of it are the numbers of rows
                 return i, cell
         return None
 
     def _bring_into_view(self, number: int, cell: int) -> None:
         strip = self.strips[number]
-        self._look(self._viewport.showing(QRectF(*strip.corner(cell), strip.cell, strip.cell)))
+        self._look(self._viewport.showing(QRectF(*strip.corner(cell), strip.cell, strip.cell), strip.x))
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         turned = event.angleDelta().y()

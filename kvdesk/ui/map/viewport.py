@@ -70,10 +70,10 @@ class Viewport:
     def moved(self, by: QPointF) -> Viewport:
         return _inside(self, self.zoom, self.offset + by)
 
-    def showing(self, box: QRectF) -> Viewport:
-        """Moved no more than needed to show a box of the map."""
+    def showing(self, box: QRectF, left: float = 0.0) -> Viewport:
+        """Moved no more than needed to show a box of the map right of `left`."""
         corner, size = QPointF(box.x(), box.y()) * self.zoom + self.offset, box.size() * self.zoom
-        dx = max(-corner.x(), 0.0) or min(self.width - corner.x() - size.width(), 0.0)
+        dx = max(left - corner.x(), 0.0) or min(self.width - corner.x() - size.width(), 0.0)
         dy = max(-corner.y(), 0.0) or min(self.height - corner.y() - size.height(), 0.0)
         return self.moved(QPointF(dx, dy)) if dx or dy else self
 

@@ -99,3 +99,21 @@ def test_texts_are_drawn_anew_at_another_size(cells: CellMapView, theme: Theme, 
         theme.set_size(100)
     assert np.array_equal(after, fresh)
     assert not np.array_equal(before, after)
+
+
+def test_row_numbers_stay_where_cells_begin_out_of_sight(cells: CellMapView, theme: Theme, qtbot: QtBot) -> None:
+    show_texts(cells, qtbot)
+    strip = cells.strips[0]
+
+    def beside() -> NDArray[np.uint32]:
+        return colours_of(cells)[:200, : int(strip.x)]
+
+    cells.move_by(QPointF(1e4, 0))
+    cells.move_by(QPointF(-strip.x * (cells.zoom - 1), 0))
+    at_the_edge = beside()
+    cells.move_by(QPointF(-100, 0))
+    assert np.array_equal(beside(), at_the_edge)
+    assert (at_the_edge != QColor(theme.colours.panel).rgb()).any()
+    assert cells._cell_under(QPointF(strip.x - 2, 20)) is None
+    cells._bring_into_view(0, 0)
+    assert cell_rect(cells, 0, 0).left() >= int(strip.x)
