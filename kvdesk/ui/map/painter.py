@@ -19,11 +19,11 @@ from kvdesk.ui.map.layout import LABEL_PX, NUMBER_GAP_PX, Strip, row_step
 from kvdesk.ui.map.pixels import PATTERNED, picture
 from kvdesk.ui.map.raster import FIRST_GROUP
 from kvdesk.ui.map.sight import SeenStrip, Sight
-from kvdesk.ui.map.viewport import Viewport
+from kvdesk.ui.map.viewport import LARGEST_CELL_PX, Viewport
 from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.viewmodel.palette import contrast
 
-_TEXT_FROM_PX: Final = 44.0  # cells drawn larger than this show their token's text
+_TEXT_FROM: Final = 3.6  # heights of a text; cells as large show their token's text, and the largest always
 _TEXT_LENGTH: Final = 8
 _SMALLEST_FRAME_PX: Final = 7.0  # head and cursor are to be seen around the smallest cell
 _KEPT_TEXTS: Final = 4096
@@ -47,10 +47,13 @@ class MapPainter:
         self._look: object = None  # that these are drawn in
         self.n_drawn = 0  # cells at the last painting
 
-    @staticmethod
-    def shows_texts(strips: Sequence[Strip], viewport: Viewport) -> bool:
+    @property
+    def _text_from_px(self) -> float:
+        return min(_TEXT_FROM * self._theme.mono_small.pixelSize(), LARGEST_CELL_PX)
+
+    def shows_texts(self, strips: Sequence[Strip], viewport: Viewport) -> bool:
         """Whether cells are so large that they show their tokens."""
-        return any(strip.cell * viewport.zoom >= _TEXT_FROM_PX for strip in strips)
+        return any(strip.cell * viewport.zoom >= self._text_from_px for strip in strips)
 
     def paint(
         self,
@@ -81,7 +84,7 @@ class MapPainter:
                 for pen in self._pens:
                     painter.setPen(pen)
                     painter.drawPolyline(line)
-            if seen.strip.strip.cell * viewport.zoom >= _TEXT_FROM_PX:
+            if seen.strip.strip.cell * viewport.zoom >= self._text_from_px:
                 self._draw_texts(painter, seen, viewport, texts, colour_of)
         for part in frame.strips:
             if (head := _ring_at(part.strip, part.stream.head, viewport)) is not None:
@@ -129,8 +132,8 @@ class MapPainter:
         size = strip.cell * viewport.zoom
         x, top = viewport.corner(strip.x, strip.y)
         if x < strip.x:
-            end = min(viewport.corner(0, strip.y + strip.height)[1], viewport.height)
-            painter.fillRect(QRectF(0.0, max(top, 0.0), strip.x, end - max(top, 0.0)), QColor(self._theme.colours.panel))
+            top, end = max(top, 0.0), min(viewport.corner(0, strip.y + strip.height)[1], viewport.height)
+            painter.fillRect(QRectF(0.0, top, strip.x, end - top), QColor(self._theme.colours.panel))
         right = max(x, strip.x) - NUMBER_GAP_PX
         if right <= max(exposed.left(), 0):
             return

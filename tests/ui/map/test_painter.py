@@ -41,7 +41,7 @@ def show_texts(cells: CellMapView, qtbot: QtBot) -> None:
     cells.show_view(cache_view(runs=((0, 40, (0,), 0, 0),), size=512), {}, {})
     qtbot.waitUntil(lambda: bool(cells.strips), timeout=2000)
     cells.refresh()
-    while cells.strips[0].cell * cells.zoom < 48:
+    while not cells._painter.shows_texts(cells.strips, cells._viewport):
         cells.zoom_at(QPointF(cells.strips[0].x, 6), 1.25)
 
 
