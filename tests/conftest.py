@@ -23,8 +23,7 @@ from kvdesk import paths
 from kvdesk.backends.local.llama import self_check
 from kvdesk.library import preflight
 from tests.backends.local.talking import trust, write_talking
-from tests.places import ROOT
-from tests.tiers import mark_tiers, may_choose
+from tests.tiers import mark_tiers
 
 # Settings made by tests have one thread, since tests run side by side.
 psutil.cpu_count = lambda logical=True: 1  # noqa: ARG005 - the name is psutil's
@@ -44,14 +43,6 @@ def pytest_configure(config: pytest.Config) -> None:
     """Tests that run side by side write into memory where there is room: else each database waits for the disk."""
     if config.getoption("numprocesses", None) and IN_MEMORY.is_dir() and shutil.disk_usage(IN_MEMORY).free > ROOM_BYTES:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(IN_MEMORY))
-
-
-def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Files of which `-m` chooses nothing are not imported, unless they are named."""
-    if collection_path.suffix != ".py" or not collection_path.is_relative_to(ROOT):
-        return None
-    file = collection_path.relative_to(ROOT).as_posix()
-    return None if may_choose(config.option.markexpr, file) else True
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` chooses

@@ -5,13 +5,11 @@ module, a test or one of its parameters), else that of the nearest entry of `PLA
 entry, so that no test is without a tier.
 """
 
-import re
 from functools import cache
 from pathlib import PurePosixPath
 from typing import Final
 
 import pytest
-from _pytest.mark.expression import Expression
 
 UNIT, INTEGRATION, MATRIX, REAL = "unit", "integration", "matrix", "real"
 TIERS: Final = (UNIT, INTEGRATION, MATRIX, REAL, "stress", "soak")
@@ -54,27 +52,6 @@ def tier_of(item: pytest.Item) -> str:
     marks = {mark.name for mark in item.iter_markers()}
     own = next((tier for tier in reversed(TIERS) if tier in marks), None)
     return own or _tier_of_place(item.nodeid.partition("::")[0])
-
-
-@cache
-def may_choose(expression: str, file: str) -> bool:
-    """Whether `-m expression` can choose a test of this file: by the tier of its place, or by a mark of its own."""
-    names = set(re.findall(r"\w+", expression)) - {"and", "or", "not"}
-    if not names or not names <= set(TIERS):
-        return True
-    chosen = Expression.compile(expression)
-    tiers = {_tier_of_place(file), *TIERS[TIERS.index(MATRIX) :]}
-    return any(chosen.evaluate(_Is(tier)) for tier in tiers)
-
-
-class _Is:
-    """A test of one tier, as `-m` asks for its marks."""
-
-    def __init__(self, tier: str) -> None:
-        self._tier = tier
-
-    def __call__(self, name: str, /, **_: object) -> bool:
-        return name == self._tier
 
 
 @cache
