@@ -10,6 +10,7 @@ from kvdesk.ui.messages.message_widget import MessageWidget
 from kvdesk.ui.widgets.controls import IconButton
 from tests.app.conftest import Rig, over_both
 from tests.ui.samples import MODEL, STATS
+from tests.ui.seen import seen
 
 
 def exchange(rig: Rig, qtbot: QtBot, text: str = "Once upon") -> Generate:
@@ -62,7 +63,7 @@ def test_continue_appends_to_the_answer_and_is_stored_as_it_streams(rig: Rig, qt
     assert stored.stats == last(rig).message.stats
     assert stored.stats is not None
     assert stored.stats.all_generated == 2 * STATS.generated_tokens
-    assert (last(rig)._foot.text if last(rig)._foot is not None else "").startswith("reused 128  ·  prefilled 12")
+    assert seen(last(rig)._foot).startswith("reused 128  ·  prefilled 12")
 
 
 def test_the_key_continues_too(rig: Rig, qtbot: QtBot) -> None:

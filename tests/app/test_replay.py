@@ -85,7 +85,7 @@ def test_a_request_of_a_log_shows_its_numbers(qtbot: QtBot, tmp_path: Path) -> N
     texts = [model.index(i).data() for i in range(model.rowCount())]
     assert any("request  slot 1 · 4,070 tokens · 0 reused" in text for text in texts)
     window.timeline.show_operation(3)
-    assert "73.298 s after the start of the log, took 4.17 s" in window.timeline._about.text()
+    assert "73.298 s after the start of the log, took 4.2 s" in window.timeline._about.text()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
