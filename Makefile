@@ -77,7 +77,7 @@ package-test:
 	@$(PYTHON) packaging/package_test.py
 
 # `make stress`: all that takes minutes. `make stress kill`: tests/stress/test_kill.py, one row of it; `make stress matrix`: the
-# tests of the tier matrix, wherever they are, and more random examples for those that take any.
+# tests of the tier matrix, wherever they are; `make stress explore`: more random examples for the others that take any.
 ifeq ($(firstword $(MAKECMDGOALS)),stress)
 ROWS := $(wordlist 2,$(words $(MAKECMDGOALS)),$(MAKECMDGOALS))
 ifneq ($(ROWS),)
@@ -88,12 +88,13 @@ endif
 
 stress: setup
 ifneq ($(or $(filter matrix,$(ROWS)),$(if $(ROWS),,all)),)
-	@failed=; $(PYTEST) $(SHARED) -m 'matrix and not stress and not soak' --timeout 600 || failed=1; \
-	HYPOTHESIS_PROFILE=explore $(PYTEST) $(SHARED) -m 'hypothesis and not matrix and not real and not stress and not soak' \
-		--timeout 600 || failed=1; [ -z "$$failed" ]
+	$(PYTEST) $(SHARED) -m 'matrix and not stress and not soak' --timeout 600
 endif
-ifneq ($(or $(filter-out matrix,$(ROWS)),$(if $(ROWS),,all)),)
-	$(PYTEST) -m stress -rA --timeout 7200 $(patsubst %,tests/stress/test_%.py,$(filter-out matrix,$(ROWS)))
+ifneq ($(or $(filter explore,$(ROWS)),$(if $(ROWS),,all)),)
+	HYPOTHESIS_PROFILE=explore $(PYTEST) $(SHARED) -m 'hypothesis and not matrix and not real and not stress and not soak' --timeout 600
+endif
+ifneq ($(or $(filter-out matrix explore,$(ROWS)),$(if $(ROWS),,all)),)
+	$(PYTEST) -m stress -rA --timeout 7200 $(patsubst %,tests/stress/test_%.py,$(filter-out matrix explore,$(ROWS)))
 endif
 
 # `make real MODELS=DIR`: what a tiny model cannot prove, and the peers, on the GGUF files of a folder. Each part has a process

@@ -2,6 +2,8 @@
 
 from datetime import UTC, datetime
 
+from kvdesk.translation import tr
+
 
 def size_text(n_bytes: float, digits: int = 1) -> str:
     """Bytes in GB, with `digits` after the point; below one in MB, without."""
@@ -15,7 +17,7 @@ def rate_text(tok_s: float) -> str:
 
 def seconds_text(seconds: float) -> str:
     """A time that was measured, or foreseen, with two digits."""
-    return f"{seconds:.2f} s" if seconds < 1 else f"{seconds:.1f} s" if seconds < 9.95 else f"{seconds:,.0f} s"
+    return tr("{seconds} s").format(seconds=f"{seconds:,.{2 if seconds < 0.995 else 1 if seconds < 9.95 else 0}f}")
 
 
 def day_text(ms: int) -> str:

@@ -15,7 +15,7 @@ from kvdesk.settings import CacheType, ContextSettings
 from kvdesk.translation import tr
 
 
-def add_model(parser: Parser) -> None:
+def add_model(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--model", metavar="FILE", type=Path, help=tr("GGUF file; the embedded SmolLM2-135M by default")
     )

@@ -89,7 +89,7 @@ MIN_REUSE_TOKENS = _tuned("MIN_REUSE_TOKENS", 16, "tokens",
     "`kvdesk lab run prefix-sharing`")
 LATELY_S = _tuned("LATELY_S", 600.0, "s",
     "A saved state not used for so long gives way to one that leaves the cache without need.",
-    "`kvdesk bench cache --only swap`")
+    "`kvdesk bench cache --only memory disk`")
 CHECKPOINT_PRICE = _tuned("CHECKPOINT_PRICE", 0.05, "of the prefill it may spare",
     "What a checkpoint and its pause may cost.", "tests/backends/local/test_checkpoints.py")
 CHECKPOINT_EVERY = _tuned("CHECKPOINT_EVERY", 4096, "tokens",

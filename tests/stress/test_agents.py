@@ -86,6 +86,8 @@ def forced(command: Generate, folder: Path) -> Generate:
 class Served(Heard):
     """A server that forces answers, and what its engine told."""
 
+    wait_s = 300.0
+
     def __init__(self) -> None:
         super().__init__(Engine)
         self.server = Server(self.host, ServerConfig(port=0, keys=(Key(KEY),)))

@@ -257,7 +257,7 @@ def _table(measured: Measured) -> Table:
 EXPERIMENT = Experiment(
     id="eviction",
     title=marked("Eviction"),
-    question=marked("Which tokens does a full cache lose least by?"),
+    question=marked("Which tokens can a full cache lose at the least cost?"),
     supposed=marked("Tokens that get little attention, or whose keys are long, can leave before the oldest ones."),
     parameters=PARAMETERS,
     settings=_settings,

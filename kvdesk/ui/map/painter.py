@@ -49,7 +49,7 @@ class MapPainter:
 
     @property
     def _text_from_px(self) -> float:
-        return min(_TEXT_FROM * self._theme.mono_small.pixelSize(), LARGEST_CELL_PX)
+        return min(_TEXT_FROM * self._theme.mono_small.pixelSize(), LARGEST_CELL_PX - 0.5)
 
     def shows_texts(self, strips: Sequence[Strip], viewport: Viewport) -> bool:
         """Whether cells are so large that they show their tokens."""
@@ -78,7 +78,6 @@ class MapPainter:
             _draw_cells(painter, exposed, seen, viewport, colour_of, edges.get(i), lit.get(i))
             for i, seen in enumerate(sight.strips)
         )
-        self._draw_labels(painter, [strip for strip in frame.layout if strip.label], viewport)
         for seen in sight.strips:
             if (line := _boundary(seen.strip, viewport)) is not None:
                 for pen in self._pens:
@@ -95,6 +94,7 @@ class MapPainter:
                 self._draw_ring(painter, cursor, 2.0, viewport)
         for seen in sight.strips:
             self._draw_row_numbers(painter, exposed, seen, viewport)
+        self._draw_labels(painter, [strip for strip in frame.layout if strip.label], viewport)
 
     def paint_words(self, painter: QPainter, words: str, right: int) -> None:
         """The developer overlay: two lines in the corner."""
@@ -181,9 +181,9 @@ class MapPainter:
             centre = viewport.corner(*strip.corner(first))[1] + half
             tokens = token[first : first + len(middle)].tolist()
             for x, code, mark, of in zip(middle, *line, tokens, strict=False):  # the last row may have fewer cells
-                if code < FIRST_GROUP:
+                if code < FIRST_GROUP or of not in texts:
                     continue
-                text, width, height = self._laid(texts.get(of, ""), _TEXT_LENGTH)
+                text, width, height = self._laid(texts[of], _TEXT_LENGTH)
                 x, y = x - width / 2, centre - height / 2
                 ink, paper = _inks(argb[code])
                 if mark & PATTERNED:  # under it

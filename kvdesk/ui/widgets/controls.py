@@ -25,6 +25,7 @@ from PySide6.QtWidgets import (
 
 from kvdesk.ui.widgets.access.direction import drawing_flags
 from kvdesk.ui.widgets.access.input_method import composes
+from kvdesk.ui.widgets.access.key_tips import tip_text
 from kvdesk.ui.widgets.style.theme import Theme
 
 _NAMED_BY_TEXT: Final = sys.platform != "win32"  # combo boxes
@@ -269,9 +270,11 @@ class ThinProgress(QProgressBar):
 class Choice(QComboBox):
     """A combo box in which a text that has no room ends in …
 
-    Where no label beside it is its buddy, its name is its description too: on Linux and macOS the name that Qt tells a
-    screen reader is the current text (QAccessibleComboBox::text).
+    Where no label beside it is its buddy, its name and tooltip are its description: on Linux and macOS the name that Qt
+    tells a screen reader is the current text (QAccessibleComboBox::text).
     """
+
+    _described = ""  # by its name and tooltip
 
     def __init__(self, *, name: str = "", scale: str = "") -> None:
         super().__init__()
@@ -285,10 +288,14 @@ class Choice(QComboBox):
         if is_tip:
             self.initStyleOption(option)
         is_elided = is_tip and option.currentText != self.currentText()
-        if event.type() == QEvent.Type.Polish and _NAMED_BY_TEXT and not _has_caption(self):
-            told = (self.accessibleName(), self.accessibleDescription() or self.toolTip())
-            self.setAccessibleDescription(". ".join(filter(None, told)))
+        if _NAMED_BY_TEXT and event.type() in (QEvent.Type.Polish, QEvent.Type.ToolTipChange):
+            self._describe()
         return (is_elided and whole_tip(self, event, self.currentText())) or super().event(event)
+
+    def _describe(self) -> None:
+        if self.accessibleDescription() == self._described and self.accessibleName() and not _has_caption(self):
+            self._described = ". ".join(filter(None, (self.accessibleName(), tip_text(self.toolTip()))))
+            self.setAccessibleDescription(self._described)
 
     def showPopup(self) -> None:
         """Its texts have room beside a scroll bar too."""

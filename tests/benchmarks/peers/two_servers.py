@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from kvdesk.cli import options
-from kvdesk.cli.parser import Parser
 from kvdesk.errors import KvdeskError
 from kvdesk.settings import ContextSettings
 from tests.benchmarks.peers.peer import Peer, answer
@@ -120,7 +119,7 @@ def compared(peers: dict[str, Peer], plan: Plan) -> list[Line]:
 
 def main(argv: Sequence[str]) -> int:
     """Exit code 0 where no row fails, 1 where one does, 2 where a server cannot be asked."""
-    parser = Parser("two_servers", __doc__ or "")
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("urls", nargs="*", metavar="URL", help="of kvdesk serve and of the other server, which run")
     parser.add_argument("--llama-server", type=Path, metavar="FILE", help="or its program: both are started")
     parser.add_argument("--rounds", type=int, default=5)

@@ -20,6 +20,7 @@ from kvdesk.ui.map.colours import ColourBy
 N_CELLS = 131_072
 N_FRAMES = 100  # of each kind, for each colour mode
 _N_SEQ = 8
+_N_TOKENS = 49_152  # different ones
 _FILL = 0.85
 _CHUNKS = (1, 7, 40, 256, 512)
 _MESSAGE = 300  # positions
@@ -62,14 +63,15 @@ class MixedCache:
 
     def _write(self, seq: int, n: int) -> None:
         first = self._ends[seq]
-        tokens = [self._random.randrange(49_152) for _ in range(n)]
+        tokens = [self._random.randrange(_N_TOKENS) for _ in range(n)]
         self._mirror.decode(Batch.of(seq, first, tokens), 0)
         self._ends[seq] += n
 
 
 def frame_times(cells: CellMapView, say: Callable[[str], None]) -> dict[str, dict[str, float]]:
     """P99 in ms of drawing a frame, for every colour mode: after a new view (codes and drawing), and while zooming and
-    panning (drawing alone). The paged overlay, made at most twice a second, is in the frames it is made for.
+    panning (drawing alone). The paged overlay, made at most twice a second, is in the frames it is made for. `words`:
+    zooming and panning where large cells show their tokens.
     """
     cache = MixedCache()
     seqs = {seq: seq for seq in range(_N_SEQ - 1)}
@@ -79,7 +81,7 @@ def frame_times(cells: CellMapView, say: Callable[[str], None]) -> dict[str, dic
         cells.set_colour_by(mode)
         cells.show_spans(cache.spans())
         cells.reset_zoom()
-        fresh, moved, painted = [], [], cells.clock.n_painted
+        fresh, painted = [], cells.clock.n_painted
         for number in range(N_FRAMES + 3):
             QCoreApplication.processEvents()  # what the window owes to earlier frames
             cells.show_view(cache.next_view(), seqs, titles)
@@ -88,12 +90,7 @@ def frame_times(cells: CellMapView, say: Callable[[str], None]) -> dict[str, dic
             cells.repaint()
             if number >= 3:  # the first ones lay things out
                 fresh.append((time.perf_counter() - begun) * 1e3)
-        for move in _moves(cells):
-            QCoreApplication.processEvents()
-            begun = time.perf_counter()
-            move()
-            cells.repaint()
-            moved.append((time.perf_counter() - begun) * 1e3)
+        moved = _moved_ms(cells)
         new, drawn = percentile(99, fresh), percentile(99, moved)
         found[mode.value.lower()] = {"new_view_p99_ms": new, "zoom_and_pan_p99_ms": drawn}
         say(f"by {mode.value.lower()}: new view {new:.1f} ms, zoomed and panned {drawn:.1f} ms (P99)")
@@ -101,7 +98,24 @@ def frame_times(cells: CellMapView, say: Callable[[str], None]) -> dict[str, dic
             raise UserError("The map was not drawn: its window is not on the screen.")
     cells.set_colour_by(ColourBy.CONVERSATION)  # as it was
     cells.reset_zoom()
+    texts = cells._texts
+    cells.show_token_texts({token: f" w{token % 1000}" for token in range(_N_TOKENS)})
+    found["words"] = {"zoom_and_pan_p99_ms": percentile(99, _moved_ms(cells))}
+    cells.show_token_texts(texts)
+    cells.reset_zoom()
     return found
+
+
+def _moved_ms(cells: CellMapView) -> list[float]:
+    """Each frame of `_moves`."""
+    taken = []
+    for move in _moves(cells):
+        QCoreApplication.processEvents()
+        begun = time.perf_counter()
+        move()
+        cells.repaint()
+        taken.append((time.perf_counter() - begun) * 1e3)
+    return taken
 
 
 def percentile(share: int, values: list[float]) -> float:

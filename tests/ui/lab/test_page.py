@@ -217,6 +217,7 @@ def test_progress_and_samples_are_shown_as_they_come(page: LabPage, record: Reco
     samples = [Sample("a", 1, 2, unit="s"), Sample("a", 1, 4, 1, unit="s"), Sample("a", 2, 5, unit="s")]
     samples += [Sample("b", 1, 9, unit="s"), Sample("c", 1, 512, unit="cells")]
     page.run.show_events([Started({}, 5_000_000, 30), Progress(1, 4, "reading"), *samples])
+    assert not page.run._bar.isHidden()
     assert page.run._bar.value() == page.run._bar.maximum() / 4
     assert page.run._what.full_text == "Reading"
     page.run._draw()

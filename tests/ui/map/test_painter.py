@@ -9,11 +9,14 @@ from PySide6.QtCore import QPointF
 from PySide6.QtGui import QColor, QImage
 from pytestqt.qtbot import QtBot
 
+from kvdesk.cache.snapshot import CacheMap, CacheSnapshot, Verification
+from kvdesk.protocol.cache import CacheView
 from kvdesk.ui.map.cell_map import CellMapView
 from kvdesk.ui.map.colours import ColourBy
+from kvdesk.ui.map.layout import LABEL_PX
 from kvdesk.ui.widgets.style.theme import Theme
 from tests.ui.map.cell_rect import cell_rect
-from tests.ui.samples import cache_view
+from tests.ui.samples import cache_view, spans
 
 LATER = 1 << 30
 """An operation that no cell was written after."""
@@ -84,6 +87,23 @@ def test_a_text_has_an_edge_only_where_a_pattern_is_under_it(cells: CellMapView,
     assert n_sides((LATER, LATER)) == 1
     assert n_sides((-1, LATER)) == 1, "a fading cell has no pattern"
     assert n_sides((-1, -1)) == 2, "a cell that was just written has one"
+
+
+def test_the_name_of_a_strip_is_over_the_row_numbers(cells: CellMapView, qtbot: QtBot) -> None:
+    part = cache_view(runs=((0, 240, (0,), 0, 0),), size=256).snapshot.maps[0].streams[0]
+    maps = CacheMap("base", (part,), 0), CacheMap("window", (part,), 128)
+    snapshot = CacheSnapshot(3, maps, (), spans(part), 256, 512, Verification("mirrored", 0))
+    cells.show_view(CacheView(snapshot, ()), {}, {})
+    qtbot.waitUntil(lambda: bool(cells.strips), timeout=2000)
+    cells.refresh()
+    for _ in range(6):
+        cells.zoom_in()
+    cells.move_by(QPointF(-1e4, -LABEL_PX * cells.zoom - 20))
+    width = int(cells.strips[0].x)
+    named = colours_of(cells)[:LABEL_PX, :width].copy()
+    cells._painter._draw_labels = Mock()  # type: ignore[method-assign]
+    cells.update()
+    assert not np.array_equal(named, colours_of(cells)[:LABEL_PX, :width])
 
 
 def test_texts_are_drawn_anew_at_another_size(cells: CellMapView, theme: Theme, qtbot: QtBot) -> None:

@@ -1,5 +1,7 @@
 """Small controls: what they show where there is little room."""
 
+import sys
+
 import pytest
 from PySide6.QtWidgets import QLineEdit, QStyleOptionComboBox, QWidget
 from pytestqt.qtbot import QtBot
@@ -99,3 +101,14 @@ def test_the_keyboard_stays_in_a_widget_while_another_window_is_in_front(qtbot: 
     qtbot.waitUntil(other.isActiveWindow)
     assert has_focus(here)
     assert not has_focus(elsewhere)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there Qt tells the accessible name")
+def test_a_choice_without_a_label_is_described_by_its_name_and_its_tooltip(qtbot: QtBot) -> None:
+    choice = Choice(name="Colour by")
+    qtbot.addWidget(choice)
+    choice.setToolTip("One colour a chat")
+    choice.show()
+    assert choice.accessibleDescription() == "Colour by. One colour a chat"
+    choice.setToolTip("<qt>One &lt;colour&gt;<br>a page")
+    assert choice.accessibleDescription() == "Colour by. One <colour>\na page"

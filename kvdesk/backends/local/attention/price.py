@@ -14,6 +14,7 @@ from kvdesk.library.hyper import read_hyper
 from kvdesk.policies.tuned import TILE
 from kvdesk.protocol.attention import MOST_BYTES, AttentionPreview, PreviewAttention, Queries
 from kvdesk.protocol.wire import MOST_ARRAY_BYTES
+from kvdesk.quantities import seconds_text
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import tr
 
@@ -90,7 +91,7 @@ def price(context: Context, cache: Cache, header: GgufHeader, command: PreviewAt
     else:
         sentence = tr("%n tokens are decoded once more in a second context: {mb:,.0f} MB", n)
     sentence = sentence.format(n=n, mb=n_bytes / 1e6)
-    sentence += "." if ms is None else tr(", about {seconds:.1f} s.").format(seconds=ms / 1e3)
+    sentence += "." if ms is None else tr(", about {seconds}.").format(seconds=seconds_text(ms / 1e3))
     return AttentionPreview(queries, "", sentence, n, n_read, state_bytes, n_bytes, None if ms is None else ms / 1e3)
 
 

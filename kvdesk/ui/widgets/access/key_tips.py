@@ -53,6 +53,11 @@ def show_tips_in(view: QAbstractItemView) -> None:
     view.selectionModel().currentChanged.connect(lambda: QTimer.singleShot(TIP_MS, view, show))
 
 
+def tip_text(tip: str) -> str:
+    """What a tooltip shows, without the tags of a rich one."""
+    return QTextDocumentFragment.fromHtml(tip).toPlainText() if tip.startswith("<qt>") else tip
+
+
 def show_tips_of(menu: QMenu) -> None:
     """Of its lines, by key too. A screen reader hears them: Qt gives it the text of a line only."""
     menu.setToolTipsVisible(True)
@@ -63,7 +68,7 @@ def _tell_tip(menu: QMenu, action: QAction) -> None:
     tip, caption = action.toolTip(), action.text().partition("\t")[0]
     if action not in menu.actions() or tip in ("", caption, action.text()):
         return  # a line of a submenu, or without more to say
-    announce(menu, QTextDocumentFragment.fromHtml(tip).toPlainText() if tip.startswith("<qt>") else tip)
+    announce(menu, tip_text(tip))
 
     def show() -> None:
         place = menu.actionGeometry(action)
