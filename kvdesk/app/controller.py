@@ -104,7 +104,7 @@ class Controller(QObject):
         self._silence = Silence(self, window.store, self.host)
         self.servers = Servers(window, keys, settings, self.open_server)
         self._listeners: tuple[Callable[[Event], None], ...] = ()  # until it is furnished
-        self._often: tuple[Callable[[Event], None], ...] = ()  # those of them that events of every token concern; the others get none
+        self._often: tuple[Callable[[Event], None], ...] = ()  # those of them that get the events of every token
         self.engine_ended = True  # False after `shut_down` where the engine hangs: only `os._exit` ends its thread
         self._wanted: ContextSettings | None = None  # of the context that is being made
         self._replaced: ContextSettings | None = None  # before it: they count again where it could not be made

@@ -178,8 +178,8 @@ class Watched:
 
 
 def test_hung_short(app: App, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It hangs until the window has said so, however slow this machine is; how long the window does nothing meanwhile is
-    judged by the long form, since a busy machine stops it too.
+    """It hangs until the window has said so, however slow this machine is. How long the window does nothing meanwhile
+    is judged by the long form, since a busy machine stops it too.
     """
     monkeypatch.setattr(silence, "SILENT_S", 0.4)
     app.parts.controller._silence._clock.setInterval(50)
