@@ -7,7 +7,7 @@ from typing import Final
 
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QFrame, QGraphicsOpacityEffect, QHBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QGraphicsOpacityEffect, QHBoxLayout, QLabel, QWidget
 
 from kvdesk.call_format import CallFormat
 from kvdesk.conversations.tool_steps import without_calls
@@ -68,7 +68,7 @@ class MessageWidget(Listed):
         self._why_not_continued = self._why_not_saved = ""
         self._can_edit = True
         self.editor: MessageEditor | None = None  # while a person changes the text
-        self._pin: IconButton | None = None
+        self._pin: IconButton | None = None  # made when it is pinned first
         self._help: RoomHelp | None = None  # made where it is needed
         self._loop: LoopNotice | None = None  # made when the answer repeats itself first
         self._edit: IconButton | None = None  # of what a person wrote
@@ -77,8 +77,7 @@ class MessageWidget(Listed):
         self._tokens: TokenCard | None = None  # made when one is looked at first
         who = {"user": tr("You"), "system": tr("System prompt")}.get(message.role, message.model or tr("Answer"))
         self._who = label(who, tone="secondary", scale="small", weight="strong")
-        self._retention = label("", tone="secondary", scale="small")
-        self._retention.hide()
+        self._retention: QLabel | None = None  # made when the message leaves the context first
         self._overflow = ""
         self._ink, self.is_dim = 1.0, False
         self._column = column = boxes.column(on=self, margins=0, spacing=4)
@@ -90,30 +89,27 @@ class MessageWidget(Listed):
         self._switch: BranchSwitch | None = None  # made where there are several to choose from
         self._more = more = IconButton(theme, "more", tr("More about this message"))
         more.clicked.connect(lambda: owner.open_menu(self.message.id, below(more)))
+        self._head = self._make_head(theme)
         if message.role == "assistant":
-            column.addLayout(self._make_head(theme))
+            column.addLayout(self._head)
             column.addWidget(self._body)
             self._inner = column  # where the text is
         else:
             card = QFrame()
             card.setProperty("card", "user")
-            self._inner = inner = boxes.column(self._make_head(theme), on=card, margins=(12, 8, 12, 8), spacing=4)
+            self._inner = inner = boxes.column(self._head, on=card, margins=(12, 8, 12, 8), spacing=4)
             if message.attachments:
                 self._cards = AttachmentCards(theme, message.attachments)
                 inner.addWidget(self._cards)
             inner.addWidget(self._body)
             column.addWidget(card)
         self._note = label("", scale="small", wrap=True)
-        self._waiting: Waiting | None = None
+        column.addWidget(self._note)
+        self._waiting: Waiting | None = None  # made when nothing is there yet first
         self._foot: MessageFoot | None = None
         if message.role == "assistant":
-            self._waiting, self._foot = (
-                Waiting(),
-                MessageFoot(kit, lambda: QGuiApplication.clipboard().setText(self.message.text)),
-            )
-        for widget in (self._waiting, self._note, self._foot):
-            if widget is not None:
-                column.addWidget(widget)
+            self._foot = MessageFoot(kit, lambda: QGuiApplication.clipboard().setText(self.message.text))
+            column.addWidget(self._foot)
         theme.changed.connect(self._show_tokens)
         self.show_message(message)
 
@@ -133,9 +129,13 @@ class MessageWidget(Listed):
     def show_retention(self, retention: str) -> None:
         """ "in the cache", "next" (evicted next) or "evicted": a word beside the message, and fainter text."""
         word, tip, ink = _RETENTION.get(retention, ("", "", 1.0))
-        self._retention.setText(tr(word))
-        self._retention.setToolTip(tr(tip))
-        self._retention.setVisible(bool(word))
+        if word and self._retention is None:
+            self._retention = label("", tone="secondary", scale="small")
+            self._head.insertWidget(1, self._retention)
+        if self._retention is not None:
+            self._retention.setText(tr(word))
+            self._retention.setToolTip(tr(tip))
+            self._retention.setVisible(bool(word))
         self._ink = ink
         self._show_ink()
 
@@ -443,10 +443,7 @@ class MessageWidget(Listed):
 
     def _make_head(self, theme: Theme) -> QHBoxLayout:
         """The line over the text: the author, and the buttons."""
-        message, turns = self.message, self._kit.commands.conversations.turns
-        self._pin = IconButton(theme, "pin", tr("Unpin this message"))
-        self._pin.clicked.connect(lambda: turns.pin(message.conversation, message.id, pinned=False))
-        row = boxes.row((self._who, 1), self._retention, self._pin, margins=0, spacing=0)
+        row = boxes.row((self._who, 1), margins=0, spacing=0)
         if self.message.role == "user":
             tip = tr("Edit it here, and have that answered in a new branch; this one stays")
             self._edit = IconButton(theme, "edit", tr("Edit this message"), tip, clicked=self.ask_for_edit)
@@ -457,13 +454,22 @@ class MessageWidget(Listed):
     def _show_state(self) -> None:
         message = self.message
         streaming = message.state == "streaming"
+        waits = streaming and (self._is_read or not message.text)
+        if waits and self._waiting is None:
+            self._waiting = Waiting()
+            self._column.insertWidget(self._column.indexOf(self._note), self._waiting)
         if self._waiting is not None:
-            self._waiting.setVisible(streaming and (self._is_read or not message.text))
+            self._waiting.setVisible(waits)
         self._note.setText(note_of(message, self._overflow))
         set_tone(self._note, _STATE_TONES.get(message.state, "secondary"))
         self._show_parts()
         self._show_help()
         if self._foot is not None:
             self._foot.show_answer(message, is_last=self._is_last, why_not_continued=self._why_not_continued)
+        if message.pinned and self._pin is None:
+            turns = self._kit.commands.conversations.turns
+            self._pin = IconButton(self._theme, "pin", tr("Unpin this message"))
+            self._pin.clicked.connect(lambda: turns.pin(message.conversation, message.id, pinned=False))
+            self._head.insertWidget(self._head.indexOf(self._edit if self._edit is not None else self._more), self._pin)
         if self._pin is not None:
             self._pin.setVisible(message.pinned)

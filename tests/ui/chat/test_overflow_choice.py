@@ -30,7 +30,8 @@ def retention(*words: str) -> MessageRetention:
 
 
 def shown(window: MainWindow) -> list[str]:
-    return [("" if widget._retention.isHidden() else widget._retention.text()) for widget in window.chat.view.widgets]
+    words = [widget._retention for widget in window.chat.view.widgets]
+    return ["" if word is None or word.isHidden() else word.text() for word in words]
 
 
 def test_every_policy_is_explained_where_it_is_chosen(window: MainWindow) -> None:
