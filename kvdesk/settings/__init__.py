@@ -46,6 +46,12 @@ llama.cpp's flash attention works in tiles and adds up in another order. Half of
 MOST_THREADS = 512
 """llama.cpp takes no more (GGML_MAX_N_THREADS, ggml.h)."""
 
+_MOST_PIXELS = (1 << 24) - 1
+"""No widget of Qt is larger (QWIDGETSIZE_MAX)."""
+
+_LAST_LOCAL_MS = 32_503_680_000_000
+"""The year 3000 in Unix time: Windows knows no local times a year later (_localtime64)."""
+
 
 class CacheType(StrEnum):
     """Types llama.cpp accepts for K and V (common/arg.cpp, `kv_cache_types`)."""
@@ -301,13 +307,13 @@ class WindowPlace(Table):
 
     geometry: str = Field("", description="Of the window")
     panes: str = Field("", description="Of its panes, which keep their widths while folded away")
-    x: int = Field(0, description="Left edge of its frame")
-    y: int = Field(0, description="Upper edge of its frame")
-    width: int = Field(0, ge=0, description="Inside of its frame")
-    height: int = Field(0, ge=0, description="Inside of its frame")
+    x: int = Field(0, ge=-_MOST_PIXELS, le=_MOST_PIXELS, description="Left edge of its frame")
+    y: int = Field(0, ge=-_MOST_PIXELS, le=_MOST_PIXELS, description="Upper edge of its frame")
+    width: int = Field(0, ge=0, le=_MOST_PIXELS, description="Inside of its frame")
+    height: int = Field(0, ge=0, le=_MOST_PIXELS, description="Inside of its frame")
     maximized: bool = Field(False, description="It filled the screen")
-    sidebar_width: int = Field(216, ge=0, description="Of the conversation list")
-    inspector_width: int = Field(452, ge=0, description="Of the cache inspector")
+    sidebar_width: int = Field(216, ge=0, le=_MOST_PIXELS, description="Of the conversation list")
+    inspector_width: int = Field(452, ge=0, le=_MOST_PIXELS, description="Of the cache inspector")
 
 
 class UsedModel(Table):
@@ -317,8 +323,8 @@ class UsedModel(Table):
 
     path: str = ""
     favourite: bool = False
-    used_ms: int = Field(0, ge=0, description="Unix time of its last opening")
-    tok_s: float = Field(0.0, ge=0.0)
+    used_ms: int = Field(0, ge=0, le=_LAST_LOCAL_MS, description="Unix time of its last opening")
+    tok_s: float = Field(0.0, ge=0.0, le=1e9)
     context: ContextSettings | None = None
 
 

@@ -10,7 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kvdesk.errors import StoreError
-from kvdesk.settings import ContextSettings, KnownServer, Preset, SamplerName, Sampling, Settings, ThemeChoice
+from kvdesk.settings import (
+    ContextSettings,
+    KnownServer,
+    Preset,
+    SamplerName,
+    Sampling,
+    Settings,
+    ThemeChoice,
+    UsedModel,
+    WindowPlace,
+)
 from kvdesk.store import load_settings, save_changes, save_settings
 
 CHANGED = Settings(
@@ -40,6 +50,17 @@ def test_settings_come_back_as_they_were_saved(path: Path) -> None:
 def test_what_was_never_chosen_is_not_written(path: Path) -> None:
     save_settings(Settings(context=ContextSettings(n_ctx=2048)), path)
     assert json.loads(path.read_text(encoding="utf-8")) == {"version": 2, "context": {"n_ctx": 2048}}
+
+
+def test_numbers_beyond_any_time_or_screen_cost_nothing_but_themselves(path: Path) -> None:
+    model = {"path": "m.gguf", "favourite": True, "used_ms": 10**18, "tok_s": 1e300}
+    window = {"x": -(10**12), "y": 3, "width": 10**12, "inspector_width": 10**400}
+    path.write_text(json.dumps({"version": 2, "theme": "dark", "models": [model], "window": window}), encoding="utf-8")
+    settings, said = load_settings(path)
+    assert settings == Settings(
+        theme=ThemeChoice.DARK, models=(UsedModel(path="m.gguf", favourite=True),), window=WindowPlace(y=3)
+    )
+    assert "models.0.used_ms" in said
 
 
 def test_a_default_of_the_first_version_was_nobody_s_choice(path: Path) -> None:

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from kvdesk.library.catalogue import Fit, ModelFacts, expected_tok_s, layer_seconds
 from kvdesk.library.find import FoundModel
@@ -47,6 +48,13 @@ def test_what_was_measured_stands_in_place_of_what_is_expected() -> None:
     assert texts(row)["Speed here"] == "7.2 tok/s"
     assert texts(row)["Fits here"] == "no"
     assert row.cells[6].tip == "It needs 9.0 GB, and 8.0 GB are free."
+
+
+def test_the_last_time_that_the_settings_may_have_is_a_day_everywhere() -> None:
+    used = UsedModel(used_ms=32_503_680_000_000)
+    assert texts(row_of(FACTS, None, used, MACHINE))["Last used"] in ("2999-12-31", "3000-01-01")
+    with pytest.raises(ValidationError, match="used_ms"):
+        UsedModel(used_ms=used.used_ms + 1)
 
 
 def test_favourites_come_first_and_what_cannot_be_opened_last() -> None:
