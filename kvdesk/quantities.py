@@ -1,8 +1,12 @@
 """Quantities as a person reads them: each has one form, wherever it is shown."""
 
 from datetime import UTC, datetime
+from typing import Final
 
 from kvdesk.translation import tr
+
+LAST_MS: Final = 253_402_300_799_999
+"""The end of the year 9999 in Unix time: what is later, or before 1970, is no time."""
 
 
 def size_text(n_bytes: float, digits: int = 1) -> str:
@@ -18,6 +22,11 @@ def rate_text(tok_s: float) -> str:
 def seconds_text(seconds: float) -> str:
     """A time that was measured, or foreseen, with two digits."""
     return tr("{seconds} s").format(seconds=f"{seconds:,.{2 if seconds < 0.995 else 1 if seconds < 9.95 else 0}f}")
+
+
+def valid_ms(ms: int) -> int:
+    """Milliseconds of Unix time or of a duration; 0 for what is below 0 or above `LAST_MS`."""
+    return ms if 0 <= ms <= LAST_MS else 0
 
 
 def day_text(ms: int) -> str:

@@ -133,6 +133,8 @@ def of_values(values: Mapping[str, Any]) -> TokenLogprobs:
     """What `as_values` was given. Raises ValueError."""
     try:
         rank = int(values["rank"])
+        if not 0 <= rank < 1 << 31:
+            raise ValueError("no probabilities of a token: not a rank")
         return TokenLogprobs(_prob_of(values), tuple(map(_prob_of, values["top_logprobs"])), rank)
     except (KeyError, TypeError, OverflowError) as error:
         raise ValueError("no probabilities of a token") from error
@@ -147,7 +149,7 @@ def _prob_of(values: Mapping[str, Any]) -> TokenProb:
     if not -1 <= token < 1 << 31:
         raise ValueError("not a token")
     return TokenProb(
-        token, math.nan if logprob is None else float(logprob), bytes(values["bytes"]), bool(values.get("hidden"))
+        token, math.nan if logprob is None else float(logprob), bytes([*values["bytes"]]), bool(values.get("hidden"))
     )
 
 

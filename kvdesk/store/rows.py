@@ -29,6 +29,7 @@ from kvdesk.message import (
     known_fields,
     storable,
 )
+from kvdesk.quantities import valid_ms
 from kvdesk.settings import Sampling
 from kvdesk.thinking import AS_USUAL, Thinking, checked
 from kvdesk.translation import marked, tr
@@ -224,8 +225,8 @@ def conversation_of(row: Row) -> Conversation:
         colour=colour if 0 <= colour < _MOST_COLOURS else 0,
         leaf=None if leaf is None else MessageId(text_of(leaf)),
         system_prompt=text_of(system_prompt),
-        created_ms=created_ms,
-        updated_ms=updated_ms,
+        created_ms=valid_ms(created_ms),
+        updated_ms=valid_ms(updated_ms),
         overflow=text_of(overflow),
         evicted=unpack_evicted(text_of(evicted)),
         draft=text_of(draft),
@@ -290,10 +291,10 @@ def message_of(row: Row) -> Message:
         tokens=() if damaged or ids is None else ids,
         stats=unpack_stats(stats),
         note=tr(DAMAGED_NOTE) if damaged else text_of(note),
-        created_ms=created_ms,
+        created_ms=valid_ms(created_ms),
         model=text_of(model),
         attachments=attachments,
-        thought_ms=thought_ms if 0 <= thought_ms < _LARGEST else 0,
+        thought_ms=valid_ms(thought_ms),
         finish=known_finish if (known_finish := text_of(finish)) in _FINISHES else "",  # type: ignore[arg-type]
         pinned=bool(pinned),
         probabilities=b"" if damaged else probabilities,

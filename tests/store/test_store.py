@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from kvdesk.chat import QueuedMessage
 from kvdesk.errors import StoreError
 from kvdesk.message import Attachment, ConversationId, Message, TurnStats, storable
+from kvdesk.quantities import LAST_MS, day_text
 from kvdesk.reasoning import ReasoningMarks
 from kvdesk.store import Store, rows
 from kvdesk.store.rows import DAMAGED_NOTE, pack_stats, pack_tokens, unpack_stats, unpack_tokens
@@ -375,6 +376,18 @@ def test_any_type_in_any_column_hides_nothing_else(store: Store, value: str) -> 
     for name in rows.CONVERSATION_COLUMNS:
         edit.execute(f"UPDATE conversation SET {name} = {value} WHERE id = 'c'")
         assert conversation("d") in store.conversations(), name
+
+
+@pytest.mark.parametrize("ms", [-1, LAST_MS + 1, 1 << 62])
+def test_a_time_that_is_none_is_zero(store: Store, ms: int) -> None:
+    """Such as one that no calendar has: an export of all chats would end with it."""
+    store.put_conversation(conversation())
+    store.put_message(message("a"))
+    store._connection.execute("UPDATE conversation SET created_ms = ?, updated_ms = ?", (ms, ms))
+    store._connection.execute("UPDATE message SET created_ms = ?, thought_ms = ?", (ms, ms))
+    (chat,), (first,) = store.conversations(), store.all_messages(C)
+    assert (chat.created_ms, chat.updated_ms, first.created_ms, first.thought_ms) == (0, 0, 0, 0)
+    assert [day_text(last) for last in (0, LAST_MS)] == ["1970-01-01", "9999-12-31"]
 
 
 def test_an_invalid_byte_in_a_title_costs_no_other_conversation(store: Store) -> None:

@@ -14,20 +14,12 @@ from kvdesk import __version__, thinking
 from kvdesk.chat import Conversation
 from kvdesk.codec import CodecError, from_builtins, to_builtins
 from kvdesk.conversations.porting.adding import has_good_ids, renamed
-from kvdesk.conversations.porting.values import (
-    LAST_MS,
-    LONGEST_TITLE,
-    LeftOut,
-    Malformed,
-    circle,
-    items,
-    short,
-    text_in,
-)
+from kvdesk.conversations.porting.values import LONGEST_TITLE, LeftOut, Malformed, circle, items, short, text_in
 from kvdesk.graphemes import cut
 from kvdesk.loose_json import obj
 from kvdesk.message import Message, MessageId, known_fields, storable
 from kvdesk.protocol import logprobs
+from kvdesk.quantities import valid_ms
 from kvdesk.settings import Overflow
 from kvdesk.translation import tr
 from kvdesk.values import replace
@@ -37,6 +29,8 @@ VERSION: Final = 1
 """Of the meaning of what is there. Fields that are added do not change it: readers ignore what they do not know."""
 _MOST_COLOURS: Final = 1 << 15
 _MOST_TOKEN_IDS: Final = 1 << 31
+_LARGEST: Final = 1 << 53
+"""Integers of a file are cut to this: no count is larger, and the database holds 64 bits."""
 _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 T = TypeVar("T", Conversation, Message)
 
@@ -116,14 +110,14 @@ def _packed(probabilities: Any) -> dict[str, bytes]:
 
 
 def _cleaned(value: Any) -> Any:
-    """Texts as UTF-8 can hold them."""
+    """Texts as UTF-8 can hold them, integers within `_LARGEST`."""
     if isinstance(value, str):
         return storable(value) if _LONE_SURROGATE.search(value) else value
     if isinstance(value, dict):
         return {_cleaned(name): _cleaned(one) for name, one in value.items()}
     if isinstance(value, list):
         return value if value and type(value[0]) is int else [_cleaned(one) for one in value]  # token ids
-    return value
+    return max(-_LARGEST, min(value, _LARGEST)) if type(value) is int else value
 
 
 def checked(conversation: Conversation) -> Conversation:
@@ -144,8 +138,8 @@ def checked(conversation: Conversation) -> Conversation:
         title=cut(conversation.title, LONGEST_TITLE, ""),
         colour=conversation.colour if 0 <= conversation.colour < _MOST_COLOURS else 0,
         leaf=conversation.leaf if conversation.leaf in known else last,
-        created_ms=_time(conversation.created_ms),
-        updated_ms=_time(conversation.updated_ms),
+        created_ms=valid_ms(conversation.created_ms),
+        updated_ms=valid_ms(conversation.updated_ms),
         overflow=conversation.overflow if conversation.overflow in set(Overflow) else "",
         thinking=thinking.checked(conversation.thinking),
         messages=messages,
@@ -156,19 +150,16 @@ def _checked_message(message: Message, known: Mapping[MessageId, object], title:
     if any(not 0 <= token < _MOST_TOKEN_IDS for token in message.tokens):
         raise Malformed(tr("The chat “{title}” has invalid token ids.").format(title=short(title)))
     numbers = () if message.stats is None else (getattr(message.stats, name) for name in message.stats.__slots__)
-    stats_hold = all(abs(number) < 1 << 53 for number in numbers if isinstance(number, int | float))
+    stats_hold = all(abs(number) < _LARGEST for number in numbers if isinstance(number, int | float))
     return replace(
         message,
         parent=message.parent if message.parent in known else None,
         state="interrupted" if message.state == "streaming" else message.state,
         stats=message.stats if stats_hold else None,
-        created_ms=_time(message.created_ms),
+        created_ms=valid_ms(message.created_ms),
+        thought_ms=valid_ms(message.thought_ms),
         fields=known_fields(message.fields),
     )
-
-
-def _time(ms: int) -> int:
-    return ms if 0 <= ms <= LAST_MS else 0
 
 
 def _has_circle(parents: Mapping[MessageId, MessageId | None]) -> bool:

@@ -10,6 +10,7 @@ from kvdesk.chat import Conversation
 from kvdesk.errors import UserError
 from kvdesk.graphemes import cut
 from kvdesk.message import ConversationId, MessageId, storable
+from kvdesk.quantities import LAST_MS
 from kvdesk.translation import tr
 from kvdesk.values import dataclass, field
 
@@ -20,8 +21,6 @@ LARGEST_VALUE: Final = 64 << 20
 MOST_CONVERSATIONS: Final = 100_000
 MOST_MESSAGES: Final = 1_000_000
 LONGEST_TITLE: Final = 1_000
-LAST_MS: Final = 253_402_300_799_999
-"""The end of the year 9999 in Unix time: what is later, or before 1970, is no time."""
 
 Kind = Literal[
     "pictures",

@@ -1,6 +1,7 @@
 """kvdesk's own JSON: a round trip loses nothing, and every field of a conversation and a message is in it."""
 
 import json
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from kvdesk.chat import Conversation
 from kvdesk.conversations.porting import export, formats, json_file
 from kvdesk.errors import UserError
 from kvdesk.message import Message
+from kvdesk.store import Store
 from kvdesk.values import names
 from tests.conversations.porting.strategies import conversations, several
 
@@ -106,8 +108,25 @@ def test_an_answer_that_was_being_written_is_interrupted(path: Path) -> None:
 
 def test_values_that_no_database_can_hold_are_put_right(path: Path) -> None:
     changes = {"colour": -7, "created_ms": 1 << 80, "leaf": "gone", "overflow": "explode", "title": "\ud83d x"}
-    [found] = formats.read(_file(path, **changes, answer={"parent": "gone"}))
+    use = {"server": "s", "tool": "t", "arguments": "{}", "ms": 10**400}
+    attached = {"name": "a.txt", "kind": "text", "text": "A", "n_tokens": -(10**400)}
+    answer = {"parent": "gone", "created_ms": -1, "thought_ms": 10**30, "use": use, "attachments": [attached]}
+    [found] = formats.read(_file(path, **changes, answer=answer))
     there = found.conversation
     assert (there.colour, there.created_ms, there.overflow, there.leaf) == (0, 0, "", "m2")
     assert there.title == "� x"
-    assert there.messages[1].parent is None
+    read = there.messages[1]
+    assert (read.parent, read.created_ms, read.thought_ms) == (None, 0, 0)
+    assert read.use is not None
+    assert (read.use.ms, read.attachments[0].n_tokens) == (1 << 53, -(1 << 53))
+    with closing(Store(Path(":memory:"))) as store:
+        store.add([there])
+        assert store.all_messages(there.id) == there.messages
+
+
+@pytest.mark.parametrize("damage", [{"rank": 1 << 40}, {"rank": -1}, {"bytes": 1 << 62}, {"id": 1 << 31}, {"id": "x"}])
+def test_probabilities_that_cannot_be_are_left_out(path: Path, damage: dict[str, Any]) -> None:
+    token = {"id": 1, "logprob": -0.5, "bytes": [65], "rank": 1, "top_logprobs": []}
+    for kept in ({}, damage):
+        [found] = formats.read(_file(path, answer={"probabilities": [token | kept]}))
+        assert bool(found.conversation.messages[1].probabilities) == (not kept)
