@@ -3,6 +3,7 @@
 Owns `user_version` and the decision whether a file is ours to open. Must never know: what rows mean.
 """
 
+import logging
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -170,6 +171,7 @@ MIGRATIONS: tuple[str, ...] = (
     "ALTER TABLE conversation ADD COLUMN thinking TEXT NOT NULL DEFAULT '';",
 )
 VERSION = len(MIGRATIONS)
+_log = logging.getLogger(__name__)
 
 LATER = ("CREATE INDEX IF NOT EXISTS message_attached ON message (number) WHERE attachments <> ''",)
 """What only makes questions faster, and reads every row: where a page is damaged it is left out, and the rest opens."""
@@ -239,6 +241,9 @@ def back_up(connection: apsw.Connection, target: Path) -> None:
 
 
 def remove_backups(path: Path) -> None:
-    """Copies that `migrate` made of the file: they hold what has been deleted since."""
+    """Delete the copies that `migrate` made, which hold what has been deleted since. The log names what stays."""
     for backup in path.parent.glob(f"{path.name}.v*.backup*"):
-        backup.unlink(missing_ok=True)
+        try:
+            backup.unlink(missing_ok=True)
+        except OSError as error:
+            _log.warning("an old copy of the conversations cannot be deleted: %s", error)

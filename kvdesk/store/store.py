@@ -12,7 +12,7 @@ from pathlib import Path
 import apsw
 
 from kvdesk.chat import Conversation
-from kvdesk.errors import StoreError, StoreInUseError
+from kvdesk.errors import StoreError, StoreInUseError, explained
 from kvdesk.message import ConversationId, Message, MessageId
 from kvdesk.paths import open_regular
 from kvdesk.store import rows, schema, search
@@ -245,7 +245,8 @@ def _look_first(path: Path) -> None:
 def _plain_errors(path: Path) -> Iterator[None]:
     """What apsw raises, as one sentence for a user; the technical part goes into `detail`."""
     try:
-        yield
+        with explained(tr("The database {file} cannot be used ({why})."), StoreError, file=path.name):
+            yield
     except apsw.Error as error:
         kind = StoreInUseError if isinstance(error, apsw.BusyError | apsw.LockedError) else StoreError
         raise kind(_sentence(error, path), f"{type(error).__name__}: {error}") from error

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from kvdesk.chat import Conversation
-from kvdesk.errors import StoreError
+from kvdesk.errors import StoreError, unexpected
 from kvdesk.message import ConversationId, Message, MessageId
 from kvdesk.store.store import Store
 from kvdesk.translation import tr
@@ -208,9 +208,9 @@ class StoreWriter:
     def _index(self, store: Store) -> None:
         try:
             self._indexing = store.index_some()
-        except StoreError as error:  # the search goes on without; tried again with the next start
+        except Exception:  # noqa: BLE001 - the search goes on without; tried again with the next start
             self._indexing = False
-            _log.warning("the search index is not complete: %s (%s)", error, error.detail)
+            _log.warning("the search index is not complete", exc_info=True)
 
     def _take(self, store: Store, item: _Item) -> None:
         match item:
@@ -250,48 +250,53 @@ class StoreWriter:
                 del self._pending[key]
 
     def _write(self, store: Store) -> None:
-        """Write everything pending at once. What a failing disk keeps out stays pending; what can never go in goes."""
+        """Write everything pending. What a failing disk keeps out stays pending; what can never go in goes."""
         if not self._waits:
             return
+        deletes = bool(self._to_delete or self._messages_to_delete)
         try:
-            with store.transaction():
-                for conversation in self._to_delete:
-                    store.delete_conversation(conversation)
-                store.delete_messages(self._messages_to_delete)
-                for value in self._pending.values():
-                    _put(store, value)
-            self._pending.clear()
-            if self._to_delete or self._messages_to_delete:
-                self._to_delete.clear()
-                self._messages_to_delete.clear()
+            try:
+                self._write_at_once(store)
+            except StoreError as error:
+                if not error.detail.startswith("Constraint"):
+                    raise
+                self._write_one_by_one(store)
+            if deletes:
                 store.forget_deleted()
         except StoreError as error:
-            if error.detail.startswith("Constraint"):
-                self._write_one_by_one(store)
-            else:
-                self._failed(error)
+            self._failed(error)
+        except Exception as error:  # noqa: BLE001 - the thread's edge: what is put afterwards must not pay for it
+            self._failed(StoreError(unexpected(error), repr(error)))
         if not self._waits:
             self._saved()
         self._last_write = time.monotonic()
 
+    def _write_at_once(self, store: Store) -> None:
+        with store.transaction():
+            for conversation in self._to_delete:
+                store.delete_conversation(conversation)
+            store.delete_messages(self._messages_to_delete)
+            for value in self._pending.values():
+                _put(store, value)
+        self._pending.clear()
+        self._to_delete.clear()
+        self._messages_to_delete.clear()
+
     def _write_one_by_one(self, store: Store) -> None:
         """One of them breaks a rule of the database and never goes in; only that one is dropped."""
-        try:
-            for conversation in tuple(self._to_delete):
-                store.delete_conversation(conversation)
-                self._to_delete.discard(conversation)
-            store.delete_messages(self._messages_to_delete)
-            self._messages_to_delete.clear()
-            for key, value in tuple(self._pending.items()):
-                try:
-                    _put(store, value)
-                except StoreError as error:
-                    if not error.detail.startswith("Constraint"):
-                        raise
-                    self._report(error)
-                del self._pending[key]
-        except StoreError as error:
-            self._failed(error)
+        for conversation in tuple(self._to_delete):
+            store.delete_conversation(conversation)
+            self._to_delete.discard(conversation)
+        store.delete_messages(self._messages_to_delete)
+        self._messages_to_delete.clear()
+        for key, value in tuple(self._pending.items()):
+            try:
+                _put(store, value)
+            except StoreError as error:
+                if not error.detail.startswith("Constraint"):
+                    raise
+                self._report(error)
+            del self._pending[key]
 
     def _failed(self, error: StoreError) -> None:
         self._retry_at = time.monotonic() + RETRY_S

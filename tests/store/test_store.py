@@ -429,6 +429,16 @@ def test_nothing_of_a_deleted_conversation_is_left_on_the_disk(store: Store, pat
     assert store.search(secret) == ()
 
 
+def test_a_copy_that_cannot_be_deleted_is_logged_and_the_others_go(
+    store: Store, path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path.with_name(path.name + ".v1.backup").mkdir()
+    path.with_name(path.name + ".v2.backup").touch()
+    store.forget_deleted()
+    assert "an old copy of the conversations cannot be deleted" in caplog.text
+    assert not path.with_name(path.name + ".v2.backup").exists()
+
+
 def test_what_was_deleted_by_an_older_kvdesk_goes_at_the_migration(path: Path) -> None:
     secret = "quetzalcoatl"
     filled_before(path, 5, ("gone", f"{secret} " * 300), ("kept", "a lighthouse"))

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
+from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
 
@@ -217,6 +218,74 @@ def test_a_full_disk_beside_a_message_that_never_goes_in_drops_only_that_one(
     full.clear()
     assert not writer.close()
     assert [m.id for m in stored(path)] == ["b", "d"]
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), ValueError("an accident")])
+def test_no_error_ends_the_thread(
+    path: Path, errors: list[StoreError], monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    """What was put is said to be unsaved, and written when that works again."""
+    monkeypatch.setattr(writer_module, "RETRY_S", 0.0)
+    put, failing = Store.put_message, [True]
+
+    def put_or_fail(store: Store, value: Message) -> None:
+        if failing:
+            raise error
+        put(store, value)
+
+    monkeypatch.setattr(Store, "put_message", put_or_fail)
+    writer = StoreWriter(path, errors.append)
+    writer.put_conversation(conversation())
+    writer.put_message(message("a"))
+    writer.flush().result(WAIT_S)
+    assert writer.unsaved.n_messages == 1
+    assert str(error.args[-1]) in str(errors[0])
+    failing.clear()
+    writer.put_message(message("b"))
+    assert not writer.close()
+    assert [m.id for m in stored(path)] == ["a", "b"]
+
+
+def test_a_copy_that_cannot_be_deleted_costs_no_message(path: Path, errors: list[StoreError]) -> None:
+    path.with_name(f"{path.name}.v1.backup").mkdir()
+    writer = StoreWriter(path, errors.append)
+    writer.put_conversation(conversation("d"))
+    writer.flush().result(WAIT_S)
+    writer.delete_conversation(ConversationId("d"))
+    writer.flush().result(WAIT_S)
+    writer.put_conversation(conversation())
+    writer.put_message(message("a"))
+    assert not writer.close()
+    assert stored(path) == (message("a"),)
+    assert not errors
+
+
+def test_an_index_that_cannot_be_made_ends_no_thread(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = threading.Event()
+
+    def fail(_: Store) -> bool:
+        tried.set()
+        raise ValueError("an accident")
+
+    monkeypatch.setattr(Store, "index_some", fail)
+    with closing(StoreWriter(path, lambda _: None)) as writer:
+        assert tried.wait(WAIT_S)
+        writer.put_conversation(conversation())
+        assert len(writer.ask(Store.conversations).result(WAIT_S)) == 1
+
+
+def test_what_is_deleted_beside_a_message_that_never_goes_in_is_forgotten_too(writer: StoreWriter, path: Path) -> None:
+    writer.put_conversation(conversation())
+    writer.flush().result(WAIT_S)
+    copy = path.with_name(f"{path.name}.v1.backup")
+    copy.touch()
+    gate = threading.Event()
+    writer.ask(lambda _: gate.wait(WAIT_S))
+    writer.delete_conversation(C)
+    writer.put_message(message("lost", of="nowhere"))
+    gate.set()
+    writer.flush().result(WAIT_S)
+    assert not copy.exists()
 
 
 def test_close_says_what_could_not_be_written(path: Path, errors: list[StoreError]) -> None:
