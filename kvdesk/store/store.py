@@ -17,7 +17,7 @@ from kvdesk.message import ConversationId, Message, MessageId
 from kvdesk.paths import open_regular
 from kvdesk.store import rows, schema, search
 from kvdesk.store.addition import Addition, insert
-from kvdesk.store.salvage import salvage
+from kvdesk.store.salvage import finish_salvage, salvage
 from kvdesk.store.search import SearchHit
 from kvdesk.translation import marked, tr
 
@@ -46,9 +46,9 @@ class Store:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self.remark = ""  # what the user should know about the file, a sentence
-        self._numbers: dict[MessageId, int] = {}  # of deleted messages, until they are put again
+        self._numbers: dict[MessageId, int] = {}  # of messages that were deleted, and may be put again
         with _plain_errors(path):
+            self.remark = finish_salvage(path)  # what the user should know about the file, a sentence
             _look_first(path)
             self._connection = apsw.Connection(str(path))
             try:

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -207,43 +206,6 @@ def test_a_migration_that_fails_leaves_the_old_version(path: Path) -> None:
     filled(path)
 
 
-def test_a_damaged_page_of_an_older_home_hides_no_other_chat(path: Path) -> None:
-    """Bringing it to this version must not need to read every row."""
-    connection = apsw.Connection(str(path))
-    schema.migrate(connection, path, schema.MIGRATIONS[:8])  # kvdesk 0.1.0
-    for name in ("first", "second"):
-        connection.execute(
-            "INSERT INTO conversation (id, title, colour, system_prompt, created_ms, updated_ms)"
-            " VALUES (?, ?, 0, '', 1, 1)",
-            (name, f"The {name}"),
-        )
-        for n in range(40):
-            values = (f"{name}{n}", name, f"{name} number {n} " * 60)
-            connection.execute(
-                "INSERT INTO message (id, conversation, role, text, state, tokens, note, created_ms)"
-                " VALUES (?, ?, 'user', ?, 'complete', x'', '', 1)",
-                values,
-            )
-    connection.execute("VACUUM")
-    connection.close()
-    content = bytearray(path.read_bytes())
-    at = content.index(b"second number 20 ") // 4096 * 4096
-    content[at : at + 4096] = b"\xee" * 4096
-    path.write_bytes(content)
-    with closing(Store(path)) as store:
-        assert {known.title for known in store.conversations()} == {"The first", "The second"}
-        assert len(store.all_messages(ConversationId("first"))) == 40
-        second = store.all_messages(ConversationId("second"))
-        assert 30 < len(second) < 40
-        assert all(known.text.startswith("second number") for known in second)
-        n = 40 - len(second)
-        assert store.remark.startswith(f"The database was damaged: at least {n} of its rows could not be read.")
-        assert path.with_name(f"{path.name}.damaged").read_bytes()[at : at + 4096] == b"\xee" * 4096
-        store.put_conversation(conversation())
-        store.put_message(message("new", "goes on"))
-        assert [hit.message for hit in store.search("goes on")] == ["new"]
-
-
 def test_the_backup_is_made_whole_or_not_at_all(path: Path) -> None:
     filled(path)
     connection = apsw.Connection(str(path))
@@ -253,6 +215,13 @@ def test_the_backup_is_made_whole_or_not_at_all(path: Path) -> None:
     connection.close()
     Store(target).close()
     assert not list(path.parent.glob("*.part"))
+
+
+def test_a_backup_that_cannot_be_made_is_a_sentence(path: Path) -> None:
+    version = filled_before(path, "digest")
+    path.with_name(f"{path.name}.v{version}.backup").mkdir()
+    with pytest.raises(StoreError, match=r"The database kvdesk.sqlite3 cannot be used \("):
+        Store(path)
 
 
 def test_a_backup_that_finds_no_room_takes_none(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
