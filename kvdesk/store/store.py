@@ -121,9 +121,9 @@ class Store:
     def put_message(self, message: Message) -> None:
         """Insert or replace. Its conversation must be there."""
         with _plain_errors(self._path):
-            row, number = rows.message_row(message), self._numbers.pop(message.id, None)
-            taken = "SELECT 1 FROM message WHERE number = ?"
-            if number is None or self._connection.execute(taken, (number,)).fetchone():
+            row, number = rows.message_row(message), self._numbers.get(message.id)
+            taken = "SELECT 1 FROM message WHERE number = ? OR id = ?"
+            if number is None or self._connection.execute(taken, (number, message.id)).fetchone():
                 self._connection.execute(_PUT_MESSAGE, row)
             else:
                 self._connection.execute(_PUT_MESSAGE_AT, (number, *row))
@@ -243,7 +243,7 @@ def _look_first(path: Path) -> None:
 
 @contextmanager
 def _plain_errors(path: Path) -> Iterator[None]:
-    """What apsw raises, as one sentence for a user; the technical part goes into `detail`."""
+    """What apsw and the system raise, as one sentence for a user; the technical part goes into `detail`."""
     try:
         with explained(tr("The database {file} cannot be used ({why})."), StoreError, file=path.name):
             yield

@@ -456,12 +456,25 @@ def test_a_write_that_fails_leaves_nothing_behind(store: Store) -> None:
     store.put_conversation(conversation())
     store.put_message(message("a"))
     with pytest.raises(StoreError), store.transaction():
-        _put_two(store)
+        _put_two(store, "b")
     assert store.all_messages(C) == (message("a"),)
 
 
-def _put_two(store: Store) -> None:
-    store.put_message(message("b"))
+def test_a_deleted_message_finds_its_old_place_after_a_write_that_failed(store: Store) -> None:
+    store.put_conversation(conversation())
+    for name in ("a", "b"):
+        store.put_message(message(name))
+    store.delete_messages([message("a").id])
+    with pytest.raises(StoreError), store.transaction():
+        _put_two(store, "a")
+    store.put_message(message("a"))
+    assert names(store.all_messages(C)) == ["a", "b"]
+    store.put_message(message("a", "changed"))
+    assert store.all_messages(C) == (message("a", "changed"), message("b"))
+
+
+def _put_two(store: Store, name: str) -> None:
+    store.put_message(message(name))
     store.put_message(message("c", of="nowhere"))
 
 
