@@ -4,7 +4,12 @@ import glob
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
+from typing import Final
+
+_MOST_PID: Final = (1 << 31) - 1
+"""That the systems can be asked for: psutil raises OverflowError above it."""
 
 
 @contextmanager
@@ -30,9 +35,9 @@ def replacing(path: Path) -> Iterator[Path]:
         raise
 
 
-def write_whole(path: Path, data: bytes | bytearray | memoryview) -> None:
-    """`replacing` with these bytes. Raises OSError."""
-    with replacing(path) as part, part.open("xb") as file:
+def write_whole(path: Path, data: bytes | bytearray | memoryview, mode: int = 0o666) -> None:
+    """`replacing` with these bytes. mode: its permissions, before the umask. Raises OSError."""
+    with replacing(path) as part, open(part, "xb", opener=partial(os.open, mode=mode)) as file:
         file.write(data)
 
 
@@ -46,7 +51,9 @@ def _remove_left(target: Path) -> None:
 
 
 def _may_run(pid: int) -> bool:
-    """Whether there is such a process; a core install cannot tell."""
+    """Whether there is such a process; a core install cannot tell. A file's name may hold any number."""
+    if pid > _MOST_PID:
+        return False
     try:
         import psutil
     except ModuleNotFoundError:

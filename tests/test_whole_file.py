@@ -64,3 +64,21 @@ def test_what_a_killed_process_left_is_removed_and_that_of_a_running_one_is_not(
     assert not left.exists()
     assert running.exists()
     assert other.exists()
+
+
+@pytest.mark.parametrize("number", [1 << 31, 1 << 32, 99999999999, 1 << 64])
+def test_a_number_that_is_no_process_is_none(tmp_path: Path, number: int) -> None:
+    left = tmp_path / f"a.json.{number}.part"
+    left.touch()
+    write_whole(tmp_path / "a.json", b"new")
+    assert (tmp_path / "a.json").read_bytes() == b"new"
+    assert not left.exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such permissions")
+def test_a_file_for_its_owner_alone(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"old")
+    path.chmod(0o644)
+    write_whole(path, b"new", mode=0o600)
+    assert path.stat().st_mode & 0o777 == 0o600
