@@ -139,12 +139,14 @@ class GgufHeader:
         return self.integer(f"{self.architecture}.{key}", default)
 
     def per_layer(self, key: str, n_layer: int) -> tuple[int, ...]:
-        """A number per layer: given for each, or one for all (llama-model-loader.cpp, `get_key_or_arr`); else 0."""
+        """A whole number per layer: given for each, or one for all; else 0, also for other numbers, which llama.cpp
+        refuses (llama-model-loader.cpp, `get_key_or_arr`).
+        """
         value = self.metadata.get(f"{self.architecture}.{key}")
         if isinstance(value, tuple):
-            numbers = tuple(int(n) for n in value if not isinstance(n, str))[:n_layer]
+            numbers = tuple(n if isinstance(n, int) else 0 for n in value)[:n_layer]
             return numbers + (0,) * (n_layer - len(numbers))
-        return (int(value) if isinstance(value, int | float) else 0,) * n_layer
+        return (value if isinstance(value, int) else 0,) * n_layer
 
 
 def read_header(path: Path) -> GgufHeader:

@@ -150,3 +150,19 @@ def test_a_folder_without_models_says_so(page: ModelsPage, rig: Rig, tmp_path: P
     rig.controller.models.add_folder(empty)
     qtbot.waitUntil(lambda: bool(page.banner.sentence), timeout=TIMEOUT_MS)
     assert page.banner.sentence == f"{Path('~/empty')} contains no GGUF file that is not listed already."
+
+
+def test_a_search_that_fails_says_so_and_keeps_the_list(
+    page: ModelsPage, rig: Rig, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_folders: object) -> None:
+        raise OSError(5, "Input/output error")
+
+    rows = page.rows
+    with monkeypatch.context() as patched:
+        patched.setattr("kvdesk.app.models.model_library.find_models", fail)
+        rig.controller.models.refresh()
+        qtbot.waitUntil(lambda: page._said.text() == "Input/output error.", timeout=TIMEOUT_MS)
+    assert page.rows == rows
+    rig.controller.models.refresh()
+    qtbot.waitUntil(lambda: "Input" not in page._said.text() and "Looking" not in page._said.text(), timeout=TIMEOUT_MS)

@@ -1,10 +1,14 @@
 """Facts of models, the largest context that fits, and the speed that is expected."""
 
+import math
+import struct
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from kvdesk import paths
+from kvdesk.errors import ModelFileError
 from kvdesk.library.bandwidth import SIZE, measure
 from kvdesk.library.catalogue import ENOUGH, _bytes_a_token, expected_tok_s, facts_of, fit_of
 from kvdesk.library.estimate import estimate
@@ -12,6 +16,7 @@ from kvdesk.library.find import FoundModel, files_of
 from kvdesk.library.gguf_header import read_header
 from kvdesk.settings import CacheType, ContextSettings
 from kvdesk.values import replace
+from tests.library.gguf_files import LAYOUTS, WEIGHTS, Raw, gguf, llama
 from tests.places import SHARED_MODELS
 
 
@@ -37,6 +42,28 @@ def test_a_file_that_is_no_model_says_so(tmp_path: Path) -> None:
     facts = facts_of(FoundModel("broken", file, 8, "LM Studio"))
     assert facts.title == "broken"
     assert "is cut off" in facts.problem
+
+
+EXTREMES = {"fd": (math.nan, math.inf, -math.inf, -1.0, 0.0, 1e30), "others": (0, 1, 2**31 - 1, 2**32 - 1, 2**64 - 1)}
+KEYS = (
+    *("block_count", "attention.head_count", "attention.head_count_kv", "attention.key_length", "embedding_length"),
+    *("feed_forward_length", "expert_used_count", "context_length", "vocab_size", "ssm.state_size", "wkv.head_size"),
+)
+
+
+@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("kind", LAYOUTS)
+def test_no_number_in_a_file_costs_the_list_of_models(tmp_path: Path, key: str, kind: int) -> None:
+    layout = LAYOUTS[kind]
+    for number in EXTREMES["fd" if layout in "fd" else "others"]:
+        data = struct.pack(f"<{layout}", number) if layout in "fd" else struct.pack("<Q", number)
+        one = Raw(kind, data[: struct.calcsize(layout)])
+        file = tmp_path / "model.gguf"
+        file.write_bytes(gguf(llama() | {f"llama.{key}": one}, WEIGHTS))
+        found = FoundModel("model", file, file.stat().st_size, "kvdesk")
+        if not facts_of(found).problem:
+            with suppress(ModelFileError):
+                fit_of(found, ContextSettings(), 8 << 30)
 
 
 def test_of_several_experts_those_that_are_used_are_read() -> None:

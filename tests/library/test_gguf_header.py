@@ -1,5 +1,6 @@
 """read_header: what it reads, what it refuses with which words, and that nothing makes it slow or large."""
 
+import math
 import os
 import random
 import struct
@@ -79,6 +80,16 @@ def test_per_layer_numbers(tmp_path: Path) -> None:
     header = read_header(write(tmp_path, gguf(llama(attention__head_count_kv=[2, 0]), WEIGHTS)))
     assert header.per_layer("attention.head_count_kv", 2) == (2, 0)
     assert header.per_layer("attention.head_count", 2) == (4, 4)
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf, 1e308, 4.0])
+def test_a_number_per_layer_that_is_no_whole_number_is_0(tmp_path: Path, number: float) -> None:
+    double = 12
+    one = Raw(double, struct.pack("<d", number))
+    each = Raw(ARRAY, struct.pack("<IQ2d", double, 2, number, number))
+    header = read_header(write(tmp_path, gguf(llama(attention__head_count=one, feed_forward_length=each), WEIGHTS)))
+    assert header.per_layer("attention.head_count", 2) == (0, 0)
+    assert header.per_layer("feed_forward_length", 2) == (0, 0)
 
 
 def test_token_lists_of_every_shape_are_skipped_exactly(tmp_path: Path) -> None:

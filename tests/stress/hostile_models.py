@@ -140,13 +140,17 @@ def _count(file: File, rng: random.Random) -> None:
 def _number(file: File, rng: random.Random) -> None:
     numbers = [e for e in file.entries if e.kind in LAYOUTS]
     for entry in rng.sample(numbers, min(len(numbers), rng.choice((1, 1, 2, 4)))):
-        layout = LAYOUTS[entry.kind]
-        if layout in "fd":
-            value = rng.choice((0.0, -1.0, 1e-30, 1e30, float("nan"), float("inf")))
-            entry.data = struct.pack("<" + layout, value)
-        else:
-            size = struct.calcsize(layout)
-            entry.data = struct.pack("<Q", rng.choice(EXTREMES))[:size]
+        if rng.random() < 0.3:
+            entry.kind = rng.choice(tuple(LAYOUTS))
+        entry.data = _extreme(entry.kind, rng)
+
+
+def _extreme(kind: int, rng: random.Random) -> bytes:
+    """A number of this type."""
+    layout = LAYOUTS[kind]
+    if layout in "fd":
+        return struct.pack("<" + layout, rng.choice((0.0, -1.0, 1e-30, 1e30, float("nan"), float("inf"))))
+    return struct.pack("<Q", rng.choice(EXTREMES))[: struct.calcsize(layout)]
 
 
 def _new_number(file: File, rng: random.Random) -> None:
@@ -167,9 +171,8 @@ def _new_number(file: File, rng: random.Random) -> None:
             *("attention.key_length_mla", "rope.scaling.original_context_length", "attention.causal", "wkv.head_size"),
         )
     )
-    file.put(f"{name}.{key}", rng.choice((4, 4, 4, 5, 10, 7)), b"")
-    changed = file.entry(f"{name}.{key}")
-    changed.data = struct.pack("<Q", rng.choice(EXTREMES))[: struct.calcsize(LAYOUTS[changed.kind])]
+    kind = rng.choice((4, 4, 4, 5, 10, 7, *LAYOUTS))
+    file.put(f"{name}.{key}", kind, _extreme(kind, rng))
 
 
 def _type(file: File, rng: random.Random) -> None:

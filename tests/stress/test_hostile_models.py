@@ -5,11 +5,14 @@ import os
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from kvdesk.errors import ModelFileError
+from kvdesk.errors import KvdeskError, ModelFileError
+from kvdesk.library.catalogue import facts_of, fit_of
+from kvdesk.library.find import FoundModel
 from kvdesk.library.preflight import run_preflight
 from kvdesk.settings import ContextSettings
 from tests.backends.local.tiny_models import write
@@ -63,6 +66,10 @@ def refused_or_works(folder: Path, bases: list[Path], seed: int) -> str:
     path.write_bytes(data)
     start_s = time.monotonic()
     try:
+        found = FoundModel(path.stem, path, len(data), "")
+        if not facts_of(found).problem:
+            with suppress(KvdeskError):
+                fit_of(found, SETTINGS, 1 << 34)
         verdict = run_preflight(path, SETTINGS)
         said = verdict.sentence if not verdict.ok else "It works."
     except ModelFileError as error:

@@ -89,7 +89,7 @@ class ModelLibrary(QObject, ModelCommands):
         """Look again, if the page was ever shown."""
         if self._page is not None:
             self._page.show_searching()
-            self._background.run(partial(self._rows, self._settings.current), self._show)
+            self._background.run(partial(self._rows, self._settings.current), self._show, self._page.show_problem)
 
     def ask_machine(self) -> None:
         """Answered by `machine_known`; the page of models need not exist."""

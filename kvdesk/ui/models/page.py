@@ -11,11 +11,13 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QFontMetrics, QKeyEvent, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import QAbstractItemView, QButtonGroup, QHBoxLayout, QMenu, QStackedWidget, QTableView, QWidget
 
+from kvdesk.errors import KvdeskError
 from kvdesk.library.find import short_name
 from kvdesk.translation import tr
 from kvdesk.ui.models.get_models import GetModels
 from kvdesk.ui.models.table import ModelTable, SortedModels
 from kvdesk.ui.widgets import boxes
+from kvdesk.ui.widgets.access.announce import announce
 from kvdesk.ui.widgets.banner import Banner
 from kvdesk.ui.widgets.choose_file import ask_for_folder
 from kvdesk.ui.widgets.controls import IconButton, below, label, on_ground, pop_up, push_button, tab_button
@@ -119,6 +121,11 @@ class ModelsPage(QWidget):
     def show_searching(self) -> None:
         """The folders are looked through."""
         self._said.setText(tr("Looking through the folders…"))
+
+    def show_problem(self, error: KvdeskError) -> None:
+        """The search has failed. The rows stay."""
+        self._said.setText(str(error))
+        announce(self, str(error), urgent=True)
 
     def show_rows(self, rows: Sequence[ModelRow], machine: Machine) -> None:
         """These and no others. The one that was chosen stays so."""
