@@ -180,7 +180,7 @@ class Tools(QObject, ToolCommands):
         if values:
             secret, text = secret_of(server), json.dumps(dict(values))
             self._keys.use(secret, text)
-            self._background.run(partial(self._keys.keep, secret, text), self._on_kept)
+            self._keep(secret, text)
 
     def forget(self, name: str) -> None:
         server = self._server(name)
@@ -192,7 +192,7 @@ class Tools(QObject, ToolCommands):
             tool_servers=tuple(one for one in now.tool_servers if one.name != name),
             tool_grants=tuple(grant for grant in now.tool_grants if grant.bound != bound),
         )
-        self._background.run(partial(self._keys.keep, secret_of(server), ""), self._on_kept)
+        self._keep(secret_of(server), "")
 
     def import_file(self, path: Path) -> None:
         """Nothing of it is started."""
@@ -312,6 +312,11 @@ class Tools(QObject, ToolCommands):
         if sentence:
             self._session.notify(sentence, "warning")
 
+    def _keep(self, name: str, text: str) -> None:
+        self._background.run(
+            partial(self._keys.keep, name, text), self._on_kept, lambda error: self._on_kept(str(error))
+        )
+
     # --- inside -------------------------------------------------------------------------------------------------------
 
     def _server(self, name: str) -> ToolServer | None:
@@ -331,7 +336,9 @@ class Tools(QObject, ToolCommands):
         server = self._leaving.pop(name)
         if server.url:
             delete = partial(self._keys.keep, tokens_of(server.url), "")
-            self._background.run(delete, partial(self._on_signed_out, name))
+            self._background.run(
+                delete, partial(self._on_signed_out, name), lambda error: self._on_signed_out(name, str(error))
+            )
 
     def _on_signed_out(self, name: str, problem: str) -> None:
         self._on_kept(problem)

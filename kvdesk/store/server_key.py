@@ -1,11 +1,11 @@
 """The key of the server behind the window's switch: a file that only its owner can read."""
 
 import contextlib
-import os
 from pathlib import Path
 from typing import Final
 
 from kvdesk import paths
+from kvdesk.whole_file import write_whole
 
 _MOST_KEY: Final = 200
 
@@ -25,6 +25,5 @@ def read_key(file: Path) -> str:
     from kvdesk.server.config import new_key
 
     key = new_key()
-    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="ascii") as written:
-        written.write(f"{key}\n")
+    write_whole(file, f"{key}\n".encode(), mode=0o600)
     return key

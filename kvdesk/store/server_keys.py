@@ -2,20 +2,20 @@
 
 import json
 import logging
-import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
 from kvdesk import paths
-from kvdesk.loose_json import object_in
+from kvdesk.loose_json import json_value, obj
 from kvdesk.translation import tr
-from kvdesk.whole_file import replacing
+from kvdesk.whole_file import write_whole
 
 SERVICE: Final = "kvdesk"
 PATIENCE_S: Final = 20.0
 """So long a keyring may take: it may ask the user for its own password."""
+_MOST_BYTES: Final = 1 << 20
 _log = logging.getLogger(__name__)
 
 
@@ -24,7 +24,7 @@ class ServerKeys:
 
     def __init__(self, file: Path, patience_s: float = PATIENCE_S) -> None:
         self._file, self._patience_s = file, patience_s
-        self._lock = threading.Lock()
+        self._lock, self._writing = threading.Lock(), threading.Lock()  # of the keys in memory; of the file
         self._known: dict[str, str] = {}
 
     def use(self, url: str, key: str) -> None:
@@ -37,7 +37,7 @@ class ServerKeys:
         with self._lock:
             if url in self._known:
                 return self._known[url]
-        key = self._read().get(url) or self._of_keyring(lambda ring: ring.get_password(SERVICE, url)) or ""
+        key = self._in_file(url) or self._of_keyring(lambda ring: ring.get_password(SERVICE, url)) or ""
         self.use(url, key)
         return key
 
@@ -48,13 +48,12 @@ class ServerKeys:
         self.use(url, key)
         if not key:
             self._of_keyring(lambda ring: ring.delete_password(SERVICE, url))
-            self._write(url, "")
+            problem = self._remove(url)
             is_left = bool(self._of_keyring(lambda ring: ring.get_password(SERVICE, url)))
-            return tr("The system's keyring did not delete the key.") if is_left else ""
+            return tr("The system's keyring did not delete the key.") if is_left else problem
         self._of_keyring(lambda ring: ring.set_password(SERVICE, url, key))
         if self._of_keyring(lambda ring: ring.get_password(SERVICE, url)) == key:
-            self._write(url, "")
-            return ""
+            return self._remove(url)
         try:
             self._write(url, key)
         except OSError as error:
@@ -82,26 +81,45 @@ class ServerKeys:
         thread.join(self._patience_s)
         return said[0] if said and isinstance(said[0], str) else None
 
-    def _read(self) -> dict[str, str]:
-        with self._lock:
-            try:
-                with paths.open_regular(self._file) as file:
-                    value = object_in(file.read(1 << 20))
-            except OSError:
-                return {}
-        return {url: key for url, key in value.items() if isinstance(key, str)}
+    def _in_file(self, url: str) -> str:
+        try:
+            key = obj(self._read()).get(url)
+        except OSError:
+            return ""
+        return key if isinstance(key, str) else ""
+
+    def _read(self) -> object:
+        """What the file holds, None if it is no JSON. Raises OSError; a file that is missing holds nothing."""
+        try:
+            with paths.open_regular(self._file) as file:
+                return json_value(file.read(_MOST_BYTES))
+        except FileNotFoundError:
+            return {}
+
+    def _remove(self, url: str) -> str:
+        """Delete the key of this server in the file; a sentence if that failed."""
+        try:
+            self._write(url, "")
+        except OSError as error:
+            return tr("The key could not be deleted from {file}: {why}.").format(
+                file=self._file, why=error.strerror or error
+            )
+        return ""
 
     def _write(self, url: str, key: str) -> None:
-        """With the key of this server, or without it. Raises OSError."""
-        keys = self._read()
-        if keys.get(url, "") == key:
-            return
-        keys = {**keys, url: key} if key else {name: value for name, value in keys.items() if name != url}
-        with self._lock:
-            if not keys:
-                self._file.unlink(missing_ok=True)
+        """With the key of this server, or without it. What else the file holds stays; a damaged one is kept beside.
+
+        Raises OSError.
+        """
+        with self._writing:
+            value = self._read()
+            keys = obj(value)
+            if keys.get(url, "") == key:
                 return
-            with replacing(self._file) as part:
-                handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-                with os.fdopen(handle, "w", encoding="utf-8") as file:
-                    json.dump(keys, file)
+            if not isinstance(value, dict):
+                self._file.replace(self._file.with_name(f"{self._file.name}.broken"))
+            keys = {**keys, url: key} if key else {name: kept for name, kept in keys.items() if name != url}
+            if keys:
+                write_whole(self._file, json.dumps(keys).encode(), mode=0o600)
+            else:
+                self._file.unlink(missing_ok=True)

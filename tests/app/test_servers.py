@@ -138,6 +138,16 @@ def test_keys_are_kept_before_kvdesk_ends(rig: Rig, monkeypatch: pytest.MonkeyPa
     assert kept == ["one", "two"]
 
 
+def test_a_key_that_cannot_be_forgotten_is_said(rig: Rig, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+    def keep(_keys: ServerKeys, _url: str, _key: str) -> str:
+        raise RuntimeError("the keyring broke")
+
+    monkeypatch.setattr(ServerKeys, "keep", keep)
+    rig.window.show()
+    rig.window.commands.servers.forget("http://127.0.0.1:9")
+    qtbot.waitUntil(lambda: "the keyring broke" in rig.window.activity.text)
+
+
 def test_a_server_that_breaks_keeps_the_text_and_continue_works(server: ScriptedServer, qtbot: QtBot) -> None:
     server.says(chunk("On "))
     app = App(qtbot, None, until=ModelLoaded)

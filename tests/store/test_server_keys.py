@@ -1,9 +1,13 @@
 """Keys of servers, with a keyring and without one."""
 
+import errno
+import json
+import os
 import stat
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import keyring
@@ -11,6 +15,7 @@ import keyring.backend
 import keyring.errors
 import pytest
 
+from kvdesk import paths
 from kvdesk.store.server_keys import ServerKeys
 
 URL = "http://bigbox:8080"
@@ -105,3 +110,72 @@ def test_a_file_that_cannot_be_written_is_said_and_the_key_counts_for_this_run(r
     keys = ServerKeys(tmp_path / "nowhere" / "keys.json")
     assert "used until kvdesk is closed" in keys.keep(URL, "sk-1")
     assert keys.get(URL) == "sk-1"
+
+
+def refuse_to_write(file: Path) -> None:
+    """As a disk that is full or can only be read."""
+    file.with_name(f"{file.name}.{os.getpid()}.part").mkdir()
+
+
+@pytest.mark.parametrize("how", ["fails", "works"])
+@pytest.mark.parametrize("key", ["", "sk-2"])
+def test_a_key_that_stays_in_the_file_is_said(ring: Ring, tmp_path: Path, how: str, key: str) -> None:
+    """Forgotten, or now in a keyring."""
+    file = tmp_path / "keys.json"
+    file.write_text(json.dumps({URL: "sk-1", "http://other": "sk-3"}))
+    ring.how = how
+    refuse_to_write(file)
+    said = ServerKeys(file).keep(URL, key)
+    if key and how == "fails":
+        assert "could not be kept" in said
+    else:
+        assert said.startswith(f"The key could not be deleted from {file}: ")
+    assert json.loads(file.read_text()) == {URL: "sk-1", "http://other": "sk-3"}
+
+
+@pytest.mark.parametrize("number", [errno.EIO, errno.EACCES])
+def test_a_file_that_cannot_be_read_is_not_written(
+    ring: Ring, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    ring.how, file = "fails", tmp_path / "keys.json"
+    file.write_text(json.dumps({URL: "sk-1"}))
+
+    def fail(path: Path) -> None:
+        raise OSError(number, os.strerror(number), str(path))
+
+    monkeypatch.setattr(paths, "open_regular", fail)
+    assert ServerKeys(file).get(URL) == ""
+    assert os.strerror(number) in ServerKeys(file).keep("http://other", "sk-2")
+    assert os.strerror(number) in ServerKeys(file).keep(URL, "")
+    assert json.loads(file.read_text()) == {URL: "sk-1"}
+
+
+def test_nothing_of_a_file_is_lost(ring: Ring, tmp_path: Path) -> None:
+    ring.how, file = "fails", tmp_path / "keys.json"
+    file.write_text('{"http://other": "sk-1", "mood": 5}')
+    ServerKeys(file).keep(URL, "sk-2")
+    assert json.loads(file.read_text()) == {"http://other": "sk-1", "mood": 5, URL: "sk-2"}
+    damaged = file.read_text()[:-1]
+    file.write_text(damaged)
+    ServerKeys(file).keep(URL, "sk-3")
+    assert json.loads(file.read_text()) == {URL: "sk-3"}
+    assert file.with_name("keys.json.broken").read_text() == damaged
+
+
+def test_two_keys_at_the_same_time_are_both_kept(ring: Ring, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ring.how, file, meeting = "fails", tmp_path / "keys.json", threading.Barrier(2)
+    keys, read_file = ServerKeys(file), ServerKeys._read
+
+    def read(keys: ServerKeys) -> object:
+        found = read_file(keys)
+        with suppress(threading.BrokenBarrierError):
+            meeting.wait(0.2)  # both have read before one has written, if nothing keeps them apart
+        return found
+
+    monkeypatch.setattr(ServerKeys, "_read", read)
+    writing = [threading.Thread(target=keys.keep, args=(f"http://{n}", f"sk-{n}")) for n in range(2)]
+    for thread in writing:
+        thread.start()
+    for thread in writing:
+        thread.join()
+    assert json.loads(file.read_text()) == {"http://0": "sk-0", "http://1": "sk-1"}

@@ -117,7 +117,7 @@ class Servers(QObject, ServerCommands):
         self._remember(server)
         self._open(server)
         if key is not None:
-            self._keeping.run(lambda: self._keys.keep(server.url, key), self._on_key_kept)
+            self._keep(server.url, key)
 
     def reconnect(self) -> None:
         """Connect the server that was connected last."""
@@ -126,7 +126,7 @@ class Servers(QObject, ServerCommands):
 
     def forget(self, url: str) -> None:
         self._settings.change(servers=tuple(one for one in self._settings.current.servers if one.url != url))
-        self._keeping.run(lambda: self._keys.keep(url, ""), self._on_key_kept)
+        self._keep(url, "")
 
     def read_key(self, url: str) -> None:
         self._background.run(lambda: self._keys.get(url), partial(self._on_key_read, url))
@@ -134,6 +134,11 @@ class Servers(QObject, ServerCommands):
     def _on_key_read(self, url: str, key: str) -> None:
         if self._section is not None:
             self._section.show_key(url, key)
+
+    def _keep(self, url: str, key: str) -> None:
+        self._keeping.run(
+            partial(self._keys.keep, url, key), self._on_key_kept, lambda error: self._on_key_kept(str(error))
+        )
 
     def _on_key_kept(self, sentence: str) -> None:
         if sentence:
