@@ -33,6 +33,10 @@ SPARE_BYTES: Final = 64 << 20
 WAITS_S: Final = (1.0, 2.0, 4.0, 8.0, 16.0)
 """Before each attempt after one that brought nothing; then the download ends, and can be resumed."""
 READ_BYTES: Final = 1 << 20
+_MOST_BYTES: Final = 1 << 50
+"""Of a file: far above any model."""
+_MOST_RECORD: Final = 1 << 22
+"""Bytes of what `.part.json` holds: a model has 1000 files at most."""
 _NAME = re.compile(r"[^\x00-\x1f<>:\"|?*\\]{1,200}")
 _RANGE = re.compile(r"bytes (\d+)-\d+/(\d+)")
 
@@ -141,6 +145,8 @@ class Transfer:
         self._check_room()
         part = self._part(file)
         part.parent.mkdir(parents=True, exist_ok=True)
+        if part.exists():
+            paths.refuse_other_than_a_file(part)
         self._write_record()
         with part.open("ab", buffering=0) as out:
             if os.fstat(out.fileno()).st_size > file.size:
@@ -325,12 +331,15 @@ def unfinished(folder: Path | None = None) -> Iterator[tuple[RemoteModel, int]]:
 def _read_record(path: Path) -> _Record | None:
     """None if there is none, or none that can be used."""
     try:
-        content = json.loads(path.read_bytes())
+        with paths.open_regular(path) as record:
+            content = json.loads(record.read(_MOST_RECORD))
         files = [(RemoteFile(str(f["name"]), int(f["size"]), str(f["sha256"])), f) for f in content["files"]]
+        if not all(0 <= file.size <= _MOST_BYTES for file, _ in files):
+            return None
         model = RemoteModel(str(content["repo"]), str(content["revision"]), tuple(file for file, _ in files))
         etags = {file.name: str(f["etag"]) for file, f in files if f.get("etag")}
         return _Record(model, etags, {file.name for file, f in files if f.get("whole") is True}) if files else None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (OSError, ValueError, OverflowError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
 

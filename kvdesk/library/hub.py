@@ -22,6 +22,7 @@ from kvdesk.errors import UserError, explained
 from kvdesk.library.find import FIRST_PART, LATER_PART
 from kvdesk.translation import tr
 from kvdesk.values import dataclass
+from kvdesk.whole_file import write_whole
 
 if TYPE_CHECKING:
     from httpx2 import Response
@@ -30,6 +31,7 @@ PUBLIC = "https://huggingface.co"
 CONNECT_S, READ_S = 10.0, 20.0
 MOST_REPOS = 20
 """Repositories that a search brings, those downloaded most first."""
+_MOST_TOKEN = 1 << 12  # bytes
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _REPO = re.compile(r"[\w.-]+/[\w.-]+")
 _QUANTIZATION = re.compile(r"(?i)(?:^|[-._])((?:IQ|TQ|Q)\d(?:_[0-9A-Z]+)*|MXFP4|BF16|F16|F32)(?=[-.]|$)")
@@ -179,7 +181,8 @@ def token_file() -> Path:
 def read_token() -> str:
     """The user's token: of the file, else of the environment (HF_TOKEN); "" without one."""
     try:
-        text = token_file().read_text("utf-8").strip()
+        with paths.open_regular(token_file()) as file:
+            text = file.read(_MOST_TOKEN).decode().strip()
     except (OSError, UnicodeDecodeError):
         text = ""
     return text or os.environ.get("HF_TOKEN", "").strip()
@@ -192,10 +195,10 @@ def keep_token(token: str) -> None:
     """
     file = token_file()
     with explained(tr("The token cannot be kept: {why}.")):
-        file.unlink(missing_ok=True)
         if token.strip():
-            with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as out:
-                out.write(token.strip())
+            write_whole(file, token.strip().encode("utf-8", "replace"), mode=0o600)
+        else:
+            file.unlink(missing_ok=True)
 
 
 @cache

@@ -10,7 +10,9 @@ import random
 import re
 import shutil
 import signal
+import sys
 import time
+import tracemalloc
 from collections import namedtuple
 from collections.abc import Iterator
 from pathlib import Path
@@ -353,3 +355,58 @@ def test_the_token_is_for_its_owner_alone(tmp_path: Path, monkeypatch: pytest.Mo
     assert token_file().stat().st_mode & 0o777 == 0o600
     keep_token("")
     assert not token_file().exists()
+
+
+def test_a_token_that_cannot_be_kept_leaves_the_one_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KVDESK_HOME", str(tmp_path))
+    keep_token("old")
+
+    def fail(_file: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(UserError, match="cannot be kept: No space left on device"):
+        keep_token("new")
+    assert read_token() == "old"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such pipes")
+def test_a_pipe_is_not_waited_for(server: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KVDESK_HOME", str(tmp_path))
+    os.mkfifo(token_file())
+    assert read_token() == ""
+    record = tmp_path / "models" / REPO / f"{FILE}.part.json"
+    record.parent.mkdir(parents=True)
+    os.mkfifo(record)
+    assert list(unfinished()) == []
+    record.unlink()
+    os.mkfifo(record.with_name(f"{FILE}.part"))
+    with pytest.raises(UserError, match="cannot be written: it is not a file"):
+        Download(server, tmp_path / "models").run()
+
+
+def test_a_token_is_not_read_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KVDESK_HOME", str(tmp_path))
+    with token_file().open("wb") as file:
+        file.truncate(1 << 30)
+    tracemalloc.start()
+    read_token()
+    assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    tracemalloc.stop()
+
+
+@pytest.mark.parametrize("size", ["1e999", "-1e999", "NaN", "-5", "1e300", '"x"', "null", str(1 << 51)])
+def test_a_damaged_record_costs_no_other(server: HubServer, tmp_path: Path, size: str) -> None:
+    one = Download(server, tmp_path)
+    one.stop_at = PIECE
+    with pytest.raises(Stopped):
+        one.run()
+    good = one.part.with_name(f"{FILE}.part.json")
+    bad = tmp_path / "a" / "b" / "x.gguf.part.json"
+    bad.parent.mkdir(parents=True)
+    content = {"repo": "a/b", "revision": "main", "files": [{"name": "x.gguf", "size": 77, "sha256": ""}]}
+    bad.write_text(json.dumps(content))
+    assert [model.repo for model, _ in unfinished(tmp_path)] == ["a/b", REPO]
+    bad.write_text(json.dumps(content).replace("77", size))
+    assert [model.repo for model, _ in unfinished(tmp_path)] == [REPO]
+    assert good.exists()
