@@ -10,7 +10,7 @@ from pathlib import Path
 from threading import Condition, Event, Thread
 from typing import Final
 
-from kvdesk.errors import KvdeskError, Stopped, unexpected
+from kvdesk.errors import KvdeskError, Stopped, guarded, unexpected
 from kvdesk.library.download import Transfer, discard, unfinished
 from kvdesk.library.hub import Hub, RemoteModel
 from kvdesk.values import dataclass, field
@@ -87,15 +87,13 @@ class DownloadQueue:
         self._changed = Condition()
         self._thread: Thread | None = None
         self._current: _Entry | None = None  # that the thread is at
+        self._errands: deque[Callable[[], None]] = deque()  # for the thread, before the next transfer
         self._closed = False
         self._told_s = 0.0
 
     def restore(self) -> None:
-        """What an earlier run did not finish is there, paused."""
-        with self._changed:
-            for model, done in unfinished(self._folder):
-                self._entries.setdefault(key_of(model), _Entry(model, State.PAUSED, done))
-        self._tell()
+        """The thread looks for what an earlier run did not finish: it is there then, paused."""
+        self._do(self._find)
 
     def add(self, model: RemoteModel) -> None:
         """At the end of the queue; what is there already goes on."""
@@ -126,14 +124,14 @@ class DownloadQueue:
         self._tell()
 
     def cancel(self, key: str) -> None:
-        """Remove it, with what was transferred; one that is done is removed from the list alone."""
+        """Remove it; the thread removes what was transferred. One that is done is removed from the list alone."""
         with self._changed:
             entry = self._entries.pop(key, None)
             if entry is not None and entry.state is not State.DONE:
                 entry.cancelled = True
                 entry.stop.set()
                 if entry is not self._current:
-                    _discard(entry.model, self._folder)
+                    self._do(partial(_discard, entry.model, self._folder))
         self._tell()
 
     @property
@@ -142,7 +140,9 @@ class DownloadQueue:
             return tuple(entry.shown() for entry in self._entries.values())
 
     def close(self) -> None:
-        """What runs is paused. A server that is silent is not waited for: nothing is lost by that."""
+        """What runs is paused. A server that is silent is not waited for: nothing is lost by that, but what was
+        cancelled meanwhile may be there again at the next start.
+        """
         with self._changed:
             self._closed = True
             for entry in self._entries.values():
@@ -153,6 +153,11 @@ class DownloadQueue:
 
     # --- on the thread ------------------------------------------------------------------------------------------------
 
+    def _do(self, errand: Callable[[], None]) -> None:
+        with self._changed:
+            self._errands.append(errand)
+            self._wake()
+
     def _wake(self) -> None:
         if self._thread is None and not self._closed:
             self._thread = Thread(target=self._work, name="kvdesk-downloads", daemon=True)
@@ -161,13 +166,16 @@ class DownloadQueue:
 
     def _work(self) -> None:
         while True:
+            self._run_errands()
             with self._changed:
-                while not self._closed and self._next() is None:
-                    self._changed.wait()
+                if self._errands:
+                    continue
                 if self._closed:
                     return
                 self._current = entry = self._next()
-                assert entry is not None
+                if entry is None:
+                    self._changed.wait()
+                    continue
                 entry.state, entry.stop, entry.remark = State.RUNNING, Event(), ""
                 entry.seen.clear()
             self._tell()
@@ -175,8 +183,23 @@ class DownloadQueue:
             with self._changed:
                 self._current = None
                 if entry.cancelled:
-                    _discard(entry.model, self._folder)
+                    self._do(partial(_discard, entry.model, self._folder))
             self._tell()
+
+    def _run_errands(self) -> None:
+        while True:
+            with self._changed:
+                if not self._errands:
+                    return
+                errand = self._errands.popleft()
+            guarded(errand)
+
+    def _find(self) -> None:
+        found = tuple(unfinished(self._folder))
+        with self._changed:
+            for model, done in found:
+                self._entries.setdefault(key_of(model), _Entry(model, State.PAUSED, done))
+        self._tell()
 
     def _next(self) -> _Entry | None:
         return next((entry for entry in self._entries.values() if entry.state is State.WAITING), None)
@@ -204,6 +227,7 @@ class DownloadQueue:
                 entry.state = State.FAILED
 
     def _progress(self, entry: _Entry, done: int, remark: str) -> None:
+        self._run_errands()
         now = time.monotonic()
         with self._changed:
             if remark:

@@ -2,14 +2,15 @@
 
 import random
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
-from threading import Condition
+from threading import Condition, Event, Thread
 
 import pytest
 
-from kvdesk.library import download
+from kvdesk.library import download, download_queue
 from kvdesk.library.download_queue import Download, DownloadQueue, State
-from kvdesk.library.hub import Hub
+from kvdesk.library.hub import Hub, RemoteModel
 from kvdesk.library.recommended import recommended
 from tests.library.hub_server import PIECE, HubServer
 
@@ -90,7 +91,7 @@ def test_the_next_start_finds_what_was_not_finished(rig: Rig, server: HubServer,
     server.on_piece = None
     again = Rig(server, tmp_path)
     again.queue.restore()
-    assert again.states[KEYS[0]].state is State.PAUSED
+    again.wait_for(KEYS[0], State.PAUSED)
     again.queue.resume(KEYS[0])
     again.wait_for(KEYS[0], State.DONE)
     again.queue.close()
@@ -101,6 +102,59 @@ def test_cancelled_leaves_nothing(rig: Rig, server: HubServer, tmp_path: Path) -
     rig.add("m1/r", "m2/r")
     rig.wait_for(KEYS[1], State.DONE)
     assert list(rig.states) == KEYS[1:]
+    assert not (tmp_path / "m1").exists()
+
+
+def test_the_disk_is_not_waited_for(
+    rig: Rig, server: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither looking through all folders nor deleting gigabytes."""
+    server.on_piece = lambda sent: rig.queue.pause(KEYS[0]) if sent == 8 * PIECE else None
+    rig.add("m1/r")
+    rig.wait_for(KEYS[0], State.PAUSED)
+    may, begun = Event(), Event()
+
+    def slow(work: Callable[..., object]) -> Callable[..., object]:
+        def wait(*args: object) -> object:
+            begun.set()
+            assert may.wait(20)
+            return work(*args)
+
+        return wait
+
+    monkeypatch.setattr(download_queue, "discard", slow(download.discard))
+    monkeypatch.setattr(download_queue, "unfinished", slow(download.unfinished))
+    asked: list[Thread] = []
+    for ask in (rig.queue.restore, partial(rig.queue.cancel, KEYS[0])):
+        asked.append(Thread(target=ask))
+        asked[-1].start()
+        asked[-1].join(10)
+        assert begun.wait(10)
+    others = [thread.is_alive() for thread in asked]
+    may.set()
+    assert others == [False, False]
+    rig.wait(lambda: not rig.states)
+    rig.queue.close()
+    assert not (tmp_path / "m1").exists()
+
+
+def test_cancelled_while_another_one_runs_makes_room_at_once(
+    rig: Rig, server: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.on_piece = lambda sent: rig.queue.pause(KEYS[0]) if sent == 8 * PIECE else None
+    rig.add("m1/r")
+    rig.wait_for(KEYS[0], State.PAUSED)
+    meanwhile: list[State] = []
+
+    def discard(model: RemoteModel, folder: Path | None) -> None:
+        meanwhile.extend(one.state for one in rig.queue.downloads)
+        download.discard(model, folder)
+
+    monkeypatch.setattr(download_queue, "discard", discard)
+    server.on_piece = lambda sent: rig.queue.cancel(KEYS[0]) if sent == 8 * PIECE else None
+    rig.add("m2/r")
+    rig.wait_for(KEYS[1], State.DONE)
+    assert meanwhile == [State.RUNNING]
     assert not (tmp_path / "m1").exists()
 
 
