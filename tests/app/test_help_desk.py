@@ -2,6 +2,9 @@
 
 import json
 import logging
+import os
+import sys
+import threading
 import zipfile
 from pathlib import Path
 
@@ -132,6 +135,28 @@ def test_a_report_that_cannot_be_written_is_said(rig: Rig, qtbot: QtBot, tmp_pat
     rig.window.commands.report_problem(tmp_path / "no" / "such.zip", ReportChoice(journal=False))
     qtbot.waitUntil(lambda: "could not be saved to such.zip" in rig.window.activity.text)
     assert logs.exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such pipes")
+def test_a_pipe_among_the_logs_is_not_waited_for(rig: Rig, qtbot: QtBot, tmp_path: Path, logs: Path) -> None:
+    os.mkfifo(logs / "x.log")
+    rig.window.show()
+    rig.window.commands.report_problem(tmp_path / "piped.zip", ReportChoice(journal=False))
+    qtbot.waitUntil(lambda: "piped.zip" in rig.window.activity.text)
+    assert zipfile.ZipFile(tmp_path / "piped.zip").read("log/x.log") == b""
+
+
+def test_a_report_that_hangs_does_not_keep_the_window_open(
+    rig: Rig, tmp_path: Path, logs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    may = threading.Event()
+    monkeypatch.setattr("kvdesk.app.report.problem_report.write_report", lambda *_: may.wait(60))
+    monkeypatch.setattr("kvdesk.app.report.help_desk.CLOSE_S", 0.01)
+    rig.window.commands.report_problem(tmp_path / "hung.zip", ReportChoice(journal=False))
+    rig.controller.help.close()
+    assert logs.exists()
+    assert not may.is_set()
+    may.set()
 
 
 def test_lines_of_kvdesks_log_are_in_the_window(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:

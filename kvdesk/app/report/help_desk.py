@@ -10,7 +10,7 @@ from typing import Final
 from PySide6.QtCore import QObject, Signal
 
 from kvdesk import paths
-from kvdesk.app.background import Background
+from kvdesk.app.background import CLOSE_S, Background
 from kvdesk.app.chat.chats import Chats
 from kvdesk.cache.journal.recording import Recording
 from kvdesk.protocol.cache import RecordingTaken, TakeRecording
@@ -70,7 +70,8 @@ class HelpDesk(QObject):
     def close(self) -> None:
         """Wait for a report that is being written, and hear no more of the log."""
         logging.getLogger("kvdesk").removeHandler(self._relay)
-        self._background.wait()
+        self._background.wait(CLOSE_S)
+        self._background.close(wait_s=0.0)
 
     def show_about(self) -> None:
         """Show versions and licences."""

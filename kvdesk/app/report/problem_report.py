@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from kvdesk import paths
 from kvdesk.app.report.redaction import (
     journal_line_without_tokens,
     log_without_texts,
@@ -124,7 +125,7 @@ def _logs(sources: ReportSources, choice: ReportChoice) -> Iterator[tuple[str, I
 def _end_of(file: Path) -> str:
     """The last lines of a log file; empty if it cannot be read."""
     try:
-        with file.open("rb") as log:
+        with paths.open_regular(file) as log:
             size = log.seek(0, 2)
             log.seek(max(0, size - _LOG_BYTES))
             text = log.read().decode("utf-8", "replace")
