@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TypeAlias
 
-from kvdesk.errors import KvdeskError, guarded
+from kvdesk.errors import KvdeskError, guarded, unexpected
 from kvdesk.settings import Settings
 
 Save: TypeAlias = Callable[[Settings, Settings], None]
@@ -14,7 +14,9 @@ Listener: TypeAlias = Callable[[frozenset[str]], None]
 
 
 class SettingsStore:
-    """`save` stores each change at once; `complain` is called if that failed. Both run on the caller's thread."""
+    """`save` stores each change at once; `complain` is called if that failed, and the next change is saved with it.
+    Both run on the caller's thread.
+    """
 
     def __init__(
         self,
@@ -22,7 +24,8 @@ class SettingsStore:
         save: Save = lambda _before, _now: None,
         complain: Callable[[KvdeskError], None] = lambda _error: None,
     ) -> None:
-        self._current, self._save, self._complain = settings, save, complain
+        self._current = self._saved = settings
+        self._save, self._complain = save, complain
         self._listeners: list[Listener] = []
 
     @property
@@ -45,8 +48,11 @@ class SettingsStore:
             return
         self._current = now = before.model_copy(update=changed)
         try:
-            self._save(before, now)
+            self._save(self._saved, now)
+            self._saved = now
         except KvdeskError as error:
             self._complain(error)
+        except Exception as error:  # noqa: BLE001 - whatever it is: the listeners must not pay for it
+            self._complain(KvdeskError(unexpected(error), repr(error)))
         for listener in tuple(self._listeners):
             guarded(partial(listener, frozenset(changed)))

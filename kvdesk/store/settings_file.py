@@ -8,6 +8,7 @@ Version 1 wrote everything: what it saved of `_OLD_DEFAULTS` was nobody's choice
 import json
 import os
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -32,6 +33,8 @@ _OLD_DEFAULTS: Final = (("context", "n_ubatch", 32),)
 _MEANT_BEFORE: Final = {"all_instruments": True}
 """What version 1 did that had no such setting: who had all instruments keeps them."""
 _WRITING: Final = Lock()
+LOCK_S: Final = 0.5
+"""So long another process may keep the folder locked: one that saves takes the time of a flush to the disk."""
 
 
 def load_settings(path: Path) -> tuple[Settings, str]:
@@ -69,11 +72,13 @@ def save_settings(settings: Settings, path: Path) -> None:
 
 
 def save_changes(before: Settings, now: Settings, path: Path) -> None:
-    """Write what differs between `before` and `now`, atomically. Everything else in a readable file stays."""
-    with _alone(path.parent):
+    """Write what differs between `before` and `now`, atomically. Everything else in the file stays, unless it is
+    damaged; one that cannot be read is not replaced. Raises StoreError.
+    """
+    with _alone(path.parent), explained(tr("The settings cannot be saved ({why})."), StoreError):
         try:
             found = _parsed(_read(path))
-        except OSError:
+        except FileNotFoundError:
             found = None
         if found is None:
             found, before = {"version": _VERSION}, Settings()
@@ -104,20 +109,41 @@ def _write(found: dict[str, Any], path: Path) -> None:
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """One writer at a time: in this process, and among processes where a folder can be locked."""
+    """One writer at a time: in this process, and among processes where a folder can be locked.
+
+    Raises StoreError if another process keeps the folder locked.
+    """
     with _WRITING:
         locked = -1
-        if sys.platform != "win32":
-            import fcntl
-
-            with suppress(OSError):
-                locked = os.open(folder, os.O_RDONLY)
-                fcntl.flock(locked, fcntl.LOCK_EX)
         try:
+            if sys.platform != "win32":
+                with suppress(OSError):  # a disk without locks
+                    locked = os.open(folder, os.O_RDONLY)
+                    _lock(locked)
             yield
         finally:
             if locked >= 0:
                 os.close(locked)
+
+
+def _lock(folder: int) -> None:
+    """Raises StoreError if another process keeps it locked, OSError if it cannot be locked."""
+    if sys.platform == "win32":
+        return
+    import fcntl
+
+    until = time.monotonic() + LOCK_S
+    while True:
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError as error:
+            if time.monotonic() > until:
+                said = tr(
+                    "The settings are not saved: another program has locked their folder. The next change saves all."
+                )
+                raise StoreError(said) from error
+        time.sleep(0.01)
 
 
 def _merge(found: dict[str, Any], before: Table, now: Table, dumped: dict[str, Any]) -> None:
@@ -211,7 +237,7 @@ def _keep(path: Path, raw: bytes) -> str:
     """Keep the broken file beside; a sentence when that worked."""
     kept = path.with_name(path.name + ".broken")
     try:
-        kept.write_bytes(raw)
+        write_whole(kept, raw)
     except OSError:
         return ""
     return tr(" The file as it was is kept as {name}.").format(name=kept.name)

@@ -65,6 +65,29 @@ def test_what_cannot_be_saved_counts_all_the_same_and_is_reported() -> None:
     assert (store.current.zoom, heard) == (150, [frozenset({"zoom"})])
 
 
+def test_what_was_not_saved_is_saved_with_the_next_change() -> None:
+    saved: list[tuple[Settings, Settings]] = []
+    errors: list[Exception] = [StoreError("The disk is full."), OverflowError("too large")]
+
+    def save(before: Settings, now: Settings) -> None:
+        if errors:
+            raise errors.pop(0)
+        saved.append((before, now))
+
+    complaints: list[KvdeskError] = []
+    store = SettingsStore(Settings(), save, complaints.append)
+    heard: list[frozenset[str]] = []
+    store.listen(heard.append)
+    store.change(zoom=150)
+    store.change(tour_seen=True)
+    store.change(zoom=125)
+    assert [str(error) for error in complaints] == [
+        "The disk is full.", "Something unexpected went wrong: too large"
+    ]  # fmt: skip
+    assert saved == [(Settings(), Settings(zoom=125, tour_seen=True))]
+    assert heard == [{"zoom"}, {"tour_seen"}, {"zoom"}]
+
+
 def test_two_stores_that_write_the_same_file_lose_nothing_of_one_another(tmp_path: Path) -> None:
     path = tmp_path / "settings.json"
     first, second = (SettingsStore(Settings(), partial(save_changes, path=path)) for _ in range(2))

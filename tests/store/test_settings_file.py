@@ -1,15 +1,18 @@
 """Settings come back as they were saved; what is broken has its default, is named, and is kept beside."""
 
+import errno
 import json
 import os
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvdesk.errors import StoreError
+from kvdesk.errors import KvdeskError, StoreError
+from kvdesk.session import SettingsStore
 from kvdesk.settings import (
     ContextSettings,
     KnownServer,
@@ -21,7 +24,7 @@ from kvdesk.settings import (
     UsedModel,
     WindowPlace,
 )
-from kvdesk.store import load_settings, save_changes, save_settings
+from kvdesk.store import load_settings, save_changes, save_settings, settings_file
 
 CHANGED = Settings(
     model="/models/ümlaut.gguf",
@@ -209,6 +212,36 @@ def test_a_pipe_in_place_of_the_settings_does_not_block(path: Path) -> None:
     assert sentence == "The settings in settings.json cannot be read (it is not a file); defaults are used."
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such pipes")
+def test_a_pipe_in_place_of_the_file_kept_beside_does_not_block(path: Path) -> None:
+    path.write_bytes(b"{oops")
+    kept = path.with_name("settings.json.broken")
+    os.mkfifo(kept)
+    assert "is kept as settings.json.broken" in load_settings(path)[1]
+    assert kept.read_bytes() == b"{oops"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a folder cannot be locked there")
+def test_a_folder_that_another_program_keeps_locked_is_a_sentence(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import fcntl
+
+    monkeypatch.setattr(settings_file, "LOCK_S", 0.02)
+    save_settings(CHANGED, path)
+    locked = os.open(path.parent, os.O_RDONLY)
+    fcntl.flock(locked, fcntl.LOCK_EX)
+    complaints: list[KvdeskError] = []
+    store = SettingsStore(CHANGED, partial(save_changes, path=path), complaints.append)
+    store.change(zoom=150)
+    assert [str(error) for error in complaints] == [
+        "The settings are not saved: another program has locked their folder. The next change saves all."
+    ]
+    assert load_settings(path) == (CHANGED, "")
+    os.close(locked)
+    store.change(tour_seen=True)
+    assert len(complaints) == 1
+    assert load_settings(path) == (CHANGED.model_copy(update={"zoom": 150, "tour_seen": True}), "")
+
+
 def test_a_path_that_is_too_long_is_a_sentence(tmp_path: Path) -> None:
     assert "cannot be read" in load_settings(tmp_path / ("x" * 300))[1]
 
@@ -270,6 +303,20 @@ def test_a_file_that_was_lost_or_damaged_meanwhile_is_written_whole(path: Path, 
         path.write_bytes(content)
     save_changes(CHANGED, CHANGED.model_copy(update={"zoom": 150}), path)
     assert load_settings(path) == (CHANGED.model_copy(update={"zoom": 150}), "")
+
+
+@pytest.mark.parametrize("number", [errno.EIO, errno.EACCES])
+def test_a_file_that_cannot_be_read_is_not_replaced(path: Path, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    def fail(_path: Path) -> None:
+        raise OSError(number, os.strerror(number))
+
+    save_settings(CHANGED, path)
+    with monkeypatch.context() as patched:
+        patched.setattr(settings_file, "open_regular", fail)
+        assert os.strerror(number) in load_settings(path)[1]
+        with pytest.raises(StoreError, match=os.strerror(number)):
+            save_changes(Settings(), Settings(zoom=150), path)
+    assert load_settings(path) == (CHANGED, "")
 
 
 @given(st.dictionaries(names, json_values | st.dictionaries(names, json_values)))
