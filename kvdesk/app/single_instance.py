@@ -7,10 +7,12 @@ Qt's network module needs libraries that a small system lacks.
 from __future__ import annotations
 
 import logging
+import socket
 import sys
 import threading
+import time
 from contextlib import suppress
-from multiprocessing.connection import Client, Listener
+from multiprocessing.connection import Client, Connection, Listener
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -51,14 +53,38 @@ def hand_over(folder: Path, file: str | None) -> bool:
     if address is None or (sys.platform != "win32" and not Path(address).exists()):
         return False
     try:
-        with Client(address) as connection:
+        with _connected(address, ANSWER_S) as connection:
             path = str(Path(file).absolute()) if file else ""
             connection.send_bytes(_OPEN + path.encode(errors="surrogateescape"))
             if connection.poll(ANSWER_S):
                 return connection.recv_bytes(_LONGEST_MESSAGE) == _DONE
+    except TimeoutError:  # a window that stands still, at which many starts wait already
+        pass
     except (OSError, EOFError):  # no process listens: the socket of a window that has ended or is about to
         return False
     raise UserError(tr("kvdesk is open already, but its window does not answer."))
+
+
+def _connected(address: str, wait_s: float) -> _ConnectionBase[Any, Any]:
+    """To the window. On Linux a socket at which too many wait keeps everyone else waiting (unix(7)): at most so long.
+
+    Raises TimeoutError, and OSError if nobody listens.
+    """
+    if sys.platform == "win32":
+        return Client(address)
+    until = time.monotonic() + wait_s
+    with socket.socket(socket.AF_UNIX) as end:
+        end.setblocking(False)
+        while True:
+            try:
+                end.connect(address)
+                break
+            except BlockingIOError as error:
+                if time.monotonic() > until:
+                    raise TimeoutError from error
+                time.sleep(0.02)
+        end.setblocking(True)
+        return Connection(end.detach())
 
 
 class SecondStarts(QObject):
@@ -94,7 +120,7 @@ class SecondStarts(QObject):
             return
         self._closing.set()
         self._shown.set()  # whoever waits for an answer gets none, and starts for itself
-        with suppress(OSError, EOFError), Client(self._address) as connection:
+        with suppress(OSError, EOFError), _connected(self._address, 0.0) as connection:
             connection.send_bytes(_BYE)
         self._thread.join()
         self._listener.close()
@@ -114,6 +140,8 @@ class SecondStarts(QObject):
         if not said.startswith(_OPEN):
             return
         self._shown.clear()
+        if self._closing.is_set():
+            return
         self._told.emit(said.removeprefix(_OPEN).decode(errors="surrogateescape"))
         if self._shown.wait(2 * ANSWER_S) and not self._closing.is_set():
             connection.send_bytes(_DONE)

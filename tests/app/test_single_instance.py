@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from multiprocessing.connection import Client
 from pathlib import Path
 
 import pytest
@@ -110,6 +111,59 @@ def test_a_window_that_hangs_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(single_instance, "ANSWER_S", 0.05)
     with pytest.raises(UserError, match="open already, but its window does not answer"):
         hand_over(tmp_path, None)
+
+
+def fill(address: str) -> list[socket.socket]:
+    """Connect until no more can wait."""
+    waiting: list[socket.socket] = []
+    while True:
+        waiting.append(socket.socket(socket.AF_UNIX))
+        waiting[-1].setblocking(False)
+        try:
+            waiting[-1].connect(address)
+        except BlockingIOError:
+            return waiting
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="others refuse at once")
+def test_a_window_that_was_stopped_is_said_however_many_starts_wait(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, qtbot: QtBot
+) -> None:
+    monkeypatch.setattr(single_instance, "ANSWER_S", 0.05)
+    address, said = str(address_in(tmp_path)), list[str]()
+
+    def start() -> None:
+        with pytest.raises(UserError) as caught:
+            hand_over(tmp_path, None)
+        said.append(str(caught.value))
+
+    with socket.socket(socket.AF_UNIX) as window:
+        window.bind(address)
+        window.listen(0)
+        waiting = fill(address)
+        threading.Thread(target=start, daemon=True).start()
+        qtbot.waitUntil(lambda: bool(said))
+        for one in waiting:
+            one.close()
+    assert said == ["kvdesk is open already, but its window does not answer."]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="others refuse at once")
+def test_a_window_at_which_too_many_starts_wait_closes(tmp_path: Path, qtbot: QtBot) -> None:
+    """Nobody runs the event loop: the first start is not answered, and the others wait."""
+    listening = SecondStarts(tmp_path)
+    address = str(address_in(tmp_path))
+    served = threading.Event()
+    listening._told.connect(lambda _file: served.set(), Qt.ConnectionType.DirectConnection)
+    with Client(address) as first:
+        first.send_bytes(single_instance._OPEN)
+        assert served.wait(10)
+        waiting = fill(address)
+        closing = threading.Thread(target=listening.close, daemon=True)
+        closing.start()
+        qtbot.waitUntil(lambda: not closing.is_alive(), timeout=10_000)
+        for one in waiting:
+            one.close()
 
 
 def test_a_path_too_long_for_a_socket_is_left_alone(tmp_path: Path) -> None:
