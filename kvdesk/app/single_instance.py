@@ -58,7 +58,7 @@ def hand_over(folder: Path, file: str | None) -> bool:
             connection.send_bytes(_OPEN + path.encode(errors="surrogateescape"))
             if connection.poll(ANSWER_S):
                 return connection.recv_bytes(_LONGEST_MESSAGE) == _DONE
-    except TimeoutError:  # a window that stands still, at which many starts wait already
+    except TimeoutError:  # a window that was stopped, and many starts wait already
         pass
     except (OSError, EOFError):  # no process listens: the socket of a window that has ended or is about to
         return False
