@@ -388,6 +388,20 @@ def test_closing_meanwhile_deletes_the_token_too(tools: Rig, signed_in: ToolServ
     assert not any(server.signed_in for server in tools.window.store.settings.current.tool_servers)
 
 
+@pytest.mark.usefixtures("signed_in")
+@pytest.mark.parametrize("how", ["sign_out", "forget"])
+def test_a_key_that_cannot_be_deleted_is_said(
+    tools: Rig, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    def keep(_keys: ServerKeys, _name: str, _key: str) -> str:
+        raise RuntimeError("the keyring broke")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(ServerKeys, "keep", keep)
+        getattr(tools.window.commands.tools, how)("test")
+        qtbot.waitUntil(lambda: "the keyring broke" in tools.window.activity.text, timeout=PATIENCE_MS)
+
+
 def with_a_key(rig: Rig) -> None:
     server = SERVER.model_copy(update={"env": ("KVDESK_TEST_KEY",)})
     rig.window.commands.tools.add(server, {"KVDESK_TEST_KEY": "secret"})
