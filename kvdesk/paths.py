@@ -98,6 +98,14 @@ def open_regular(path: Path) -> BinaryIO:
     return path.open("rb")
 
 
+def read_regular(path: Path, most: int) -> bytes:
+    """The bytes of a file of at most `most` bytes. Raises OSError if it is larger, and as `open_regular`."""
+    with open_regular(path) as file:
+        if os.fstat(file.fileno()).st_size > most:
+            raise OSError(errno.EFBIG, tr("it is too large"), str(path))
+        return file.read()
+
+
 def refuse_other_than_a_file(path: Path) -> None:
     """Raises OSError if there is anything else, or nothing. Opening a pipe, to read or to write, may never end."""
     mode = path.stat().st_mode

@@ -1,6 +1,8 @@
 """`POST /slots/N`: a sequence goes to a file and back, and is erased."""
 
+import os
 import struct
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -106,3 +108,17 @@ def test_another_form_is_refused(words: tuple[int, ...]) -> None:
         read_sequence_file(struct.pack(f"<3I{len(words)}i", 0x67677371, 3, len(words), *words), 0)
     with pytest.raises(BlobError):
         read_sequence_file(struct.pack("<3I", 0x67677371, 3, 1 << 30), 0)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pipes in folders")
+def test_what_is_no_slot_file_is_not_read(saving: Running, tmp_path: Path) -> None:
+    """A pipe that nobody writes to would keep the engine from everyone; a file may be larger than memory."""
+    os.mkfifo(tmp_path / "pipe.bin")
+    with (tmp_path / "huge.bin").open("wb") as file:
+        file.truncate(1 << 42)
+    with saving.http(INSPECT) as http:
+        for name, why in (("pipe.bin", "it is not a file"), ("huge.bin", "it is too large")):
+            answer = http.post("/slots/0?action=restore", json={"filename": name})
+            assert answer.status_code == 400
+            assert why in answer.text
+        complete(http)

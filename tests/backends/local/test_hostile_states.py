@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import shutil
+import sys
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -29,6 +30,7 @@ from kvdesk.values import replace
 from tests.backends.local.conftest import SMALL, opened_with
 from tests.backends.local.tiny_models import written
 
+needs_pipes = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pipes in folders")
 SHORT = Sampling(temperature=0.0, max_tokens=2)
 SYSTEM = "Be brief."  # the template's own would be longer
 ON_DISK = CachePolicy(memory_mb=0)
@@ -241,6 +243,9 @@ def test_an_index_of_nonsense(folder: Path, back: Callable[[], int], text: bytes
         {"kind": None},
         {"kind": {"model_sha256": "0"}},
         {"conversation": None, "digest": "0"},
+        {"first": 1 << 40},
+        {"first": -1},
+        {"spans": [{"message": "q", "p0": 0, "p1": 1 << 40, "text_p0": 0, "char_ends": []}]},
     ],
     ids=str,
 )
@@ -355,6 +360,42 @@ def test_a_state_that_was_asked_for_before_its_writer_finished(tmp_path: Path) -
     assert saved is not None
     assert saved.digest
     assert saved_states.take(replace(saved, digest="", packed=False)) is not None
+
+
+@needs_pipes
+def test_a_pipe_in_place_of_the_index(folder: Path, back: Callable[[], int]) -> None:
+    (folder / "index.json").unlink()
+    os.mkfifo(folder / "index.json")
+    assert back() == 0
+
+
+@needs_pipes
+def test_a_pipe_in_place_of_a_state(tmp_path: Path) -> None:
+    """It took the place of the file after the folder was opened."""
+    saved_in(tmp_path, KIND, "one")
+    saved_states = SavedStateStore(tmp_path, KIND, Limits(0, 1_000_000))
+    state_file(tmp_path).unlink()
+    os.mkfifo(tmp_path / f"{saved_states.values()[0].key}.kvstate")
+    saved = saved_states.of(ConversationId("one"))
+    assert saved is not None
+    assert saved_states.take(saved) is None
+    saved_states.close()
+
+
+@pytest.mark.parametrize("name", ["index.json", "*.kvstate"])
+def test_a_file_of_four_terabytes(tmp_path: Path, name: str) -> None:
+    """Without a byte on the disk. Reading it would take more memory than there is."""
+    saved_in(tmp_path, KIND, "one")
+    with next(tmp_path.glob(name)).open("rb+") as file:
+        try:
+            file.truncate(1 << 42)
+        except OSError:
+            pytest.skip("this file system has no such files")
+    saved_states = SavedStateStore(tmp_path, KIND, Limits(0, 1_000_000))
+    saved = saved_states.of(ConversationId("one"))
+    assert (saved is None) == (name == "index.json")
+    assert saved is None or saved_states.take(saved) is None
+    saved_states.close()
 
 
 @pytest.mark.parametrize("fails", ["the state", "its place", "the index"])

@@ -16,6 +16,7 @@ from kvdesk.backends.local.cache_manager.sequences import ALL_EXACT
 from kvdesk.cache.state.blob import Blob
 from kvdesk.codec import decode, from_builtins
 from kvdesk.message import ConversationId
+from kvdesk.paths import read_regular
 from kvdesk.policies.swap import StateKind, state_key
 from kvdesk.protocol.cache import MessageSpan
 from kvdesk.values import dataclass
@@ -23,6 +24,8 @@ from kvdesk.values import dataclass
 _log = logging.getLogger(__name__)
 INDEX, SUFFIX = "index.json", ".kvstate"
 _KEY = re.compile("[0-9a-f]{64}")
+_MOST_INDEX = 1 << 30  # bytes
+_MOST_POSITIONS = 1 << 24  # more than any context has
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +86,16 @@ class Indexed(NamedTuple):
     intact: bool
 
 
+def read_index(folder: Path) -> list[dict[str, Any]]:
+    """The rows of the folder's index, unchecked. Raises OSError, ValueError."""
+    rows = decode(list[Any], read_regular(folder / INDEX, _MOST_INDEX))
+    return [row for row in rows if isinstance(row, dict)]
+
+
 def read_indexed(file: Path, data: Blob) -> Indexed | None:
     """The entry of a file that holds `data`; None if the index beside it has none. Changes nothing."""
     try:
-        rows = decode(list[Any], (file.parent / INDEX).read_bytes())
-        row = next(row for row in rows if isinstance(row, dict) and row.get("key") == file.stem)
+        row = next(row for row in read_index(file.parent) if row.get("key") == file.stem)
         saved = saved_of(counted([row])[0])
         return Indexed(saved, dict(row["kind"]), digest_of(saved.key, data) == saved.digest)
     except (OSError, StopIteration, KeyError, TypeError, ValueError, OverflowError):
@@ -97,14 +105,15 @@ def read_indexed(file: Path, data: Blob) -> Indexed | None:
 def read_state(folder: Path, saved: SavedState) -> Blob | None:
     """The bytes of a state in the folder; None if the file is missing or has changed."""
     try:
-        data = (folder / f"{saved.key}{SUFFIX}").read_bytes()
+        most = saved.n_bytes + saved.n_bytes // 1000 + 1024  # packed, it may be a little larger
+        data = read_regular(folder / f"{saved.key}{SUFFIX}", most)
         if digest_of(saved.key, data) != saved.digest:
             raise ValueError("its digest is not the one that was written down")
         blob = zlib.decompressobj().decompress(data, saved.n_bytes + 1) if saved.packed else data
         if len(blob) != saved.n_bytes:
             raise ValueError("it has another length")
-    except (OSError, ValueError, zlib.error) as error:
-        _log.warning("The saved state %s cannot be used: %s", saved.key, error)
+    except (OSError, ValueError, zlib.error, MemoryError) as error:
+        _log.warning("The saved state %s cannot be used: %r", saved.key, error)
         return None
     return blob
 
@@ -127,8 +136,11 @@ def saved_of(row: dict[str, Any]) -> SavedState:
     entry = from_builtins(_Entry, row)
     if not _KEY.fullmatch(entry.key):
         raise ValueError("a strange key")
-    if not 0 <= entry.n_bytes < 1 << 50 or entry.exact < 0 or not 0 <= entry.used < 1 << 62 or entry.first < 0:
+    if not 0 <= entry.n_bytes < 1 << 50 or entry.exact < 0 or not 0 <= entry.used < 1 << 62:
         raise ValueError("a strange number")
+    ends = (entry.first + len(entry.tokens), *(span.p1 for span in entry.spans))
+    if entry.first < 0 or max(ends) > _MOST_POSITIONS or not all(0 <= token < 1 << 31 for token in entry.tokens):
+        raise ValueError("a strange position or token")
     if not entry.tokens or not math.isfinite(entry.prefill_ms):
         raise ValueError("a state of no tokens, or of no time")
     return SavedState(**fields(entry))

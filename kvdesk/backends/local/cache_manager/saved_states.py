@@ -24,13 +24,14 @@ from kvdesk.backends.local.cache_manager.saved_state import (
     digest_of,
     fields,
     key_of,
+    read_index,
     read_state,
     saved_of,
 )
 from kvdesk.backends.local.cache_manager.sequences import ALL_EXACT
 from kvdesk.cache.reuse.prefix import common_prefix
 from kvdesk.cache.state.blob import Blob
-from kvdesk.codec import CodecError, decode, encode
+from kvdesk.codec import decode, encode
 from kvdesk.message import ConversationId
 from kvdesk.policies.checkpoints import Checkpoint
 from kvdesk.policies.swap import Limits, Placement, StateInfo, StateKind, over_limit, over_limit_at_the_end
@@ -425,10 +426,10 @@ class SavedStateStore:
         rows: list[dict[str, Any]] = []
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            rows = [row for row in decode(list[Any], (folder / INDEX).read_bytes()) if isinstance(row, dict)]
+            rows = read_index(folder)
         except FileNotFoundError:
             pass  # the first start
-        except (OSError, CodecError) as error:
+        except (OSError, ValueError) as error:
             _log.info("No index of saved states: %s", error)
         named = set()
         kind = decode(dict[str, Any], encode(self.kind))

@@ -9,6 +9,7 @@ from kvdesk.backends.local.cache_manager.sequences import ALL_EXACT
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.cache.state.sequence_file import read_sequence_file, sequence_file
 from kvdesk.errors import UserError, explained
+from kvdesk.paths import read_regular
 from kvdesk.protocol import calls
 from kvdesk.protocol.cache import SequenceTransferred, TransferSequence
 from kvdesk.translation import tr
@@ -42,7 +43,7 @@ def _restore(context: Context, cache: Cache, journal: OperationJournal, command:
     """Tokens and bytes."""
     seq_id, path = command.seq_id, _path(command)
     with explained(tr("The file cannot be read: {why}.")):
-        data = path.read_bytes()
+        data = read_regular(path, _most_bytes(context))
     tokens, blob = read_sequence_file(data, seq_id)
     if not 0 < len(tokens) < context.n_ctx_seq or not 0 <= min(tokens) <= max(tokens) < context.model.vocab.n_tokens:
         raise UserError(tr("The tokens in the file are not those of this model and context."))
@@ -64,6 +65,11 @@ def _restore(context: Context, cache: Cache, journal: OperationJournal, command:
             cache.truncate(sequence, 0, tr("the state in the file does not fit"))
             cache.release(sequence)
     return len(tokens), len(data)
+
+
+def _most_bytes(context: Context) -> int:
+    """More than a file of this context can have: twice its K, V and recurrent states, and what describes a cell."""
+    return 2 * sum(context.buffers.get(name, 0) for name in ("KV", "RS")) + 64 * context.n_ctx + (1 << 20)
 
 
 def _path(command: TransferSequence) -> Path:
