@@ -41,6 +41,11 @@ def new_message_id() -> MessageId:
     return MessageId(uuid.uuid4().hex)
 
 
+def system_message(conversation: ConversationId) -> MessageId:
+    """The id of a conversation's system prompt as a message: the same in every turn."""
+    return MessageId(f"{conversation}:system")
+
+
 def storable(text: str) -> str:
     """Text that UTF-8 can hold: halves of a surrogate pair are joined, lone ones become U+FFFD."""
     try:

@@ -23,7 +23,7 @@ from kvdesk import __version__, paths
 from kvdesk.app.commands import AppCommands
 from kvdesk.app.controller import Controller
 from kvdesk.app.display import WITHOUT_DISPLAY, has_display, why_no_window
-from kvdesk.app.engines import Engines
+from kvdesk.app.engines import Engines, forget_deleted
 from kvdesk.app.language import install_language
 from kvdesk.app.log_files import log_files
 from kvdesk.app.single_instance import ANSWER_S, SecondStarts, hand_over
@@ -180,7 +180,7 @@ def build(file: str | None, make_backend: Callable[[Emit], Backend] | None = Non
     server = None if file else next((known for known in settings.servers if known.url == settings.server), None)
     keys = ServerKeys(paths.keys_file())
     engines = Engines(lambda: session.settings.current.safe_mode, keys.get)
-    worker = Worker(window, make_backend or engines.make)
+    worker = Worker(window, make_backend or engines.make, partial(forget_deleted, store))
     controller = Controller(window, worker, store, marker, keys)
     commands.begin(controller)
     errors.unsaved.connect(controller.show_unsaved)

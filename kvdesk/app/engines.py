@@ -1,11 +1,18 @@
-"""Which back end a model needs: the engine in this process or in a child process, or a connection to a server."""
+"""Which back end a model needs: the engine in this process or in a child process, or a connection to a server.
+
+Saved states of what was deleted are removed here while no engine has their folder open.
+"""
 
 from collections.abc import Callable
+from pathlib import Path
 
 from kvdesk.app.worker import local_engine
 from kvdesk.backends.base import Backend, Emit
 from kvdesk.backends.switch import Maker, Switch
+from kvdesk.message import ConversationId, MessageId
+from kvdesk.paths import states_dir
 from kvdesk.protocol.model import Endpoint, ModelSource
+from kvdesk.store.writer import StoreWriter
 
 
 class Engines:
@@ -18,7 +25,7 @@ class Engines:
 
     def make(self, emit: Emit) -> Backend:
         """The back end of a window."""
-        return Switch(emit, self._maker_of)
+        return Switch(emit, self._maker_of, _forget)
 
     def _maker_of(self, source: ModelSource | None) -> Maker:
         if isinstance(source, Endpoint):
@@ -34,3 +41,20 @@ class Engines:
         from kvdesk.backends.openai.backend import OpenAIBackend
 
         return OpenAIBackend(emit, self._key_of)
+
+
+def forget_deleted(store: StoreWriter) -> None:
+    """Remove saved states of what the database does not have: kvdesk was ended before the engine heard that it was
+    deleted. For a start, before any back end runs. Waits for the database. Raises StoreError.
+    """
+    folder = states_dir()
+    if folder.is_dir():
+        from kvdesk.backends.local.cache_manager.saved_states import forget_unknown
+
+        store.ask(lambda stored: forget_unknown(folder, stored.has)).result()
+
+
+def _forget(folder: Path, conversation: ConversationId, messages: tuple[MessageId, ...] | None) -> None:
+    from kvdesk.backends.local.cache_manager.saved_states import forget_saved
+
+    forget_saved(folder, conversation, messages)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from PySide6.QtCore import QObject, QThread, Signal
 
 from kvdesk.backends.base import Backend, Emit
+from kvdesk.errors import guarded
 from kvdesk.host.host import GIL_SWITCH_S, Host
 
 CLOSE_S = 5.0
@@ -29,8 +30,15 @@ class Worker(QThread):
     events_ready = Signal()
     """There are events to take. Emitted from the worker's thread, once until they are taken."""
 
-    def __init__(self, parent: QObject | None = None, make_backend: Callable[[Emit], Backend] = local_engine) -> None:
+    def __init__(
+        self,
+        parent: QObject | None = None,
+        make_backend: Callable[[Emit], Backend] = local_engine,
+        first: Callable[[], object] = lambda: None,
+    ) -> None:
+        """`first`: what the thread does before it runs the host."""
         super().__init__(parent)
+        self._first = first
         self.host = Host(make_backend)
         self.events = self.host.subscribe(self._tell)
 
@@ -46,6 +54,7 @@ class Worker(QThread):
 
     def run(self) -> None:
         sys.setswitchinterval(GIL_SWITCH_S)
+        guarded(self._first)
         self.host.run()
 
     def _tell(self) -> None:

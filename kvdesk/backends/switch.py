@@ -7,11 +7,12 @@ until the new one is loaded, just as with two files in one engine. Owns the curr
 
 import logging
 from collections.abc import Callable
+from pathlib import Path
 
 from kvdesk.backends.base import Backend, Elsewhere, Emit
-from kvdesk.message import MessageId
+from kvdesk.message import ConversationId, MessageId
 from kvdesk.protocol.cache import UsePolicy, Watch
-from kvdesk.protocol.chat import Generate, LoadModel, ModelLoaded
+from kvdesk.protocol.chat import CloseConversation, DropMessages, Generate, LoadModel, ModelLoaded, deleted_of
 from kvdesk.protocol.features import OF_ENGINE, Feature
 from kvdesk.protocol.messages import Command, CommandFailed, Event, feature_of
 from kvdesk.protocol.model import ModelSource
@@ -19,6 +20,7 @@ from kvdesk.translation import tr
 from kvdesk.values import dataclass
 
 Maker = Callable[[Emit], Backend]
+ForgetSaved = Callable[[Path, ConversationId, tuple[MessageId, ...] | None], None]
 _log = logging.getLogger(__name__)
 
 
@@ -38,11 +40,13 @@ class _Part:
 
 
 class Switch:
-    """`maker_of` returns the maker of the back end that a model needs; equal makers mean the same back end."""
+    """`maker_of` returns the maker of the back end that a model needs; equal makers mean the same back end. `forget`
+    removes a conversation's saved states from a folder that no back end has open, or those of some messages.
+    """
 
-    def __init__(self, emit: Emit, maker_of: Callable[[ModelSource | None], Maker]) -> None:
+    def __init__(self, emit: Emit, maker_of: Callable[[ModelSource | None], Maker], forget: ForgetSaved) -> None:
         self.wake: Callable[[], None] = lambda: None
-        self._emit, self._maker_of = emit, maker_of
+        self._emit, self._maker_of, self._forget = emit, maker_of, forget
         self._current: _Part | None = None
         self._next: _Part | None = None  # opens its first model
         self._policy: UsePolicy | None = None
@@ -70,6 +74,9 @@ class Switch:
         match command:
             case LoadModel():
                 self._load(command, at_s)
+                return
+            case CloseConversation() | DropMessages():
+                self._deleted(command, at_s)
                 return
             case UsePolicy():
                 self._policy = command
@@ -144,6 +151,17 @@ class Switch:
             if command is not None and feature_of(command) in part.made.features:
                 part.made.handle(command)
         return part
+
+    def _deleted(self, command: CloseConversation | DropMessages, at_s: float | None) -> None:
+        """Every back end hears of it, also the one that opens its first model. Where none has saved states, they are
+        removed here.
+        """
+        parts = self._parts()
+        for part in parts:
+            part.made.handle(command, at_s)
+        has_states = any(Feature.CACHE_POLICY in part.made.features for part in parts)
+        if not has_states and self._policy is not None and self._policy.folder is not None:
+            self._forget(self._policy.folder, command.conversation, deleted_of(command))
 
     def _woken(self) -> None:
         """The host may set `wake` after this was made."""

@@ -11,7 +11,7 @@ from kvdesk.conversations.changes import MessagesChanged, MessagesDeleted
 from kvdesk.conversations.state import ConversationState
 from kvdesk.conversations.tree import Tree
 from kvdesk.message import ConversationId, Message, MessageId
-from kvdesk.protocol.cache import DropMessages
+from kvdesk.protocol.chat import DropMessages
 from kvdesk.protocol.messages import Command
 from kvdesk.values import dataclass, replace
 
@@ -57,6 +57,7 @@ class Removals:
         if not names:
             return False
         order, leaf = tree.order, self._leaf_without(tree, known.leaf, names)
+        dropped = _with_all_after(tree, names)
         before: dict[MessageId, Message] = {}
         for name in names:
             for message in (tree.get(name), *tree.following(name)):
@@ -71,7 +72,7 @@ class Removals:
             self._state.tell(MessagesChanged(changed))
         self._state.put(replace(known, leaf=leaf, evicted=_without(known.evicted, set(names))))
         self._state.tell(MessagesDeleted(conversation, names, tuple(self._state.branch(conversation))))
-        self._submit(DropMessages(conversation, names))
+        self._submit(DropMessages(conversation, dropped))
         return True
 
     def undo(self, conversation: ConversationId) -> MessageId | None:
@@ -104,6 +105,19 @@ class Removals:
             return tree.tip(others[-1])
         left = [message.id for message in tree.branch(leaf) if message.id not in names]
         return left[-1] if left else None
+
+
+def _with_all_after(tree: Tree, names: Sequence[MessageId]) -> tuple[MessageId, ...]:
+    """These messages, and those that were computed from them. A question without an answer was read as the beginning
+    of the next one (`history`), under whose name it is in the cache.
+    """
+    found = dict.fromkeys(names)
+    left = list(names)
+    while left:
+        after = [message.id for message in tree.following(left.pop()) if message.id not in found]
+        found.update(dict.fromkeys(after))
+        left += after
+    return tuple(found)
 
 
 def _without(evicted: EvictedMessages, names: set[MessageId]) -> EvictedMessages:

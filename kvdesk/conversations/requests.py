@@ -6,7 +6,17 @@ from typing import Final
 from kvdesk.chat import Conversation, QueuedMessage, typed
 from kvdesk.conversations.parameters import Parameters
 from kvdesk.conversations.tool_steps import refusal
-from kvdesk.message import Attachment, Message, MessageId, as_read, attachment_as_read, history, new_message_id, text_in
+from kvdesk.message import (
+    Attachment,
+    Message,
+    MessageId,
+    as_read,
+    attachment_as_read,
+    history,
+    new_message_id,
+    system_message,
+    text_in,
+)
 from kvdesk.protocol.chat import Document, Generate, MeasureContext, PreviewTurn, ToolChoice
 from kvdesk.protocol.logprobs import N_KEPT
 from kvdesk.protocol.prompt import PreviewPrompt
@@ -32,7 +42,7 @@ def sampling_of(conversation: Conversation, settings: Settings) -> Sampling:
 
 def shown_to_model(conversation: Conversation, messages: Sequence[Message]) -> tuple[Message, ...]:
     """The system prompt and the messages that count."""
-    name = MessageId(f"{conversation.id}:system")  # the same in every turn
+    name = system_message(conversation.id)
     prompt = conversation.system_prompt
     system = (Message(name, conversation.id, None, "system", prompt),) if prompt.strip() else ()
     return system + tuple(map(_as_sent, history(messages)))

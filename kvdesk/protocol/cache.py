@@ -137,16 +137,6 @@ class SequenceTransferred:
 
 
 @dataclass(frozen=True, slots=True)
-class DropMessages:
-    """These messages of the conversation were deleted: remove their cells, and of all after them, in every branch and
-    in saved states. What is before them stays.
-    """
-
-    conversation: ConversationId
-    messages: tuple[MessageId, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class RebuildContext:
     """Free the context and create a new one.
 
@@ -411,7 +401,6 @@ class LoadSample:
 
 CacheCommand = (
     Forget
-    | DropMessages
     | TransferSequence
     | RebuildContext
     | Watch

@@ -181,6 +181,21 @@ class CloseConversation:
 
 
 @dataclass(frozen=True, slots=True)
+class DropMessages:
+    """Messages of the conversation were deleted: remove their cells, and of all after them, in every branch and in
+    saved states. What is before them stays. `messages`: with those after them.
+    """
+
+    conversation: ConversationId
+    messages: tuple[MessageId, ...]
+
+
+def deleted_of(command: CloseConversation | DropMessages) -> tuple[MessageId, ...] | None:
+    """The messages of the conversation that were deleted; None: it was, with all of them."""
+    return command.messages if isinstance(command, DropMessages) else None
+
+
+@dataclass(frozen=True, slots=True)
 class PreviewTurn:
     """What would answering `messages` cost, of which the last is not sent yet? Answered by `TurnPreview`; by nothing
     where it cannot be said, and without `Feature.PREVIEW`.
@@ -467,7 +482,7 @@ class MessageRetention:
     retention: tuple[tuple[MessageId, Literal["in the cache", "next", "evicted"]], ...]
 
 
-ChatCommand = LoadModel | Generate | CloseConversation | PreviewTurn | MeasureContext
+ChatCommand = LoadModel | Generate | CloseConversation | DropMessages | PreviewTurn | MeasureContext
 ChatEvent = (
     BackendReady
     | TurnPreview

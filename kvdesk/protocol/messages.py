@@ -8,7 +8,6 @@ from kvdesk.protocol.cache import (
     AuditCache,
     CacheCommand,
     CacheEvent,
-    DropMessages,
     Forget,
     PreviewContext,
     RebuildContext,
@@ -23,6 +22,7 @@ from kvdesk.protocol.chat import (
     ChatCommand,
     ChatEvent,
     CloseConversation,
+    DropMessages,
     Generate,
     LoadModel,
     MeasureContext,
@@ -41,7 +41,7 @@ def feature_of(command: Command) -> Feature:
     match command:
         case Generate() if command.continued is not None:
             return Feature.CONTINUE
-        case LoadModel() | Generate() | CloseConversation():
+        case LoadModel() | Generate() | CloseConversation() | DropMessages():
             return Feature.CHAT
         case PreviewTurn() | MeasureContext():
             return Feature.PREVIEW
@@ -51,7 +51,7 @@ def feature_of(command: Command) -> Feature:
             return Feature.CACHE_POLICY
         case Watch() | TakeRecording():
             return Feature.CACHE_VIEW
-        case Forget() | DropMessages() | TransferSequence() | Operate() | PreviewCompaction() | VerifyConversation():
+        case Forget() | TransferSequence() | Operate() | PreviewCompaction() | VerifyConversation():
             return Feature.CACHE_OPERATIONS
         case AuditCache() | SaveReport():
             return Feature.AUDIT

@@ -13,7 +13,7 @@ import apsw
 
 from kvdesk.chat import Conversation
 from kvdesk.errors import StoreError, StoreInUseError, explained
-from kvdesk.message import ConversationId, Message, MessageId
+from kvdesk.message import ConversationId, Message, MessageId, system_message
 from kvdesk.paths import open_regular
 from kvdesk.store import rows, schema, search
 from kvdesk.store.addition import Addition, insert
@@ -77,6 +77,14 @@ class Store:
         """Every branch, in the order the messages were made."""
         with self._reading():
             return tuple(self._all(conversation))
+
+    def has(self, conversation: ConversationId, messages: Iterable[MessageId]) -> bool:
+        """Whether the conversation is there, with all these messages. Its system prompt counts as one."""
+        wanted: list[tuple[str, str]] = [("conversation", conversation)]
+        wanted += [("message", name) for name in messages if name != system_message(conversation)]
+        with self._reading():
+            found = (self._connection.execute(f"SELECT 1 FROM {table} WHERE id = ?", (name,)) for table, name in wanted)
+            return all(row.fetchone() is not None for row in found)
 
     def search(self, text: str) -> tuple[SearchHit, ...]:
         """Titles, then messages, that hold every word of `text`; newest first."""

@@ -1,15 +1,28 @@
 """Deleting with undo, and arranging: from keys in the list to the database."""
 
+import json
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
+import pytest
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
+from kvdesk import paths
 from kvdesk.app.chat.deletions import UNDO_MS
-from kvdesk.protocol.chat import CloseConversation
+from kvdesk.app.engines import Engines
+from kvdesk.backends.local.cache_manager.saved_states import SavedStateStore
+from kvdesk.message import ConversationId, MessageId, system_message
+from kvdesk.policies.swap import Limits, Placement, StateKind
+from kvdesk.protocol.cache import MessageSpan, UsePolicy
+from kvdesk.protocol.chat import CloseConversation, DropMessages, ModelLoaded
+from kvdesk.protocol.messages import Command
+from kvdesk.settings import CachePolicy
 from tests.app.conftest import Rig
 from tests.app.test_controller import answer, conversations, say, stored
+from tests.app.whole import App
+from tests.backends.scripted import ScriptedBackend
 
 
 def listed(rig: Rig) -> list[str]:
@@ -130,3 +143,58 @@ def test_a_move_that_is_not_seen_is_said(rig: Rig, qtbot: QtBot) -> None:
     names.move(other, "Home")
     assert said.text == "“Where do puffins live?” is in the folder “Home” now."
     assert listed(rig) == ["Home"], "a pinned chat stays in its folder"
+
+
+# --- saved states -----------------------------------------------------------------------------------------------------
+
+
+def save_states(**chats: tuple[MessageId, ...]) -> None:
+    """A state on disk for each chat, computed from these messages."""
+    kind = StateKind("model", "engine", "f16", "f16", flash_attn=True, rope=(1.0, 1.0))
+    with closing(SavedStateStore(paths.states_dir(), kind, Limits(0, 1 << 30))) as saved:
+        for name, messages in chats.items():
+            spans = tuple(MessageSpan(message, 10 * i, 10 * i + 10, 10 * i, ()) for i, message in enumerate(messages))
+            saved.put(Placement("disk", (), (), ""), ConversationId(name), range(100), bytes(100), 1.0, (), spans)
+
+
+def saved_chats() -> list[str]:
+    """The chats with a state in the folder, which holds nothing else."""
+    rows = json.loads((paths.states_dir() / "index.json").read_bytes())
+    files = [file.stem for file in paths.states_dir().glob("*.kvstate")]
+    assert sorted(row["key"] for row in rows) == sorted(files)
+    return [row["conversation"] for row in rows]
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KVDESK_HOME", str(tmp_path))
+
+
+@pytest.mark.usefixtures("home")
+def test_saved_states_that_a_killed_kvdesk_left_are_removed_at_the_start(qtbot: QtBot) -> None:
+    """The database had deleted a chat, and messages of another, when it was killed; the engine had not heard of it."""
+    app = App(qtbot, ScriptedBackend, until=ModelLoaded)
+    app.ask("What is the sea?")
+    whole = app.controller.selected
+    assert whole is not None
+    asked = tuple(message.id for message in app.controller.conversations.branch(whole))
+    app.window.commands.new_chat()
+    app.ask("And a lake?")
+    part = app.controller.selected
+    assert part is not None
+    app.window.close()
+    save_states(**{whole: (system_message(whole), *asked), part: (MessageId("deleted"),), "deleted": asked})
+    assert len(saved_chats()) == 3
+    again = App(qtbot, ScriptedBackend, until=ModelLoaded)
+    assert saved_chats() == [whole]
+    again.window.close()
+
+
+@pytest.mark.usefixtures("home")
+@pytest.mark.parametrize("command", [CloseConversation, lambda chat: DropMessages(chat, (MessageId("q"),))])
+def test_saved_states_are_removed_without_an_engine(command: Callable[[ConversationId], Command]) -> None:
+    save_states(one=(MessageId("q"),), two=(MessageId("r"),))
+    switch = Engines(lambda: True, lambda _: "").make(lambda _: None)
+    switch.handle(UsePolicy(CachePolicy(), paths.states_dir()))
+    switch.handle(command(ConversationId("one")))
+    assert saved_chats() == ["two"]

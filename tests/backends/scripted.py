@@ -6,7 +6,16 @@ from collections.abc import Callable, Iterator
 
 from kvdesk.backends.base import CLOSED, Emit
 from kvdesk.message import MessageId, MessageState, TurnStats
-from kvdesk.protocol.chat import CloseConversation, Generate, LoadModel, ModelLoaded, TextDelta, TurnEnded, TurnStarted
+from kvdesk.protocol.chat import (
+    CloseConversation,
+    DropMessages,
+    Generate,
+    LoadModel,
+    ModelLoaded,
+    TextDelta,
+    TurnEnded,
+    TurnStarted,
+)
 from kvdesk.protocol.features import Feature
 from kvdesk.protocol.messages import Command
 from kvdesk.protocol.model import ModelInfo
@@ -46,6 +55,8 @@ class ScriptedBackend:
                 self._emit(TurnStarted(command.conversation, command.answer))
             case CloseConversation():
                 self._end_all("stopped", "", of=command)
+            case DropMessages():
+                pass  # it holds nothing of them
             case _:
                 raise AssertionError(f"{command} is no command of chat")
 

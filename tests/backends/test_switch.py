@@ -7,8 +7,9 @@ import pytest
 
 from kvdesk.backends.base import CLOSED, Emit
 from kvdesk.backends.switch import Maker, Switch
+from kvdesk.message import ConversationId, MessageId
 from kvdesk.protocol.cache import Forget, UsePolicy, Watch
-from kvdesk.protocol.chat import LoadModel, ModelLoaded, TurnEnded
+from kvdesk.protocol.chat import CloseConversation, DropMessages, LoadModel, ModelLoaded, TurnEnded
 from kvdesk.protocol.features import OF_ENGINE, Feature
 from kvdesk.protocol.messages import Command, CommandFailed, Event
 from kvdesk.protocol.model import Endpoint, LocalFile, ModelInfo, ModelSource
@@ -24,9 +25,10 @@ class Local(ScriptedBackend):
     """Has cells, or says so."""
 
     features = OF_ENGINE
+    is_slow = False  # to open its model
 
     def handle(self, command: Command, at_s: float | None = None) -> None:
-        if isinstance(command, UsePolicy | Watch | Forget):
+        if isinstance(command, UsePolicy | Watch | Forget) or (self.is_slow and isinstance(command, LoadModel)):
             self.handled.append(command)
         else:
             super().handle(command, at_s)
@@ -74,7 +76,8 @@ class Rig:
         self.events: list[Event] = []
         self.locals: list[Local] = []
         self.servers: list[Server] = []
-        self.switch = Switch(self.events.append, self._maker_of)
+        self.forgotten: list[tuple[object, ...]] = []
+        self.switch = Switch(self.events.append, self._maker_of, lambda *what: self.forgotten.append(what))
 
     def _local(self, emit: Emit) -> Local:
         self.locals.append(Local(emit))
@@ -194,3 +197,59 @@ def test_closing_closes_both(rig: Rig) -> None:
     assert rig.servers[0].closed == CLOSED
     (ended,) = rig.of(TurnEnded)
     assert ended.note == CLOSED
+
+
+CHAT, FOLDER = ConversationId("one"), Path("/home/states")
+DELETED: tuple[Command, ...] = (CloseConversation(CHAT), DropMessages(CHAT, (MessageId("q"),)))
+FORGOTTEN = [(FOLDER, CHAT, None), (FOLDER, CHAT, ("q",))]
+STATES = UsePolicy(CachePolicy(), FOLDER)
+
+
+def delete(rig: Rig) -> None:
+    for command in DELETED:
+        rig.switch.handle(command)
+
+
+def test_saved_states_of_what_is_deleted_leave_while_a_server_is_connected(rig: Rig) -> None:
+    rig.switch.handle(STATES)
+    rig.switch.handle(SERVER)
+    rig.servers[0].loaded()
+    delete(rig)
+    assert rig.servers[0].handled == [SERVER, *DELETED], "its answers end"
+    assert rig.forgotten == FORGOTTEN
+
+
+def test_saved_states_of_what_is_deleted_leave_before_a_model_is_opened(rig: Rig) -> None:
+    rig.switch.handle(STATES)
+    delete(rig)
+    assert rig.forgotten == FORGOTTEN
+    assert not rig.locals
+
+
+def test_an_engine_that_has_the_folder_open_removes_them_itself(rig: Rig) -> None:
+    rig.switch.handle(STATES)
+    rig.switch.handle(FILE)
+    delete(rig)
+    rig.switch.handle(SERVER)
+    delete(rig)
+    assert rig.locals[0].handled == [STATES, FILE, *DELETED, *DELETED]
+    assert rig.forgotten == []
+
+
+def test_an_engine_that_opens_its_model_beside_a_server_hears_of_it(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may have read the folder already, or read it later: two at once would write it."""
+    monkeypatch.setattr(Local, "is_slow", True)
+    rig.switch.handle(STATES)
+    rig.switch.handle(SERVER)
+    rig.servers[0].loaded()
+    rig.switch.handle(FILE)
+    delete(rig)
+    assert rig.locals[0].handled == [STATES, FILE, *DELETED]
+    assert rig.servers[0].handled == [SERVER, *DELETED]
+    assert rig.forgotten == []
+
+
+def test_states_that_are_in_memory_alone_are_in_no_folder(rig: Rig) -> None:
+    rig.switch.handle(UsePolicy(CachePolicy()))
+    delete(rig)
+    assert rig.forgotten == []

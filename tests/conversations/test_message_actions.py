@@ -8,8 +8,16 @@ from kvdesk.chat import EvictedMessages
 from kvdesk.conversations.changes import AnswerEnded, BranchChanged, MessagesChanged, MessagesDeleted
 from kvdesk.conversations.tree import Tree
 from kvdesk.message import ConversationId, Message, MessageId, TurnStats, ended_early, finish_of
-from kvdesk.protocol.cache import DropMessages
-from kvdesk.protocol.chat import BackendReady, Generate, MessagesEvicted, ModelLoaded, TextDelta, TurnEnded, TurnStarted
+from kvdesk.protocol.chat import (
+    BackendReady,
+    DropMessages,
+    Generate,
+    MessagesEvicted,
+    ModelLoaded,
+    TextDelta,
+    TurnEnded,
+    TurnStarted,
+)
 from kvdesk.protocol.features import Feature
 from kvdesk.protocol.messages import CommandFailed, SubscriptionDropped
 from kvdesk.protocol.model import LocalFile, ModelInfo
@@ -236,14 +244,26 @@ def stored(writer: StoreWriter, conversation: ConversationId) -> list[tuple[str,
     return [(m.text, names.get(m.parent) if m.parent else None) for m in messages]
 
 
+def test_a_question_that_was_joined_with_the_next_one_is_dropped_with_it(held: Held) -> None:
+    """Its answer was stopped before a word of it came: the model read it as the beginning of the next question."""
+    asked = held.say("q1")
+    held.end(asked, "stopped")
+    again = held.say("q2", asked.conversation)
+    assert again.messages[-1].text == "q1\n\nq2"
+    held.answer(again, "a2.")
+    q1, a1, q2, a2 = (message.id for message in held.service.branch(asked.conversation))
+    assert held.service.removals.remove(asked.conversation, [q1, a1])
+    assert held.commands[-1] == DropMessages(asked.conversation, (q1, a1, q2, a2))
+
+
 def test_only_that_message_goes_and_its_followers_hang_on_its_parent(held: Held, writer: StoreWriter) -> None:
     held.service.subscribe(StoreListener(writer))
-    conversation, (_, a1, _, _) = talk(held)
+    conversation, (_, a1, q2, a2) = talk(held)
     before = stored(writer, conversation)
     assert held.service.removals.remove(conversation, [a1])
     assert held.texts(conversation) == ["q1", "q2", "a2."]
     assert stored(writer, conversation) == [("q1", None), ("q2", "q1"), ("a2.", "q2")]
-    assert held.commands[-1] == DropMessages(conversation, (a1,))
+    assert held.commands[-1] == DropMessages(conversation, (a1, q2, a2)), "and what was computed from it"
     told = next(c for c in held.told if isinstance(c, MessagesDeleted))
     assert (told.deleted, [m.text for m in told.branch]) == ((a1,), ["q1", "q2", "a2."])
     assert held.service.removals.undo(conversation) == a1

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from kvdesk.chat import QueuedMessage
 from kvdesk.errors import StoreError
-from kvdesk.message import Attachment, ConversationId, Message, TurnStats, storable
+from kvdesk.message import Attachment, ConversationId, Message, MessageId, TurnStats, storable, system_message
 from kvdesk.quantities import LAST_MS, day_text
 from kvdesk.reasoning import ReasoningMarks
 from kvdesk.store import Store, rows
@@ -600,3 +600,17 @@ def test_marks_of_reasoning_are_kept_with_what_an_answer_cost() -> None:
     assert unpack_stats(packed.encode()) == stats
     before = {name: value for name, value in json.loads(packed).items() if name != "marks"}
     assert unpack_stats(json.dumps(before).encode()) == replace(stats, marks=None), "written by an earlier version"
+
+
+def test_it_says_whether_a_conversation_is_there_with_its_messages(store: Store) -> None:
+    store.put_conversation(conversation())
+    store.put_message(message("a"))
+    store.put_message(message("b"))
+    assert store.has(C, ())
+    assert store.has(C, (MessageId("a"), MessageId("b"), system_message(C)))
+    store.delete_messages([MessageId("b")])
+    assert store.has(C, (MessageId("a"),))
+    assert not store.has(C, (MessageId("a"), MessageId("b")))
+    assert not store.has(ConversationId("d"), ())
+    store.delete_conversation(C)
+    assert not store.has(C, ())

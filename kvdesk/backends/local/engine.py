@@ -32,7 +32,6 @@ from kvdesk.message import MessageId
 from kvdesk.protocol.cache import (
     AuditCache,
     ContextReady,
-    DropMessages,
     Forget,
     MemoryLedger,
     RebuildContext,
@@ -42,7 +41,16 @@ from kvdesk.protocol.cache import (
     UsePolicy,
     Watch,
 )
-from kvdesk.protocol.chat import CloseConversation, Generate, LoadModel, LogLine, ModelLoaded, ModelLoading
+from kvdesk.protocol.chat import (
+    CloseConversation,
+    DropMessages,
+    Generate,
+    LoadModel,
+    LogLine,
+    ModelLoaded,
+    ModelLoading,
+    deleted_of,
+)
 from kvdesk.protocol.features import OF_ENGINE
 from kvdesk.protocol.messages import Command, CommandFailed
 from kvdesk.protocol.model import Endpoint, LocalFile
@@ -315,18 +323,18 @@ class Engine:
         self._tell_ledger()
 
     def _forget(self, command: Forget | DropMessages | CloseConversation) -> None:
-        runtime = self.session.runtime if self.session is not None else None
-        if runtime is not None and not isinstance(command, Forget):
+        closes = isinstance(command, CloseConversation)
+        if not isinstance(command, DropMessages):
+            self._scheduler.end_of(command.conversation, tr("Its cells were removed."), waiting=closes)
+        if self.session is None:
+            if self._own.folder is not None and not isinstance(command, Forget):
+                forget_saved(self._own.folder, command.conversation, deleted_of(command))
+            return
+        runtime = self.session.runtime
+        if not isinstance(command, Forget):
             runtime.by_hand.blobs.drop_of(command.conversation)
         if isinstance(command, DropMessages):
-            if runtime is not None:
-                drop_messages(runtime.cache_manager, command.conversation, command.messages)
-            return
-        closes = isinstance(command, CloseConversation)
-        self._scheduler.end_of(command.conversation, tr("Its cells were removed."), waiting=closes)
-        if runtime is None:
-            if closes and self._own.folder is not None:
-                forget_saved(self._own.folder, command.conversation)
+            drop_messages(runtime.cache_manager, command.conversation, command.messages)
         elif closes:
             runtime.cache_manager.close(command.conversation, tr("the conversation was closed"))
             if runtime.overflow_manager is not None:

@@ -14,7 +14,6 @@ from kvdesk.protocol.cache import (
     CacheView,
     ContextPreview,
     ContextReady,
-    DropMessages,
     MessageSpans,
     OperationDone,
     PreviewContext,
@@ -25,7 +24,7 @@ from kvdesk.protocol.cache import (
     VerifyConversation,
     Watch,
 )
-from kvdesk.protocol.chat import CloseConversation, Working
+from kvdesk.protocol.chat import CloseConversation, DropMessages, Working
 from kvdesk.protocol.messages import CommandFailed, Event
 from kvdesk.protocol.operations import (
     BatchRefused,

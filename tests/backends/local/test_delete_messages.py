@@ -8,7 +8,8 @@ import pytest
 from kvdesk.backends.local.cache_manager.message_cells import drop_messages
 from kvdesk.headless import HeadlessChat, HeadlessEngine
 from kvdesk.message import ConversationId, MessageId
-from kvdesk.protocol.cache import DropMessages, MessageSpan, UsePolicy
+from kvdesk.protocol.cache import MessageSpan, UsePolicy
+from kvdesk.protocol.chat import DropMessages
 from kvdesk.settings import CachePolicy, Sampling
 from tests.backends.local.conftest import emptied
 from tests.backends.local.ids import NAMES, open_model, prompt_of, prompt_tokens
@@ -57,7 +58,7 @@ def test_a_chat_goes_on_without_the_deleted_messages(engine: HeadlessEngine, mon
     before = session.loaded.prompts.prompt([system, q1, a1, q2])
     assert chat.service.removals.remove(chat.id, [q2.id, a2.id])
     command = chat._asked.pop()
-    assert command == DropMessages(chat.id, (q2.id, a2.id))
+    assert command == DropMessages(chat.id, (q2.id, a2.id, *(message.id for message in rest)))
     engine.do(command)
     sequence = session.runtime.cache_manager.pool.get(chat.id)
     can_cut = session.runtime.context.can("partial seq_rm")

@@ -8,16 +8,8 @@ import pytest
 from kvdesk.headless import HeadlessChat, HeadlessEngine
 from kvdesk.message import ConversationId, Message, new_message_id
 from kvdesk.policies import prompt_piece
-from kvdesk.protocol.cache import (
-    DropMessages,
-    Forget,
-    RebuildContext,
-    Refilled,
-    UsePolicy,
-    Verified,
-    VerifyConversation,
-)
-from kvdesk.protocol.chat import CloseConversation, Generate, TurnStarted
+from kvdesk.protocol.cache import Forget, RebuildContext, Refilled, UsePolicy, Verified, VerifyConversation
+from kvdesk.protocol.chat import CloseConversation, DropMessages, Generate, TurnStarted
 from kvdesk.protocol.messages import Command, CommandFailed
 from kvdesk.settings import CachePolicy, Sampling
 from tests.backends.local.conftest import SMALL

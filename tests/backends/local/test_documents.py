@@ -20,19 +20,11 @@ from kvdesk.chat import Conversation, QueuedMessage
 from kvdesk.conversations.parameters import Parameters
 from kvdesk.conversations.requests import generate, preview, preview_prompt
 from kvdesk.headless import HeadlessEngine, session_of
-from kvdesk.message import Attachment, ConversationId, Message, new_conversation_id, new_message_id
+from kvdesk.message import Attachment, ConversationId, Message, MessageId, new_conversation_id, new_message_id
 from kvdesk.policies import prompt_piece
 from kvdesk.policies.swap import Limits, Placement, StateKind
-from kvdesk.protocol.cache import (
-    DropMessages,
-    Forget,
-    OperationDone,
-    RebuildContext,
-    UsePolicy,
-    Verified,
-    VerifyConversation,
-)
-from kvdesk.protocol.chat import CloseConversation, Generate, TurnEnded, TurnPreview
+from kvdesk.protocol.cache import Forget, OperationDone, RebuildContext, UsePolicy, Verified, VerifyConversation
+from kvdesk.protocol.chat import CloseConversation, DropMessages, Generate, TurnEnded, TurnPreview
 from kvdesk.protocol.operations import Compact, Operate
 from kvdesk.protocol.prompt import PromptPreview
 from kvdesk.settings import CachePolicy, CacheType, ContextSettings, Overflow, Sampling, Settings
@@ -154,7 +146,7 @@ def test_behind_the_same_beginning_it_is_what_reading_gives(headless: HeadlessEn
     one, two, whole = Chat(headless, FIRST), Chat(headless, FIRST), Chat(headless, FIRST, OFF)
     one.ask("How many lamps has Ada?", REPORT)
     (saved,) = [saved for saved in store(headless)._all() if saved.chats]
-    store(headless).join(saved, ConversationId("another chat"))
+    store(headless).join(saved, ConversationId("another chat"), MessageId("its message"))
     headless.do(CloseConversation(one.id))
     assert two.ask("Who has three lamps?", REPORT).stats.put_tokens == n_document(headless) - READ_AGAIN
     found = logits(headless, two)
@@ -336,14 +328,17 @@ def test_a_chat_is_deleted_while_another_model_is_open(tmp_path: Path) -> None:
     kinds = [StateKind(name, "engine", "f16", "f16", flash_attn=True, rope=(1.0, 1.0)) for name in ("a", "b")]
     there = SavedStateStore(tmp_path, kinds[0], Limits(0, 10_000))
     to_disk = Placement("disk", (), (), "")
-    there.put(to_disk, NOBODY, range(300), bytes(1000), 1.0, (), (), first=20, chats=(one, two))
+    messages = MessageId("of one"), MessageId("of two")
+    there.put(
+        *(to_disk, NOBODY, range(300), bytes(1000), 1.0, (), ()), first=20, chats=(one, two), messages=messages
+    )
     there.close()
     other = SavedStateStore(tmp_path, kinds[1], Limits(0, 10_000))
     other.leave(one)
     other.close()
     assert chats_on_disk(tmp_path) == [[two]]
     saved = SavedStateStore(tmp_path, kinds[0], Limits(0, 10_000)).document(range(300))
-    assert (saved.first, saved.chats) == (20, (two,))
+    assert (saved.first, saved.chats, saved.messages) == (20, (two,), messages[1:])
     other = SavedStateStore(tmp_path, kinds[1], Limits(0, 10_000))
     other.leave(two)
     other.close()

@@ -246,6 +246,7 @@ def test_an_index_of_nonsense(folder: Path, back: Callable[[], int], text: bytes
         {"first": 1 << 40},
         {"first": -1},
         {"spans": [{"message": "q", "p0": 0, "p1": 1 << 40, "text_p0": 0, "char_ends": []}]},
+        {"chats": ["one"], "messages": []},
     ],
     ids=str,
 )
@@ -396,6 +397,7 @@ def test_a_file_of_four_terabytes(tmp_path: Path, name: str) -> None:
     assert (saved is None) == (name == "index.json")
     assert saved is None or saved_states.take(saved) is None
     saved_states.close()
+    assert json.loads((tmp_path / "index.json").read_bytes()) == []
 
 
 @pytest.mark.parametrize("fails", ["the state", "its place", "the index"])

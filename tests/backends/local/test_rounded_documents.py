@@ -14,7 +14,7 @@ from kvdesk.chat import QueuedMessage
 from kvdesk.conversations.requests import preview
 from kvdesk.headless import HeadlessEngine, session_of
 from kvdesk.library.gguf_header import read_header
-from kvdesk.message import ConversationId
+from kvdesk.message import ConversationId, MessageId
 from kvdesk.protocol.cache import OperationDone, RebuildContext, UsePolicy
 from kvdesk.protocol.chat import CloseConversation, TurnPreview
 from kvdesk.settings import CachePolicy, CacheType
@@ -42,7 +42,7 @@ def test_kept_as_q8_0_it_takes_half_and_is_put_there_as_ggml_reads_it(rounding: 
     assert saved.rounded
     assert 0.5 < saved.n_bytes / len(saved.tokens) / per_token < 0.6
     assert "(kept as q8_0)" in next(e.reason for e in of(rounding.events, OperationDone) if e.name == "keep document")
-    store(rounding).join(saved, ConversationId("another chat"))
+    store(rounding).join(saved, ConversationId("another chat"), MessageId("its message"))
     rounding.do(CloseConversation(one.id))
     assert two.ask("Who has three lamps?", REPORT).stats.put_tokens == len(saved.tokens) - READ_AGAIN
     assert any("(kept as q8_0)" in e.reason for e in of(rounding.events, OperationDone) if e.name == "splice")

@@ -19,6 +19,7 @@ from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.llama.requantize import rounded, rounded_share, unrounded, unrounding_ms
 from kvdesk.cache.state.blob import Blob
 from kvdesk.errors import KvdeskError
+from kvdesk.message import MessageId
 from kvdesk.policies.tuned import TILE
 from kvdesk.protocol.operations import OperationName
 from kvdesk.translation import tr
@@ -31,11 +32,12 @@ _NEEDED: Final[tuple[OperationName, ...]] = ("partial seq_rm", "partial seq_cp",
 
 
 class Run(NamedTuple):
-    """A document in a prompt: its name, and where its tokens `[start, end)` lie."""
+    """A document in a prompt: its name, where its tokens `[start, end)` lie, and the message that has it."""
 
     name: str
     start: int
     end: int
+    message: MessageId
 
 
 class Splice(NamedTuple):
@@ -117,7 +119,7 @@ class Documents:
             if len(tokens) < READ_AGAIN + LEAST_TOKENS:
                 continue
             if (saved := saved_states.document(tokens)) is not None:
-                saved_states.join(saved, sequence.conversation)
+                saved_states.join(saved, sequence.conversation, run.message)
             elif run.end <= sequence.exact and list(sequence.tokens[run.start : run.end]) == tokens:
                 self._keep(sequence, run, tokens)
 
@@ -173,8 +175,13 @@ class Documents:
             if is_rounded:
                 operation.reason += " " + tr("(kept as q8_0)")
             operation.told = True
-        chats, put = (sequence.conversation,), cache.swapper.saved_states.put
-        put(placement, NOBODY, tokens, blob, prefill_ms, (), (), first=run.start, chats=chats, rounded=is_rounded)
+        cache.swapper.saved_states.put(
+            *(placement, NOBODY, tokens, blob, prefill_ms, (), ()),
+            first=run.start,
+            chats=(sequence.conversation,),
+            messages=(run.message,),
+            rounded=is_rounded,
+        )
 
 
 def _why_not(context: Context) -> str:

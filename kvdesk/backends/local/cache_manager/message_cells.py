@@ -17,13 +17,11 @@ def drop_messages(cache_manager: Cache, conversation: ConversationId, messages: 
     held = cache_manager.to_refill.get(conversation)
     if held is not None and any(span.message in messages for span in held.spans):
         del cache_manager.to_refill[conversation]
-    heads: set[tuple[int, ...]] = set()
     own = cache_manager.pool.get(conversation)
     for sequence in (*cache_manager.pool.inactive_branches(conversation), *([own] if own is not None else [])):
         first = min((span.text_p0 for span in sequence.spans if span.message in messages), default=None)
         if first is None or sequence.busy or first >= len(sequence.tokens):
             continue
-        heads.add(tuple(sequence.tokens[: first + 1]))
         kept = (
             0 if sequence.inactive else cache_manager.prefixes.reusable_prefix(sequence, list(sequence.tokens[:first]))
         )
@@ -32,9 +30,5 @@ def drop_messages(cache_manager: Cache, conversation: ConversationId, messages: 
             cache_manager.truncate(sequence, 0, tr(_DELETED))
         cache_manager.release_empty_branch(sequence)
     saved_states = cache_manager.swapper.saved_states
+    saved_states.drop_of(conversation, messages)
     saved_states.leave(conversation)  # until its next turn, which has what it still has
-    saved_states.drop(
-        saved.key
-        for saved in saved_states.all_of(conversation)
-        if any(span.message in messages for span in saved.spans) or any(saved.tokens[: len(h)] == h for h in heads)
-    )

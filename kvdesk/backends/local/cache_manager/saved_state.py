@@ -8,14 +8,14 @@ import logging
 import math
 import re
 import zlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from kvdesk.backends.local.cache_manager.sequences import ALL_EXACT
 from kvdesk.cache.state.blob import Blob
 from kvdesk.codec import decode, from_builtins
-from kvdesk.message import ConversationId
+from kvdesk.message import ConversationId, MessageId
 from kvdesk.paths import read_regular
 from kvdesk.policies.swap import StateKind, state_key
 from kvdesk.protocol.cache import MessageSpan
@@ -24,6 +24,7 @@ from kvdesk.values import dataclass
 _log = logging.getLogger(__name__)
 INDEX, SUFFIX = "index.json", ".kvstate"
 _KEY = re.compile("[0-9a-f]{64}")
+_FINGERPRINT = re.compile("[0-9a-f]{16}")
 _MOST_INDEX = 1 << 30  # bytes
 _MOST_POSITIONS = 1 << 24  # more than any context has
 
@@ -41,6 +42,8 @@ class _Entry:
     sharing        as `Client.sharing`: used only by requests of the same value, and never written to disk
     first          position of its first token: above 0 only for a document
     chats          of a document, which belongs to no one conversation: the chats that have it. () for any other state
+    messages       of a document: the message of each chat that has it; of a checkpoint: those it was computed from
+    texts          as `CacheSequence.texts`; spans: where its messages lie
     rounded        its K and V are kept as q8_0, unlike those of the cache
     """
 
@@ -61,6 +64,7 @@ class _Entry:
     first: int = 0
     chats: tuple[ConversationId, ...] = ()
     rounded: bool = False
+    messages: tuple[MessageId, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +80,19 @@ class SavedState(_Entry):
     def may_go_to(self, conversation: ConversationId | None, sharing: str) -> bool:
         """Whether the conversation may use the state: it is as a prefill makes it or its own, and sharing allows it."""
         return self.sharing == sharing and (self.exact >= len(self.tokens) or self.conversation == conversation)
+
+    @property
+    def computed_from(self) -> set[MessageId]:
+        """The messages of its conversation; none if that was not written down, as in earlier versions."""
+        return {*self.messages, *(span.message for span in self.spans)}
+
+    def has(self, messages: Collection[MessageId] | None) -> bool:
+        """Whether it may have been computed from one of these messages; None: from any."""
+        return messages is None or not self.computed_from or not self.computed_from.isdisjoint(messages)
+
+    def homes_without(self, conversation: ConversationId) -> tuple[tuple[ConversationId, MessageId], ...]:
+        """The other chats that have the document, each with its message."""
+        return tuple(home for home in zip(self.chats, self.messages, strict=True) if home[0] != conversation)
 
 
 class Indexed(NamedTuple):
@@ -143,7 +160,15 @@ def saved_of(row: dict[str, Any]) -> SavedState:
         raise ValueError("a strange position or token")
     if not entry.tokens or not math.isfinite(entry.prefill_ms):
         raise ValueError("a state of no tokens, or of no time")
-    return SavedState(**fields(entry))
+    if entry.chats and len(entry.messages) != len(entry.chats):
+        raise ValueError("a document of unknown messages")
+    marks = entry.texts if all(map(_FINGERPRINT.fullmatch, entry.texts)) else ()  # earlier versions wrote the texts
+    return SavedState(**fields(entry) | {"texts": marks})
+
+
+def fingerprint(text: str) -> str:
+    """For `CacheSequence.texts`: a text that is deleted later must not be in the index."""
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
 def fields(entry: _Entry) -> dict[str, Any]:

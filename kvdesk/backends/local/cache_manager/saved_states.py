@@ -10,8 +10,9 @@ import threading
 import time
 import zlib
 from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -32,7 +33,7 @@ from kvdesk.backends.local.cache_manager.sequences import ALL_EXACT
 from kvdesk.cache.reuse.prefix import common_prefix
 from kvdesk.cache.state.blob import Blob
 from kvdesk.codec import decode, encode
-from kvdesk.message import ConversationId
+from kvdesk.message import ConversationId, MessageId
 from kvdesk.policies.checkpoints import Checkpoint
 from kvdesk.policies.swap import Limits, Placement, StateInfo, StateKind, over_limit, over_limit_at_the_end
 from kvdesk.protocol.cache import MessageSpan
@@ -157,6 +158,17 @@ class SavedStateStore:
                 best, most = saved, n
         return best, most
 
+    def named(self) -> dict[ConversationId, set[MessageId]]:
+        """The chats with anything in the folder, and the messages that it was computed from."""
+        found: dict[ConversationId, set[MessageId]] = {}
+        for saved in (*self._all(), *(foreign.saved for foreign in self._foreign.values())):
+            if saved.chats:
+                for chat, message in zip(saved.chats, saved.messages, strict=True):
+                    found.setdefault(chat, set()).add(message)
+            elif not saved.client:
+                found.setdefault(saved.conversation, set()).update(saved.computed_from)
+        return found
+
     def conversations(self) -> tuple[tuple[ConversationId, int], ...]:
         """The chats with saved states and the bytes of each, without checkpoints and documents."""
         return tuple((s.conversation, s.n_bytes) for s in self._beginnings() if not (s.checkpoint or s.client))
@@ -193,6 +205,7 @@ class SavedStateStore:
         client: Client | None = None,
         first: int = 0,
         chats: tuple[ConversationId, ...] = (),
+        messages: tuple[MessageId, ...] = (),
         rounded: bool = False,
     ) -> None:
         """Save a state where `placement` says, after dropping what it lists. An older state of the same conversation
@@ -220,6 +233,7 @@ class SavedStateStore:
             used_s=time.monotonic(),
             first=first,
             chats=chats,
+            messages=messages,
             rounded=rounded,
         )
         with self._lock:
@@ -271,29 +285,31 @@ class SavedStateStore:
         if on_disk:
             self._later(self._write_index)
 
-    def drop_of(self, conversation: ConversationId) -> None:
-        """Drop everything of a deleted conversation."""
-        self.drop([s.key for s in self._all() if s.conversation == conversation])
-        self._drop_foreign([key for key, f in self._foreign.items() if f.saved.conversation == conversation])
+    def drop_of(self, conversation: ConversationId, messages: Collection[MessageId] | None = None) -> None:
+        """Drop everything of a deleted conversation, or, of its deleted `messages`, what was computed from them."""
+        self.drop([s.key for s in self._all() if s.conversation == conversation and s.has(messages)])
+        foreign = [(key, foreign.saved) for key, foreign in self._foreign.items()]
+        self._drop_foreign([key for key, s in foreign if s.conversation == conversation and s.has(messages)])
 
-    def join(self, saved: SavedState, conversation: ConversationId) -> None:
-        """The chat has this document too."""
+    def join(self, saved: SavedState, conversation: ConversationId, message: MessageId) -> None:
+        """The chat has this document too, in this message."""
         if conversation not in saved.chats:
-            self._share(saved, (*saved.chats, conversation))
+            self._share(saved, (*zip(saved.chats, saved.messages, strict=True), (conversation, message)))
 
     def leave(self, conversation: ConversationId) -> None:
         """The chat has no document any more. What no other chat has is dropped."""
         for saved in self._all():
             if conversation in saved.chats:
-                self._share(saved, tuple(chat for chat in saved.chats if chat != conversation))
-        alone = [key for key, foreign in self._foreign.items() if foreign.saved.chats == (conversation,)]
-        shared = [(k, f) for k, f in self._foreign.items() if conversation in f.saved.chats and k not in alone]
-        for key, (row, saved) in shared:
-            chats = tuple(chat for chat in saved.chats if chat != conversation)
-            self._foreign[key] = _Foreign(row | {"chats": list(chats)}, replace(saved, chats=chats))
-        self._drop_foreign(alone)
-        if shared and not alone:
-            self._later(self._write_index)
+                self._share(saved, saved.homes_without(conversation))
+        mine = [(key, *foreign) for key, foreign in self._foreign.items() if conversation in foreign.saved.chats]
+        for key, row, saved in mine:
+            if homes := saved.homes_without(conversation):
+                chats, messages = zip(*homes, strict=True)
+                left = replace(saved, chats=chats, messages=messages)
+                self._foreign[key] = _Foreign(row | {"chats": list(chats), "messages": list(messages)}, left)
+                self._later(self._write_index)
+            else:
+                self._drop_foreign([key])
 
     def set_limits(self, limits: Limits) -> None:
         """Set new limits and drop the least valuable states above them."""
@@ -323,13 +339,15 @@ class SavedStateStore:
         """The states that a prompt may begin with: all but documents."""
         return [s for s in self._all() if not s.chats]
 
-    def _share(self, saved: SavedState, chats: tuple[ConversationId, ...]) -> None:
-        if not chats:
+    def _share(self, saved: SavedState, homes: tuple[tuple[ConversationId, MessageId], ...]) -> None:
+        """These chats have the document now, each in this message."""
+        if not homes:
             self.drop([saved.key])
             return
+        chats, messages = zip(*homes, strict=True)
         with self._lock:
             if (known := self._saved.get(saved.key)) is not None:
-                self._saved[saved.key] = replace(known, chats=chats)
+                self._saved[saved.key] = replace(known, chats=chats, messages=messages)
         if known is not None and known.blob is None:
             self._later(self._write_index)
 
@@ -382,7 +400,7 @@ class SavedStateStore:
             return
         if self._writer is None:
             self._writer = ThreadPoolExecutor(1, "kvdesk-states")
-        self._writer.submit(work)
+        self._writer.submit(_logged, work)
 
     def _write(self, key: str) -> None:
         """In the thread: write one state to its file, then the index that lists it."""
@@ -424,6 +442,7 @@ class SavedStateStore:
     def _read_index(self, folder: Path) -> None:
         """Load states that the index lists and that exist; remove files that it does not list."""
         rows: list[dict[str, Any]] = []
+        is_whole = True  # else it is written again: texts of what is left out must not stay
         try:
             folder.mkdir(parents=True, exist_ok=True)
             rows = read_index(folder)
@@ -431,15 +450,17 @@ class SavedStateStore:
             pass  # the first start
         except (OSError, ValueError) as error:
             _log.info("No index of saved states: %s", error)
-        named = set()
+            is_whole = False
+        named: set[str] = set()
         kind = decode(dict[str, Any], encode(self.kind))
         for row in counted(rows):
             try:
                 saved = saved_of(row)
+                encode(row)  # what cannot be written would keep the index as it is for good
                 ours = row["kind"] == kind and saved.key == key_of(
                     self.kind, saved.tokens, saved.conversation, saved.exact
                 )
-            except (KeyError, ValueError, OverflowError) as error:
+            except (KeyError, ValueError, OverflowError, RecursionError) as error:
                 _log.warning("An entry of the index of saved states cannot be read: %s", error)
                 continue
             if not (folder / f"{saved.key}{SUFFIX}").is_file():
@@ -449,26 +470,52 @@ class SavedStateStore:
             if ours:
                 self._saved[saved.key] = saved
             else:
-                self._foreign[saved.key] = _Foreign(row, saved)
-        for file in folder.glob(f"*{SUFFIX}*"):
+                self._foreign[saved.key] = _Foreign(row | {"texts": list(saved.texts)}, saved)
+        for file in (*folder.glob(f"*{SUFFIX}*"), *folder.glob(f"{INDEX}.*")):
             if file.name not in named:
                 _remove(file)
+        if len(named) < len(rows) or not is_whole:
+            _logged(self._write_index)
 
 
 class _Foreign(NamedTuple):
-    """A state that does not fit the current model or context: its row of the index, kept unchanged."""
+    """A state that does not fit the current model or context: its row of the index, kept as it is."""
 
     row: dict[str, Any]
     saved: SavedState
 
 
-def forget_saved(folder: Path, conversation: ConversationId) -> None:
-    """A conversation is deleted while no model is open, so remove its saved states in `folder`."""
+def forget_saved(folder: Path, conversation: ConversationId, messages: Collection[MessageId] | None = None) -> None:
+    """A conversation is deleted, or these messages of it, while nobody has its saved states in `folder` open: remove
+    them there.
+    """
+    with closing(_opened_by_nobody(folder)) as saved:
+        saved.drop_of(conversation, messages)
+        saved.leave(conversation)
+
+
+def forget_unknown(folder: Path, is_known: Callable[[ConversationId, Collection[MessageId]], bool]) -> None:
+    """Nobody has the saved states in `folder` open: remove those of chats that are unknown, or of which one of the
+    messages is. They were deleted, and kvdesk was ended before the states were.
+    """
+    with closing(_opened_by_nobody(folder)) as saved:
+        for conversation, messages in saved.named().items():
+            if not is_known(conversation, messages):
+                saved.drop_of(conversation)
+                saved.leave(conversation)
+
+
+def _opened_by_nobody(folder: Path) -> SavedStateStore:
     nobody = StateKind("", "", "", "", flash_attn=True, rope=(0.0, 0.0))
-    saved = SavedStateStore(folder, nobody, Limits(0, sys.maxsize))
-    saved.drop_of(conversation)
-    saved.leave(conversation)
-    saved.close()
+    return SavedStateStore(folder, nobody, Limits(0, sys.maxsize))
+
+
+def _logged(work: Callable[[], None]) -> None:
+    """Nobody looks at what it raises, such as a full disk's OSError."""
+    try:
+        work()
+    except Exception:  # noqa: BLE001 - the thread's edge
+        _log.exception("The folder of saved states could not be changed")
 
 
 def _remove(file: Path) -> None:

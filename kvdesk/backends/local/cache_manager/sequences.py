@@ -50,7 +50,7 @@ class CacheSequence(Protocol):
     tokens     tokens[i] is the token at position i, as llama.cpp holds it. The list itself, not a copy: it grows while
                an answer is written
     exact      leading tokens whose K and V are as a prefill computes them; later ones were moved to their position
-    texts      tools of the last turn as JSON, then the texts of its messages, to see what has changed since
+    texts      fingerprints of the tools of the last turn, then of the texts of its messages: what has changed since
     spans      where those messages lie
     last_used  larger for sequences used later; used_at: time.monotonic() of that use
     busy       an answer is being written in it

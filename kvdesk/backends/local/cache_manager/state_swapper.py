@@ -183,7 +183,10 @@ class StateSwapper:
             resident = Resident(sequence.seq_id, len(tokens), len(tokens), n_bytes, 0.0, spared_ms, cost_ms)
             placement = place(resident, self.saved_states.values(), self.saved_states.limits)
             self.saved_states.put(
-                *(placement, who, tokens, blob, spared_ms, (), ()), checkpoint=True, client=sequence.client
+                *(placement, who, tokens, blob, spared_ms, (), ()),
+                checkpoint=True,
+                client=sequence.client,
+                messages=tuple(span.message for span in sequence.spans if span.text_p0 < len(tokens)),
             )
             operation.reason = tr("an edit or another answer can go back to these {n:,} tokens: {reason}").format(
                 n=len(tokens), reason=placement.reason

@@ -23,7 +23,7 @@ def document_runs(places: Sequence[Place], documents: Sequence[Document]) -> tup
         first = bisect_left(place.char_ends, document.start) + 1
         end = bisect_right(place.char_ends, document.end)
         if end - first >= READ_AGAIN + LEAST_TOKENS:
-            found.append(Run(document.name, place.first + first, place.first + end))
+            found.append(Run(document.name, place.first + first, place.first + end, document.message))
     return tuple(sorted(found, key=lambda run: run.start))
 
 

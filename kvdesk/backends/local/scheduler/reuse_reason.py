@@ -1,11 +1,10 @@
 """Explains how much a request reuses of its conversation's cells: a sentence, and the cost."""
 
-import sys
 from collections.abc import Sequence
 from typing import Final
 
 from kvdesk.backends.local.cache_manager.cache import Cache
-from kvdesk.backends.local.cache_manager.saved_state import SavedState
+from kvdesk.backends.local.cache_manager.saved_state import SavedState, fingerprint
 from kvdesk.backends.local.cache_manager.sequences import Acquired, CacheSequence
 from kvdesk.backends.local.llama.model import Model
 from kvdesk.backends.local.prompt.prompt import Place
@@ -36,8 +35,8 @@ def reuse_reason(
     command: Generate,
     n_put: int = 0,
 ) -> ReuseReason:
-    """Why the request reuses what was `acquired` of its prompt. Stores its tools and the texts of its messages for the
-    next one.
+    """Why the request reuses what was `acquired` of its prompt. Stores fingerprints of its tools and of its messages'
+    texts for the next one.
 
     held  token ids that the sequence had before; `prompt`: those of the request, with the `places` of its messages.
           Another program's request has no earlier sequence. It is compared with the one whose cells it shares, because
@@ -45,7 +44,7 @@ def reuse_reason(
     n_put as in `Facts`
     """
     messages = command.messages if command.continued is None else (*command.messages, command.continued)
-    texts = (sys.intern(command.tools), *(message.text for message in messages))
+    texts = tuple(map(fingerprint, (command.tools, *(message.text for message in messages))))
     before, source = sequence.texts, acquired.source
     alike = None
     if command.client is not None and acquired.held:
