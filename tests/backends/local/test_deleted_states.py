@@ -129,9 +129,18 @@ def test_a_message_that_only_a_document_names(tmp_path: Path) -> None:
 
 def test_nothing_leaves_that_is_known(tmp_path: Path) -> None:
     filled(tmp_path)
-    before = left(tmp_path), (tmp_path / "index.json").read_bytes()
+    before = left(tmp_path)
     forget_unknown(tmp_path, lambda _chat, _messages: True)
-    assert (left(tmp_path), (tmp_path / "index.json").read_bytes()) == before
+    assert left(tmp_path) == before
+
+
+def test_texts_that_an_earlier_version_wrote_leave_the_index(tmp_path: Path) -> None:
+    """There may be a deleted message among them that was evicted from the context before, and is in no state."""
+    filled(tmp_path)
+    before = left(tmp_path)
+    SavedStateStore(tmp_path, KIND, ROOMY).close()
+    assert left(tmp_path) == before
+    assert b"text of" not in (tmp_path / "index.json").read_bytes()
 
 
 @pytest.mark.parametrize("starts_as", ["window", "engine"])

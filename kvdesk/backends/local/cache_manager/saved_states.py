@@ -442,7 +442,7 @@ class SavedStateStore:
     def _read_index(self, folder: Path) -> None:
         """Load states that the index lists and that exist; remove files that it does not list."""
         rows: list[dict[str, Any]] = []
-        is_whole = True  # else it is written again: texts of what is left out must not stay
+        is_whole = True  # else it is written again: what is left out must not stay in it
         try:
             folder.mkdir(parents=True, exist_ok=True)
             rows = read_index(folder)
@@ -466,6 +466,7 @@ class SavedStateStore:
             if not (folder / f"{saved.key}{SUFFIX}").is_file():
                 continue
             named.add(f"{saved.key}{SUFFIX}")
+            is_whole &= len(saved.texts) == len(row["texts"])
             self._n_uses = max(self._n_uses, saved.used)
             if ours:
                 self._saved[saved.key] = saved
