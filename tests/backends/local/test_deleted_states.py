@@ -160,32 +160,25 @@ def test_killed_between_the_file_and_the_index(tmp_path: Path, starts_as: str) -
     assert [row for row in left(tmp_path) if row[0] == ONE] == []
 
 
+def test_a_half_written_index_is_removed_though_the_other_is_whole(tmp_path: Path) -> None:
+    (tmp_path / "index.json.4194305.part").write_text("text of one")
+    SavedStateStore(tmp_path, KIND, ROOMY).close()
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_full_disk_is_noted_and_the_next_start_removes_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    filled(tmp_path)
+    with closing(SavedStateStore(tmp_path, KIND, ROOMY)) as saved:
+        saved.put(TO_DISK, ONE, range(100), bytes(1000), 1.0, (), spans(Q1))
     full = OSError(errno.ENOSPC, "no space left on device")
     with monkeypatch.context() as patched, caplog.at_level(logging.WARNING):
         patched.setattr("kvdesk.whole_file.os.fsync", lambda _: (_ for _ in ()).throw(full))
         forget_saved(tmp_path, ONE)
     assert "no space left on device" in caplog.text
-    assert b"text of one" in (tmp_path / "index.json").read_bytes(), "the index could not be written"
+    assert json.loads((tmp_path / "index.json").read_bytes()), "the index could not be written"
     forget_unknown(tmp_path, lambda chat, _: chat != ONE)
-    assert left(tmp_path) == OF_TWO
-
-
-@pytest.mark.parametrize("row", [{"exact": 1 << 70}, {"of a later version": 10**400}], ids=["known", "unknown"])
-@pytest.mark.parametrize("kind", [KIND, OTHER], ids=["ours", "foreign"])
-def test_a_row_that_cannot_be_written_keeps_no_other_in_the_index(
-    tmp_path: Path, row: dict[str, int], kind: StateKind
-) -> None:
-    filled(tmp_path, kind)
-    index = tmp_path / "index.json"
-    rows = json.loads(index.read_bytes())
-    index.write_text(json.dumps([one | row if one["conversation"] == TWO else one for one in rows]))
-    with closing(SavedStateStore(tmp_path, KIND, ROOMY)) as saved:
-        saved.drop_of(ONE)
-    assert b"text of one" not in index.read_bytes()
+    assert left(tmp_path) == []
 
 
 # --- what the engine writes down --------------------------------------------------------------------------------------

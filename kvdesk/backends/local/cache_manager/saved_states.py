@@ -456,11 +456,10 @@ class SavedStateStore:
         for row in counted(rows):
             try:
                 saved = saved_of(row)
-                encode(row)  # what cannot be written would keep the index as it is for good
                 ours = row["kind"] == kind and saved.key == key_of(
                     self.kind, saved.tokens, saved.conversation, saved.exact
                 )
-            except (KeyError, ValueError, OverflowError, RecursionError) as error:
+            except (KeyError, ValueError, OverflowError) as error:
                 _log.warning("An entry of the index of saved states cannot be read: %s", error)
                 continue
             if not (folder / f"{saved.key}{SUFFIX}").is_file():
