@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from kvdesk import paths
+from kvdesk.library.download import unfinished
+from kvdesk.library.hub import read_token, token_file
 
 
 @pytest.fixture(autouse=True)
@@ -78,6 +80,27 @@ def test_only_files_are_opened(tmp_path: Path) -> None:
     for path in (tmp_path / "pipe", tmp_path, tmp_path / ("x" * 300), tmp_path / "missing"):
         with pytest.raises(OSError):  # noqa: PT011 - every kind of it
             paths.open_regular(path)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such pipes")
+def test_a_pipe_in_place_of_what_the_hub_left_neither_blocks_nor_raises(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KVDESK_HOME", str(tmp_path))
+    monkeypatch.delenv("HF_TOKEN", raising=False)
+    os.mkfifo(token_file())
+    folder = tmp_path / "models" / "owner" / "name"
+    folder.mkdir(parents=True)
+    os.mkfifo(folder / "model.gguf.part.json")
+    assert read_token() == ""
+    assert list(unfinished()) == []
+
+
+def test_only_so_much_of_a_file_is_read(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"1234")
+    assert paths.read_regular(tmp_path / "file", 4) == b"1234"
+    with pytest.raises(OSError, match="it is too large"):
+        paths.read_regular(tmp_path / "file", 3)
 
 
 @pytest.mark.parametrize(

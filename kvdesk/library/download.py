@@ -328,11 +328,13 @@ def unfinished(folder: Path | None = None) -> Iterator[tuple[RemoteModel, int]]:
                 )
 
 
+_MOST_RECORD = 1 << 24  # bytes
+
+
 def _read_record(path: Path) -> _Record | None:
     """None if there is none, or none that can be used."""
     try:
-        with paths.open_regular(path) as record:
-            content = json.loads(record.read(_MOST_RECORD))
+        content = json.loads(paths.read_regular(path, _MOST_RECORD))
         files = [(RemoteFile(str(f["name"]), int(f["size"]), str(f["sha256"])), f) for f in content["files"]]
         if not all(0 <= file.size <= _MOST_BYTES for file, _ in files):
             return None

@@ -181,8 +181,7 @@ def token_file() -> Path:
 def read_token() -> str:
     """The user's token: of the file, else of the environment (HF_TOKEN); "" without one."""
     try:
-        with paths.open_regular(token_file()) as file:
-            text = file.read(_MOST_TOKEN).decode().strip()
+        text = paths.read_regular(token_file(), _MOST_TOKEN).decode().strip()
     except (OSError, UnicodeDecodeError):
         text = ""
     return text or os.environ.get("HF_TOKEN", "").strip()
