@@ -35,7 +35,7 @@ WAITS_S: Final = (1.0, 2.0, 4.0, 8.0, 16.0)
 READ_BYTES: Final = 1 << 20
 _MOST_BYTES: Final = 1 << 50
 """Of a file: far above any model."""
-_MOST_RECORD: Final = 1 << 22
+_MOST_RECORD: Final = 1 << 24  # bytes
 """Bytes of what `.part.json` holds: a model has 1000 files at most."""
 _NAME = re.compile(r"[^\x00-\x1f<>:\"|?*\\]{1,200}")
 _RANGE = re.compile(r"bytes (\d+)-\d+/(\d+)")
@@ -326,9 +326,6 @@ def unfinished(folder: Path | None = None) -> Iterator[tuple[RemoteModel, int]]:
                     record.model,
                     sum(paths.size_of(name.with_name(f"{name.name}.part")) or paths.size_of(name) for name in names),
                 )
-
-
-_MOST_RECORD = 1 << 24  # bytes
 
 
 def _read_record(path: Path) -> _Record | None:
