@@ -51,7 +51,7 @@ def forget_deleted(store: StoreWriter) -> None:
     if folder.is_dir():
         from kvdesk.backends.local.cache_manager.saved_states import forget_unknown
 
-        store.ask(lambda stored: forget_unknown(folder, stored.has)).result()
+        forget_unknown(folder, lambda chat, messages: store.ask(lambda stored: stored.has(chat, messages)).result())
 
 
 def _forget(folder: Path, conversation: ConversationId, messages: tuple[MessageId, ...] | None) -> None:

@@ -105,6 +105,7 @@ class StoreWriter:
         self._unsaved = Unsaved()
         self._inbox: queue.SimpleQueue[_Item] = queue.SimpleQueue()
         self._pending: dict[str, Conversation | Message] = {}
+        self._has_deleted = False  # since `Store.forget_deleted`
         self._deleted: set[ConversationId] = set()
         self._to_delete: set[ConversationId] = set()
         self._messages_to_delete: dict[MessageId, None] = {}
@@ -253,16 +254,17 @@ class StoreWriter:
         """Write everything pending. What a failing disk keeps out stays pending; what can never go in goes."""
         if not self._waits:
             return
-        deletes = bool(self._to_delete or self._messages_to_delete)
+        self._has_deleted |= bool(self._to_delete or self._messages_to_delete)
         try:
             try:
                 self._write_at_once(store)
-            except StoreError as error:
-                if not error.detail.startswith("Constraint"):
+            except Exception as error:  # of one of them, and the others must go in
+                if isinstance(error, StoreError) and not _breaks_rule(error):
                     raise
                 self._write_one_by_one(store)
-            if deletes:
+            if self._has_deleted:
                 store.forget_deleted()
+                self._has_deleted = False
         except StoreError as error:
             self._failed(error)
         except Exception as error:  # noqa: BLE001 - the thread's edge: what is put afterwards must not pay for it
@@ -283,7 +285,11 @@ class StoreWriter:
         self._messages_to_delete.clear()
 
     def _write_one_by_one(self, store: Store) -> None:
-        """One of them breaks a rule of the database and never goes in; only that one is dropped."""
+        """One of them breaks a rule of the database and never goes in; only that one is dropped. What raises something
+        else stays pending, and messages of such a conversation. Raises the first of those errors.
+        """
+        stuck: set[str] = set()
+        first: Exception | None = None
         for conversation in tuple(self._to_delete):
             store.delete_conversation(conversation)
             self._to_delete.discard(conversation)
@@ -293,10 +299,18 @@ class StoreWriter:
             try:
                 _put(store, value)
             except StoreError as error:
-                if not error.detail.startswith("Constraint"):
+                if not _breaks_rule(error):
                     raise
+                if isinstance(value, Message) and value.conversation in stuck:
+                    continue
                 self._report(error)
+            except Exception as error:  # noqa: BLE001 - as above
+                stuck.add(key)
+                first = first or error
+                continue
             del self._pending[key]
+        if first is not None:
+            raise first
 
     def _failed(self, error: StoreError) -> None:
         self._retry_at = time.monotonic() + RETRY_S
@@ -329,6 +343,11 @@ class StoreWriter:
         while not isinstance(item := self._inbox.get(), _Close):
             if isinstance(item, _Ask) and item.answer.set_running_or_notify_cancel():
                 item.answer.set_exception(error)
+
+
+def _breaks_rule(error: StoreError) -> bool:
+    """Of the database, so that the same fails forever."""
+    return error.detail.startswith("Constraint")
 
 
 def _put(store: Store, value: Conversation | Message) -> None:

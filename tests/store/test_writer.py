@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from kvdesk.chat import Conversation
 from kvdesk.errors import StoreError
 from kvdesk.message import ConversationId, Message
 from kvdesk.store import Store, StoreWriter
@@ -244,6 +245,33 @@ def test_no_error_ends_the_thread(
     writer.put_message(message("b"))
     assert not writer.close()
     assert [m.id for m in stored(path)] == ["a", "b"]
+
+
+def test_what_always_raises_holds_up_no_other(
+    path: Path, errors: list[StoreError], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer_module, "RETRY_S", 0.0)
+    put_conversation = Store.put_conversation
+
+    def put_or_fail(store: Store, value: Conversation) -> None:
+        if value.id == "bad":
+            raise ValueError("an accident")
+        put_conversation(store, value)
+
+    monkeypatch.setattr(Store, "put_conversation", put_or_fail)
+    writer = StoreWriter(path, errors.append)
+    writer.put_conversation(conversation("bad"))
+    writer.put_message(message("its own", of="bad"))
+    writer.put_conversation(conversation())
+    writer.put_message(message("a"))
+    writer.flush().result(WAIT_S)
+    assert writer.unsaved.n_messages == 1, "a message of a conversation that waits waits too"
+    writer.put_message(message("b"))
+    unsaved = writer.close()
+    assert unsaved is not None
+    assert unsaved.n_messages == 1
+    assert [m.id for m in stored(path)] == ["a", "b"]
+    assert "an accident" in str(errors[0])
 
 
 def test_a_copy_that_cannot_be_deleted_costs_no_message(path: Path, errors: list[StoreError]) -> None:

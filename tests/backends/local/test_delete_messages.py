@@ -12,7 +12,7 @@ from kvdesk.protocol.cache import MessageSpan, UsePolicy
 from kvdesk.protocol.chat import DropMessages
 from kvdesk.settings import CachePolicy, Sampling
 from tests.backends.local.conftest import emptied
-from tests.backends.local.ids import NAMES, open_model, prompt_of, prompt_tokens
+from tests.backends.local.ids import CLASSES, NAMES, open_model, prompt_of, prompt_tokens
 from tests.backends.local.test_checkpoints import open_ids
 from tests.backends.local.test_turns import fresh_answer, held
 
@@ -47,6 +47,23 @@ def test_what_is_before_a_deleted_message_is_not_read_again(name: str, tmp_path:
             assert found.n_reused == n // 2 + 2
         elif any(len(s.tokens) == n // 2 for s in saved):
             assert found.n_reused == n // 2, "a checkpoint before it stays"
+
+
+def test_where_nothing_says_which_messages_cells_are_of_all_go(tmp_path: Path, tiny_folder: Path) -> None:
+    """As in a copy before its first turn. Of what lies behind the last token only the name goes."""
+    with closing(open_model(CLASSES[0], tiny_folder)) as model, closing(open_ids(model, tmp_path / "states")) as ids:
+        ids.answer("one", prompt_of(3, prompt_tokens(model)), 4)
+        sequence = ids.cache_manager.pool.get(ONE)
+        assert sequence is not None
+        n = len(sequence.tokens)
+        q = MessageSpan(MessageId("q"), 0, n, 2, ())
+        removed_by_hand = MessageSpan(MessageId("b"), n + 1, n + 9, n + 3, ())
+        ids.cache_manager.set_spans(sequence, (q, removed_by_hand))
+        drop_messages(ids.cache_manager, ONE, {MessageId("b")})
+        assert (len(sequence.tokens), sequence.spans) == (n, (q,))
+        ids.cache_manager.set_spans(sequence, ())
+        drop_messages(ids.cache_manager, ONE, {MessageId("a")})
+        assert not sequence.tokens
 
 
 def test_a_chat_goes_on_without_the_deleted_messages(engine: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,7 +25,7 @@ _log = logging.getLogger(__name__)
 INDEX, SUFFIX = "index.json", ".kvstate"
 _KEY = re.compile("[0-9a-f]{64}")
 _FINGERPRINT = re.compile("[0-9a-f]{16}")
-_MOST_INDEX = 1 << 30  # bytes
+MOST_INDEX = 1 << 30  # bytes
 _MOST_POSITIONS = 1 << 24  # more than any context has
 
 
@@ -105,7 +105,7 @@ class Indexed(NamedTuple):
 
 def read_index(folder: Path) -> list[dict[str, Any]]:
     """The rows of the folder's index, unchecked. Raises OSError, ValueError."""
-    rows = decode(list[Any], read_regular(folder / INDEX, _MOST_INDEX))
+    rows = decode(list[Any], read_regular(folder / INDEX, MOST_INDEX))
     return [row for row in rows if isinstance(row, dict)]
 
 

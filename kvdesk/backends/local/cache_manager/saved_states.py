@@ -12,13 +12,14 @@ import zlib
 from array import array
 from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from kvdesk.backends.local.cache_manager.saved_state import (
     INDEX,
+    MOST_INDEX,
     SUFFIX,
     SavedState,
     counted,
@@ -34,6 +35,7 @@ from kvdesk.cache.reuse.prefix import common_prefix
 from kvdesk.cache.state.blob import Blob
 from kvdesk.codec import decode, encode
 from kvdesk.message import ConversationId, MessageId
+from kvdesk.paths import read_regular
 from kvdesk.policies.checkpoints import Checkpoint
 from kvdesk.policies.swap import Limits, Placement, StateInfo, StateKind, over_limit, over_limit_at_the_end
 from kvdesk.protocol.cache import MessageSpan
@@ -489,6 +491,9 @@ def forget_saved(folder: Path, conversation: ConversationId, messages: Collectio
     """A conversation is deleted, or these messages of it, while nobody has its saved states in `folder` open: remove
     them there.
     """
+    with suppress(OSError):
+        if conversation.encode() not in read_regular(folder / INDEX, MOST_INDEX):
+            return  # as most: all rows would have to be read
     with closing(_opened_by_nobody(folder)) as saved:
         saved.drop_of(conversation, messages)
         saved.leave(conversation)
