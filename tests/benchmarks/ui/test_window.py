@@ -36,7 +36,7 @@ def test_every_colour_mode_is_measured(qapp: QApplication, qtbot: QtBot, monkeyp
     qtbot.waitExposed(cells)
     said: list[str] = []
     found = frames.frame_times(cells, said.append)
-    assert list(found) == [mode.value.lower() for mode in ColourBy]
+    assert list(found) == [*(mode.value.lower() for mode in ColourBy), "words"]
     assert all(ms > 0 for times in found.values() for ms in times.values())
     assert len(said) == len(ColourBy)
     assert cells.strips[0].n_cells == 4096
