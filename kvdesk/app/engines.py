@@ -49,12 +49,12 @@ def forget_deleted(store: StoreWriter) -> None:
     """
     folder = states_dir()
     if folder.is_dir():
-        from kvdesk.backends.local.cache_manager.saved_states import forget_unknown
+        from kvdesk.backends.local.cache_manager.forgotten_states import forget_unknown
 
         forget_unknown(folder, lambda chat, messages: store.ask(lambda stored: stored.has(chat, messages)).result())
 
 
 def _forget(folder: Path, conversation: ConversationId, messages: tuple[MessageId, ...] | None) -> None:
-    from kvdesk.backends.local.cache_manager.saved_states import forget_saved
+    from kvdesk.backends.local.cache_manager.forgotten_states import forget_saved
 
     forget_saved(folder, conversation, messages)

@@ -12,10 +12,10 @@ import traceback
 from functools import partial
 
 from kvdesk.backends.base import CLOSED
+from kvdesk.backends.local.cache_manager.forgotten_states import forget_saved
 from kvdesk.backends.local.cache_manager.hand_cells import CacheCopy
 from kvdesk.backends.local.cache_manager.message_cells import drop_messages
 from kvdesk.backends.local.cache_manager.operation_journal import Emit
-from kvdesk.backends.local.cache_manager.saved_states import forget_saved
 from kvdesk.backends.local.cache_manager.sequence_transfer import transferred
 from kvdesk.backends.local.context_runtime import ContextRuntime
 from kvdesk.backends.local.llama.binding import engine_log

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from kvdesk.backends.local.cache_manager.saved_states import NOBODY, SavedStateStore, forget_saved, forget_unknown
+from kvdesk.backends.local.cache_manager.forgotten_states import forget_saved, forget_unknown
+from kvdesk.backends.local.cache_manager.saved_states import NOBODY, SavedStateStore
 from kvdesk.headless import HeadlessChat, HeadlessEngine
 from kvdesk.message import ConversationId, MessageId
 from kvdesk.policies.swap import Limits, Placement, StateKind

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from kvdesk.backends.local.cache_manager.documents import READ_AGAIN, Documents
+from kvdesk.backends.local.cache_manager.forgotten_states import forget_saved
 from kvdesk.backends.local.cache_manager.operation_journal import OperationJournal
-from kvdesk.backends.local.cache_manager.saved_states import NOBODY, SavedStateStore, forget_saved
+from kvdesk.backends.local.cache_manager.saved_states import NOBODY, SavedStateStore
 from kvdesk.backends.local.cache_manager.sequences import CacheSequence
 from kvdesk.backends.local.llama.model import Model
 from kvdesk.cache.compaction import Layout

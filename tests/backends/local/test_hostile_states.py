@@ -5,7 +5,6 @@ import hashlib
 import json
 import os
 import shutil
-import sys
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from kvdesk.backends.local.cache_manager.saved_states import SavedStateStore, forget_saved
+from kvdesk.backends.local.cache_manager.forgotten_states import forget_saved
+from kvdesk.backends.local.cache_manager.saved_states import SavedStateStore
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.llama.model import Model
 from kvdesk.cache.batch import Batch
@@ -29,8 +29,8 @@ from kvdesk.settings import CachePolicy, ContextSettings, Sampling
 from kvdesk.values import replace
 from tests.backends.local.conftest import SMALL, opened_with
 from tests.backends.local.tiny_models import written
+from tests.needs import needs_pipes
 
-needs_pipes = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pipes in folders")
 SHORT = Sampling(temperature=0.0, max_tokens=2)
 SYSTEM = "Be brief."  # the template's own would be longer
 ON_DISK = CachePolicy(memory_mb=0)
