@@ -11,6 +11,7 @@ import pytest
 from kvdesk import paths
 from kvdesk.library.download import unfinished
 from kvdesk.library.hub import read_token, token_file
+from tests.needs import needs_pipes
 
 
 @pytest.fixture(autouse=True)
@@ -74,7 +75,7 @@ def test_the_target_of_a_link_is_left_alone(tmp_path: Path, monkeypatch: pytest.
     assert oct(mode(target)) == "0o644"
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="there are no such pipes")
+@needs_pipes
 def test_only_files_are_opened(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", tmp_path, tmp_path / ("x" * 300), tmp_path / "missing"):
@@ -82,7 +83,7 @@ def test_only_files_are_opened(tmp_path: Path) -> None:
             paths.open_regular(path)
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="there are no such pipes")
+@needs_pipes
 def test_a_pipe_in_place_of_what_the_hub_left_neither_blocks_nor_raises(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -35,7 +35,7 @@ WAITS_S: Final = (1.0, 2.0, 4.0, 8.0, 16.0)
 READ_BYTES: Final = 1 << 20
 _MOST_BYTES: Final = 1 << 50
 """Of a file: far above any model."""
-_MOST_RECORD: Final = 1 << 24  # bytes
+_MOST_RECORD: Final = 1 << 24
 """Bytes of what `.part.json` holds: a model has 1000 files at most."""
 _NAME = re.compile(r"[^\x00-\x1f<>:\"|?*\\]{1,200}")
 _RANGE = re.compile(r"bytes (\d+)-\d+/(\d+)")

@@ -268,11 +268,9 @@ def _ollama(folder: Folder, files: Iterator[Path]) -> Iterator[FoundModel]:
 def _read_small(path: Path) -> bytes:
     """A file of another application; nothing if it is too large, or cannot be read."""
     try:
-        with paths.open_regular(path) as file:
-            content = file.read(MAX_MANIFEST + 1)
+        return paths.read_regular(path, MAX_MANIFEST)
     except (OSError, ValueError):
         return b""
-    return content if len(content) <= MAX_MANIFEST else b""
 
 
 def _model_digest(manifest: Path) -> str | None:

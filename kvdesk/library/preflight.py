@@ -28,6 +28,7 @@ SECONDS_PER_GB = 10.0  # more time for larger files: a slow disk reads 100 MB/s
 FIXED_BYTES = 6 << 30  # address space of Python, numpy's and llama.cpp's threads: reserved, hardly used
 ENDS = 1 << 20  # bytes of both ends of the file that are hashed besides the header
 MOST_VERDICTS = 500
+_MOST_BYTES = 1 << 24  # of their file: 500 have some 100 KB
 TRIAL = 2  # what a trial tries; a verdict of an earlier kind of trial is not believed
 LONG_LINE = 200_000
 """Characters in one line of text that a trial gives the tokenizer."""
@@ -202,7 +203,6 @@ def _remember(cache: Path, key: str, verdict: Verdict) -> None:
 
 def _read(cache: Path) -> dict[str, Any]:
     try:
-        with paths.open_regular(cache) as file:
-            return decode(dict[str, Any], file.read())
+        return decode(dict[str, Any], paths.read_regular(cache, _MOST_BYTES))
     except (OSError, CodecError):
         return {}

@@ -16,8 +16,7 @@ _MOST_BYTES: Final = 16 << 20
 def read(path: Path) -> dict[str, tuple[Tool, ...]]:
     """By what grants are bound to (`bound_to`). What is damaged is none: the server is asked again."""
     try:
-        with paths.open_regular(path) as file:
-            found: dict[str, tuple[Tool, ...]] = decode(dict[str, tuple[Tool, ...]], file.read(_MOST_BYTES))
+        found: dict[str, tuple[Tool, ...]] = decode(dict[str, tuple[Tool, ...]], paths.read_regular(path, _MOST_BYTES))
         for tools in found.values():
             for tool in tools:
                 json.loads(tool.schema)

@@ -3,7 +3,6 @@
 import json
 import logging
 import os
-import sys
 import threading
 import zipfile
 from pathlib import Path
@@ -24,6 +23,7 @@ from kvdesk.values import replace
 from tests.app.conftest import Rig
 from tests.app.test_controller import answer, say
 from tests.cache.journals import FACTS, Player
+from tests.needs import needs_pipes
 from tests.ui.samples import CONTEXT, MODEL
 
 QUESTION, ANSWER, DRAFT = "Question of pearl divers", "Answer about oysters", "Draft on lighthouses"
@@ -137,7 +137,7 @@ def test_a_report_that_cannot_be_written_is_said(rig: Rig, qtbot: QtBot, tmp_pat
     assert logs.exists()
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="there are no such pipes")
+@needs_pipes
 def test_a_pipe_among_the_logs_is_not_waited_for(rig: Rig, qtbot: QtBot, tmp_path: Path, logs: Path) -> None:
     os.mkfifo(logs / "x.log")
     rig.window.show()

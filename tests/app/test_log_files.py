@@ -2,12 +2,12 @@
 
 import logging
 import os
-import sys
 from pathlib import Path
 
 import pytest
 
 from kvdesk.app.log_files import log_files
+from tests.needs import needs_pipes
 
 
 def test_lines_of_kvdesk_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -28,7 +28,7 @@ def test_a_folder_in_its_place_is_named(tmp_path: Path, name: str) -> None:
     assert f"{name} cannot be written (it is a folder)" in complaints[0]
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="there are no such pipes")
+@needs_pipes
 @pytest.mark.parametrize("name", ["kvdesk.log", "crash.log"])
 def test_a_pipe_in_its_place_does_not_block(tmp_path: Path, name: str) -> None:
     os.mkfifo(tmp_path / name)

@@ -5,9 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from kvdesk.app.startup import LoadMarker, choose_model
+from tests.needs import needs_pipes
 
 
 def test_what_was_asked_for_comes_first(tmp_path: Path) -> None:
@@ -28,7 +27,7 @@ def test_an_unfinished_load_is_not_repeated_unasked(tmp_path: Path) -> None:
     assert choose_model(None, str(big), marker) == (big, "")
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="there are no such pipes")
+@needs_pipes
 def test_a_pipe_or_a_folder_in_place_of_the_mark_neither_blocks_nor_raises(tmp_path: Path) -> None:
     model = tmp_path / "big.gguf"
     model.touch()

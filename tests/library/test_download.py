@@ -10,7 +10,6 @@ import random
 import re
 import shutil
 import signal
-import sys
 import time
 import tracemalloc
 from collections import namedtuple
@@ -37,6 +36,7 @@ from kvdesk.library.hub import (
 )
 from tests.library.download_child import download as download_in_child
 from tests.library.hub_server import PIECE, HubServer
+from tests.needs import needs_pipes
 
 REPO, FILE = "maker/small-GGUF", "small-Q4_K_M.gguf"
 CONTENT = random.Random(7).randbytes(2 << 20)
@@ -370,7 +370,7 @@ def test_a_token_that_cannot_be_kept_leaves_the_one_before(tmp_path: Path, monke
     assert read_token() == "old"
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="there are no such pipes")
+@needs_pipes
 def test_a_pipe_is_not_waited_for(server: HubServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KVDESK_HOME", str(tmp_path))
     os.mkfifo(token_file())

@@ -16,6 +16,7 @@ from kvdesk import paths
 from kvdesk.errors import ModelFileError
 from kvdesk.library.gguf_header import GgufHeader, Skipped, read_any_header, read_header
 from tests.library.gguf_files import ARRAY, STRING, WEIGHTS, Raw, TensorInfo, Value, array, gguf, llama, text
+from tests.needs import needs_pipes
 
 HUGE = (1 << 64) - 1
 
@@ -137,7 +138,7 @@ def test_not_a_file(tmp_path: Path) -> None:
     assert "not the name of a file" in refusal(Path("a\0b"))
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes on this system")
+@needs_pipes
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     assert "device or pipe" in refusal(tmp_path / "pipe")

@@ -2,7 +2,6 @@
 
 import os
 import struct
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from kvdesk.cache.state.blob import SEQ_MAGIC, BlobError
 from kvdesk.cache.state.sequence_file import read_sequence_file, sequence_file
 from kvdesk.host.host import Host
 from kvdesk.protocol.cache import AuditCache
+from tests.needs import needs_pipes
 from tests.server.conftest import INSPECT, Running, served
 
 PROMPT = "A sailor has three dogs and two cats, and every one of them has a name that begins with another letter. "
@@ -110,7 +110,7 @@ def test_another_form_is_refused(words: tuple[int, ...]) -> None:
         read_sequence_file(struct.pack("<3I", 0x67677371, 3, 1 << 30), 0)
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pipes in folders")
+@needs_pipes
 def test_what_is_no_slot_file_is_not_read(saving: Running, tmp_path: Path) -> None:
     """A pipe that nobody writes to would keep the engine from everyone; a file may be larger than memory."""
     os.mkfifo(tmp_path / "pipe.bin")

@@ -25,6 +25,7 @@ from kvdesk.settings import (
     WindowPlace,
 )
 from kvdesk.store import load_settings, save_changes, save_settings, settings_file
+from tests.needs import needs_pipes
 
 CHANGED = Settings(
     model="/models/ümlaut.gguf",
@@ -204,7 +205,7 @@ def test_half_a_character_in_the_system_prompt_is_replaced_when_it_is_saved(path
     assert load_settings(path)[0].system_prompt == "Be\ufffd brief 😀"
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="there are no such pipes")
+@needs_pipes
 def test_a_pipe_in_place_of_the_settings_does_not_block(path: Path) -> None:
     os.mkfifo(path)
     settings, sentence = load_settings(path)
@@ -212,7 +213,7 @@ def test_a_pipe_in_place_of_the_settings_does_not_block(path: Path) -> None:
     assert sentence == "The settings in settings.json cannot be read (it is not a file); defaults are used."
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="there are no such pipes")
+@needs_pipes
 def test_a_pipe_in_place_of_the_file_kept_beside_does_not_block(path: Path) -> None:
     path.write_bytes(b"{oops")
     kept = path.with_name("settings.json.broken")
