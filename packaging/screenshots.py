@@ -170,8 +170,8 @@ def _demo(out: Path, options: list[str]) -> bool:
 
 
 def join(folder: Path) -> Path:
-    """Make one animated picture of the frames in a folder, frame-MS.png, that repeats for ever."""
-    frames = sorted(folder.glob("frame-*.png"))
+    """Make one animated picture of the frames in a folder, frame-MS.bmp, that repeats for ever."""
+    frames = sorted(folder.glob("frame-*.bmp"))
     times = [int(frame.stem.rpartition("-")[2]) for frame in frames]
     shown = [min(later - time, FRAME_AT_MOST_MS) for time, later in pairwise(times)]
     first, *others = (Image.open(frame) for frame in frames)

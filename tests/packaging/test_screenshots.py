@@ -9,7 +9,7 @@ from PIL import Image, ImageSequence
 from tests.places import ROOT
 from tests.tour.command import FILMS
 
-A_MEGABYTE = 1_000_000
+LARGEST_FILM = 3_000_000  # bytes
 
 
 def test_every_picture_names_sources_that_exist() -> None:
@@ -25,7 +25,7 @@ def test_views_are_those_of_steps_that_are_photographed() -> None:
 def test_films_are_those_of_the_tour_and_small() -> None:
     assert [film for _theme, film in screenshots.FILMS.values()] == [*FILMS]
     for name in screenshots.FILMS:
-        assert (ROOT / screenshots.file_of(name)).stat().st_size < A_MEGABYTE, name
+        assert (ROOT / screenshots.file_of(name)).stat().st_size < LARGEST_FILM, name
 
 
 def test_a_picture_is_old_once_one_of_its_sources_is_committed_later(
@@ -64,7 +64,7 @@ def test_another_model_answers_and_only_the_wanted_tours_run(monkeypatch: pytest
 
 def test_frames_are_joined_in_their_order_and_shown_as_long_as_they_were(tmp_path: Path) -> None:
     for ms, colour in ((0, "red"), (200, "green"), (5200, "blue")):
-        Image.new("RGB", (64, 48), colour).save(tmp_path / f"frame-{ms:06d}.png")
+        Image.new("RGB", (64, 48), colour).save(tmp_path / f"frame-{ms:06d}.bmp")
     film = Image.open(screenshots.join(tmp_path))
     assert (film.format, film.size, film.info["loop"]) == ("WEBP", (64, 48), 0)
     seen = []

@@ -49,7 +49,7 @@ def main(argv: Sequence[str]) -> int:
         if not (640 <= width <= 7680 and 480 <= height <= 4320):
             raise ValueError
         args.out.mkdir(parents=True, exist_ok=True)
-        for kind in ("[0-9][0-9]-*.png", "frame-*.png", "report.json"):
+        for kind in ("[0-9][0-9]-*.png", "frame-*.bmp", "report.json"):
             for old in args.out.glob(kind):
                 old.unlink()  # of an earlier tour
     except ValueError:

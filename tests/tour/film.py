@@ -14,6 +14,8 @@ from kvdesk.cache.compaction import Layout
 from kvdesk.message import ConversationId
 from kvdesk.protocol.cache import Forget
 from kvdesk.session.operation_specs import REMOVE
+from kvdesk.settings import ContextSettings
+from kvdesk.ui.map import frame_clock
 from kvdesk.ui.shell.main_window import MainWindow
 from tests.tour import command
 from tests.tour.serving_steps import Condition
@@ -37,7 +39,9 @@ SYSTEM = (
 
 
 class Film(Tour):
-    """As the tour, without captions. Frames go into `folder` as frame-MS.png, MS being the time since the first."""
+    """As the tour, without captions. Frames go into `folder` as frame-MS.bmp, MS being the time since the first: what
+    is quickly written takes no time from the answers that it shows.
+    """
 
     settings: ClassVar[dict[str, Any]] = {}
     """Of the application, beside those of every film."""
@@ -120,26 +124,38 @@ class Film(Tour):
             painter.setPen(QColor("white"))
             painter.drawEllipse(at, _POINTER_PX, _POINTER_PX)
             painter.end()
-        frame.save(str(self._folder / f"frame-{ms:06d}.png"), None, 90)
+        frame.save(str(self._folder / f"frame-{ms:06d}.bmp"))
 
     def _say(self, what: str) -> None:
         self._report["steps"].append(what)
 
 
 class Filling(Film):
-    """Two chats that answer at once, and a second turn that starts at once: the picture at the top of the README."""
+    """A file is read while another chat answers, and the next question about it is answered at once: the picture at the
+    top of the README.
+    """
+
+    settings: ClassVar[dict[str, Any]] = {"context": ContextSettings(n_ctx=2048)}
+
+    def _before(self) -> Iterator[Condition]:
+        yield from self._at_once("Explain to a child in six sentences why the sky is blue.")
 
     def _scenes(self) -> Iterator[Condition]:
-        first = self._selected()
-        yield from self._ask("Write a Python function is_prime(n). Code only.")
-        yield lambda: self._said(first) > 100
+        composer, attachments = self._window.chat.composer, self._window.chat.attachments
         self._window.commands.new_chat()
-        yield from self._ask("In one sentence: what is a KV cache?")
-        yield lambda: len(self._ended) == 2
+        first = self._selected()
+        yield self._after(LOOK_S)
+        attachments.give([frame_clock.__file__])
+        yield lambda: bool(composer.attachments.attachments)
+        yield from self._ask("What is this file for? Two sentences.")
+        yield self._after(2 * LOOK_S)
+        self._window.commands.new_chat()
+        yield from self._ask("In two sentences: what is a KV cache for?")
+        yield lambda: len(self._ended) == 3
         yield self._after(LOOK_S)
         self._window.commands.select(first)
-        yield from self._ask("What does it return for 1? One sentence.")
-        yield lambda: len(self._ended) == 3
+        yield from self._ask("How often may it refresh?")
+        yield lambda: len(self._ended) == 4
 
 
 class Sharing(Film):
