@@ -33,6 +33,9 @@ MAX_TOKENS = 320
 _BEAT_MS = 5
 _LIMIT_S = 180.0
 _DRAWN_AT = (1920, 1080)
+_FIRST_START_S = 3.0
+"""After which a new home has measured the memory's bandwidth (`ModelLibrary.ask_machine`): beside that, frames take
+twice as long."""
 
 
 class Heartbeat(QObject):
@@ -172,7 +175,7 @@ def run(
         parts.window.show()
         driven.wait_for_context()
         driven.set_inspector(True)
-        driven.settle(0.5)
+        driven.settle(_FIRST_START_S)
         if "frames" in wanted:
             frames = frame_times(parts.window.inspector.cell_map, say)
             longest = max(v for mode in frames.values() for v in mode.values())
