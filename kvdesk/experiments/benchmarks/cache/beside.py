@@ -92,6 +92,7 @@ def in_empty_cache(bench: Bench) -> Outcome:
     settings = _settings(bench)
     readings: list[_Reading] = []
     with bench.engine(STEADY, settings=settings) as headless:
+        session_of(headless).loaded.model.vocab.ignore_eog()
         text = text_of_tokens(headless, N_PROMPT)
         prompt = prompt_of(headless, asked(text, ONE_TOKEN))
         while wanted(bench.whole("rounds"), [r.both for r in readings]):
@@ -114,6 +115,7 @@ def among_others(bench: Bench) -> Outcome:
     """
     settings = _settings(bench)
     with bench.engine(STEADY, settings=settings) as headless:
+        session_of(headless).loaded.model.vocab.ignore_eog()
         text = text_of_tokens(headless, N_PROMPT)
         prompt = prompt_of(headless, asked(text, ONE_TOKEN))
         _read_alone(headless, text)
