@@ -34,6 +34,7 @@ MOST_DEATHS, WITHIN_S = 3, 60.0
 _STOPPED = marked("The engine stopped unexpectedly.")
 _AGAIN = marked("It is being started again: your chats go on, and answers keep the text they had.")
 _FOR_GOOD = marked("It has happened {n} times within a minute: restart kvdesk. Your chats are saved.")
+_TWICE = marked("The engine stopped twice before it began this answer, so it is not tried again.")
 _WAKE: Final = "wake"
 _log = logging.getLogger(__name__)
 
@@ -52,6 +53,7 @@ class Host:
         self._features: frozenset[Feature] = frozenset()  # that were reported last
         self._closing = self._over = False
         self._deaths: deque[float] = deque(maxlen=MOST_DEATHS)
+        self._suspect: MessageId | None = None  # the request that was the next one to begin at the last death
         self._alive_at: float | None = None  # the last sign of life (time.monotonic); None while it waits for a command
         self._telling = threading.Lock()
         self._known = Known()
@@ -132,6 +134,7 @@ class Host:
                 first = backend.give_up(tr(_STOPPED))
                 detail = f"{getattr(error, 'detail', '')}\n\n{traceback.format_exc()}".strip()
                 self._over = not self._may_go_on(detail)
+                first = self._without_suspect(first)
             finally:
                 self._alive_at = None
 
@@ -165,6 +168,16 @@ class Host:
             self._made = None
         self._emit(EngineRestarted(f"{tr(_STOPPED)} {tr(_AGAIN)}", detail))
         return True
+
+    def _without_suspect(self, first: tuple[Command, ...]) -> tuple[Command, ...]:
+        """A request that was the next one to begin at two deaths in a row may be why: it is not asked a third time."""
+        asked = next((command for command in first if isinstance(command, Generate)), None)
+        if asked is None or asked.answer != self._suspect:
+            self._suspect = asked.answer if asked is not None else None
+            return first
+        self._suspect = None
+        self._emit(CommandFailed(asked, tr(_TWICE)))
+        return tuple(command for command in first if command is not asked)
 
     @property
     def _backend(self) -> Backend:
