@@ -160,6 +160,10 @@ class Mirror:
         """
         return self.caches[0].tokens_of(seq_id) if self.caches else None
 
+    def token_at(self, seq_id: int, pos: int) -> int:
+        """The token id at this position of a sequence with cells, -1 if there is none or it is unknown. Read-only."""
+        return self.caches[0].token_at(seq_id, pos)
+
     # --- changes the cache: decode -----------------------------------------------------------------------------------
 
     def decode(

@@ -180,6 +180,12 @@ class AttentionCache:
         tokens: list[int] = token[:n].tolist()
         return tokens
 
+    def token_at(self, seq_id: int, pos: int) -> int:
+        """See `Mirror.token_at`. Read-only."""
+        cells = self.cells_of(seq_id)
+        index = np.flatnonzero(cells.seq_has(seq_id) & (cells.pos[: cells.high_water] == pos))
+        return int(cells.token[index[-1]]) if len(index) else -1
+
     def freeze(self) -> CacheMap:
         """A copy of all cells for others to look at. Read-only."""
         return CacheMap(self.name, tuple(cells.freeze() for cells in self.streams), self.n_swa, self.swa_type)

@@ -1,10 +1,13 @@
 """Operations by hand on the real engine: each does what it says, is audited, compared, and can be undone."""
 
+from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import pytest
 
 from kvdesk.backends.local.operations import undo
+from kvdesk.cache.batch import Batch
 from kvdesk.cache.compaction import Layout
 from kvdesk.cache.compare import Verdict
 from kvdesk.errors import UserError
@@ -44,6 +47,7 @@ from kvdesk.protocol.operations import (
     Undo,
 )
 from kvdesk.settings import CacheType, Sampling
+from tests.backends.local.conftest import SMALL, opened_with
 from tests.backends.local.test_turns import of
 
 GREEDY = Sampling(temperature=0.0, max_tokens=12)
@@ -80,7 +84,7 @@ def test_a_range_is_removed_and_comes_back(headless: HeadlessEngine) -> None:
     assert session.runtime.cache_manager.pool.get(chat.id).tokens == held[:10]
     change = done.effect.comparison.sequences[0]
     assert (change.freed, change.stayed) == (5, before - 5)
-    assert not done.effect.comparison.logits[seq(headless, chat)].verdict.same
+    assert done.effect.comparison.logits[seq(headless, chat)].verdict is not Verdict.EXACT
     assert done.undoable
     operate(headless, Undo(done.operation))
     assert used(headless) == before
@@ -347,6 +351,53 @@ def test_verify_finds_the_cache_exact(headless: HeadlessEngine) -> None:
     assert len(of(events, Working)) > 1
     headless.do(Operate(RemoveRange(seq(headless, chat), 5, 9), measured=False))
     headless.do(Operate(ShiftPositions(seq(headless, chat), 9, -1, -4), measured=False))
+
+
+def test_the_next_token_behind_a_hole_follows_the_last_one(headless: HeadlessEngine) -> None:
+    """Not the token before the hole; and what is verified is what the next turn reuses."""
+    chat, runtime = answered(headless), session_of(headless).runtime
+    sequence, context, memory = runtime.cache_manager.pool.get(chat.id), runtime.context, runtime.context.memory
+    s, last, token = sequence.seq_id, len(sequence.tokens) - 1, sequence.tokens[-1]
+    done = operate(headless, RemoveRange(s, 10, 15))
+    assert len(sequence.tokens) == 10 < last
+    with runtime.cache_manager.spare(chat.id) as spare:
+        memory.seq_cp(s, spare.seq_id)
+        memory.seq_rm(spare.seq_id, last, -1)
+        context.decode(Batch.of(spare.seq_id, last, (token,), "last"), "check")
+        wanted = context.logits()
+    np.testing.assert_allclose(runtime.cache_manager.probe.next_logits(sequence), wanted, rtol=1e-3, atol=1e-3)
+    compared = done.effect.comparison.logits[s]
+    assert compared.first_row < 0 or compared.token_after == int(wanted.argmax())
+    (verified,) = of(headless.do(VerifyConversation(chat.id)), Verified)
+    assert (verified.n_tokens, verified.logits.verdict.same) == (10, True)
+
+
+def test_a_copy_leaves_what_it_is_of(headless: HeadlessEngine) -> None:
+    """All seq_ids are taken: another sequence gives its own, though the source would be the first to leave."""
+    chat = HeadlessChat(headless)
+    for prompt in ("Name three rivers, and nothing else.", "Name three mountains, and nothing else."):
+        chat.messages = []
+        chat.answer(prompt, GREEDY)
+    for prompt in ("Name three towns.", "Name three lakes."):
+        answered(headless, prompt)
+    pool = session_of(headless).runtime.cache_manager.pool
+    (branch,) = pool.inactive_branches(chat.id)
+    assert not pool.free
+    copy, tokens = new_conversation_id(), list(branch.tokens)
+    operate(headless, CopySequence(branch.seq_id, copy))
+    assert (pool.get(copy).tokens, branch.tokens) == (tokens, tokens)
+    assert len(list(pool)) == 4
+
+
+def test_where_no_other_seq_id_is_left_nothing_is_copied_and_nothing_lost(talking_file: Path) -> None:
+    for headless in opened_with(talking_file, SMALL.model_copy(update={"n_seq_max": 1})):
+        chat = answered(headless)
+        sequence = session_of(headless).runtime.cache_manager.pool.get(chat.id)
+        tokens = list(sequence.tokens)
+        with pytest.raises(UserError, match="No seq_id is free"):
+            headless.do(Operate(CopySequence(sequence.seq_id, new_conversation_id()), measured=False))
+        assert sequence.tokens == tokens
+        assert used(headless) == len(tokens)
 
 
 def test_verify_tells_a_cache_that_is_not_what_it_should_be(headless: HeadlessEngine) -> None:

@@ -79,15 +79,22 @@ class Leases:
         return bool(self._pool.get(conversation) or self._pool.free or any(not s.busy for s in self._pool))
 
     def lease(
-        self, conversation: ConversationId, *, inactive: bool = False, client: Client | None = None
+        self,
+        conversation: ConversationId,
+        *,
+        inactive: bool = False,
+        client: Client | None = None,
+        beside: CacheSequence | None = None,
     ) -> CacheSequence:
         """The conversation's sequence; `inactive`: a new one for another branch. If no seq_id is free, the least
-        recently used sequence is evicted: requests of other programs first, then branches. Raises PromptError if every
-        sequence is busy.
+        recently used sequence but `beside` is evicted: requests of other programs first, then branches. Raises
+        PromptError if every one of them is busy.
         """
         sequence = self._pool.lease(conversation, inactive=inactive, client=client)
         if sequence is None:
-            idle = [s for s in self._pool if not s.busy]
+            idle = [s for s in self._pool if not s.busy and s is not beside]
+            if not idle and beside is not None:
+                raise PromptError(tr("No seq_id is free: a larger n_seq_max keeps more conversations in the cache."))
             if not idle:
                 raise PromptError(
                     tr("All {n_seq_max} sequences are answering. Wait for one to end.").format(

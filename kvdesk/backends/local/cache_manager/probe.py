@@ -29,22 +29,26 @@ class Probe:
         free = self._pool.free
         return bool(free) and self._context.memory.has_room(free[0], 1)
 
-    def next_logits(self, sequence: CacheSequence) -> Logits:
-        """Logits after the last token of the sequence, which is decoded again on a copy.
+    def next_logits(self, sequence: CacheSequence, *, to_hole: bool = False) -> Logits:
+        """Logits after the last token of the sequence, which is decoded again on a copy. `to_hole`: after the last one
+        before a hole, up to which its `tokens` are known.
 
         If no part of a sequence can be removed (recurrent states), the token is decoded after itself: other logits, but
         equal ones for equal states. Changes nothing but the head. Raises RefusedCall, DecodeError.
         """
         context, memory = self._context, self._context.memory
-        last = memory.seq_pos_max(sequence.seq_id)
-        if last < 0:
+        n_known = len(sequence.tokens)
+        last = n_known - 1 if to_hole else memory.seq_pos_max(sequence.seq_id)
+        behind_hole = memory.mirror.caches and last != n_known - 1
+        tokens = [memory.mirror.token_at(sequence.seq_id, last)] if behind_hole else sequence.tokens[-1:]
+        if last < 0 or not tokens or tokens[0] < 0:
             raise RefusedCall(tr("Sequence {seq_id} holds nothing that could be asked.").format(seq_id=sequence.seq_id))
         with self._pool.reserved() as spare:
             memory.seq_cp(sequence.seq_id, spare)
             try:
                 again = context.can("partial seq_rm") and memory.seq_rm(spare, last, -1)
                 pos = last if again else last + 1
-                rc = context.decode(Batch.of(spare, pos, sequence.tokens[-1:], "last"), "check").rc
+                rc = context.decode(Batch.of(spare, pos, tokens, "last"), "check").rc
                 if rc != 0:
                     raise DecodeError(rc, tr("llama.cpp could not compute the next token (code {rc}).").format(rc=rc))
                 return context.logits()

@@ -252,7 +252,7 @@ class CacheOperations:
         source = self._cache_manager.pool.by_seq(src)
         if source is not None:
             self._cache_manager.touch(source)
-        target = self._cache_manager.lease(conversation)
+        target = self._cache_manager.lease(conversation, beside=source)
         self._cells.copy(src, target, p0, p1)
         return _Done(target.seq_id)
 

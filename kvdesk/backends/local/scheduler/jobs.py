@@ -168,7 +168,7 @@ def verify(cache_manager: Cache, noise: tuple[float, float], conversation: Conve
     if not pool.free:
         raise UserError(tr("All sequences are in use: close a conversation, so that one is free to compute in."))
     start, total, logits = time.perf_counter(), len(sequence.tokens), None
-    held = cache_manager.probe.next_logits(sequence)
+    held = cache_manager.probe.next_logits(sequence, to_hole=True)
     tokens = cache_manager.probe.asked(sequence)
     with cache_manager.spare(conversation) as spare:
         while logits is None:
