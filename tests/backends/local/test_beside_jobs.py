@@ -2,19 +2,27 @@
 
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from kvdesk.headless import HeadlessChat, HeadlessEngine
+from kvdesk.backends.local.llama.binding import CountdownFlag
+from kvdesk.backends.local.llama.memory.decodes import DecodeKind, PendingDecode
+from kvdesk.backends.local.scheduler.jobs import CELLS_NEEDED
+from kvdesk.cache.batch import Batch
+from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
 from kvdesk.message import Message, new_message_id
 from kvdesk.policies.batching import ChunkSize
-from kvdesk.protocol.cache import RebuildContext, Refilled, Verified, VerifyConversation
-from kvdesk.protocol.chat import Generate, TextDelta, TurnStarted, Working
+from kvdesk.protocol.cache import OperationDone, RebuildContext, Refilled, Verified, VerifyConversation
+from kvdesk.protocol.chat import Client, Generate, TextDelta, TurnStarted, Working
 from kvdesk.protocol.messages import CommandFailed
 from kvdesk.settings import Sampling
+from kvdesk.values import replace
+from tests.backends.heard import ask
 from tests.backends.local.conftest import SMALL, opened_with
+from tests.backends.local.test_checkpoints import use
 from tests.backends.local.test_overflow import TOLD
 from tests.backends.local.test_stop_waiting import asked, ends, step_until
 from tests.backends.local.test_turns import GREEDY, LONG, held, of
@@ -73,6 +81,64 @@ def test_a_stop_of_an_answer_lets_the_job_go_on(headless: HeadlessEngine) -> Non
     step_until(headless, lambda: not engine.busy)
     assert ends(headless)[answer.answer].state == "stopped"
     assert of(headless.events, Verified)
+
+
+def asks(headless: HeadlessEngine) -> bool:
+    """Whether only the last token of a verification is missing."""
+    reading = headless.engine._scheduler.jobs.reading
+    return reading is not None and reading.asks
+
+
+def test_a_stop_beside_the_last_token_of_a_verification_lets_it_go_on(talking_file: Path) -> None:
+    """In streams that follow each other it is in the first ubatch of a batch, and the stop comes in the last."""
+    for headless in opened_with(talking_file, SMALL.model_copy(update={"kv_unified": False, "n_ctx": 4096})):
+        chat, reader, engine, flag = HeadlessChat(headless), HeadlessChat(headless), headless.engine, CountdownFlag()
+        chat.answer(LONG, GREEDY)
+        reader.answer("Hi", GREEDY)
+        use(headless, flag)
+        n_asked = 0  # times that llama.cpp asks whether to stop, in the batch that is meant
+        for stops in (False, True):
+            headless.events = []
+            engine.handle(VerifyConversation(chat.id))
+            step_until(headless, partial(asks, headless))
+            text = f"{int(stops)}. " + "Name three rivers at the sea. " * 6  # another one each time, of three ubatches
+            question, answer = Message(new_message_id(), reader.id, None, "user", text), new_message_id()
+            engine.handle(Generate(reader.id, answer, (*reader.messages, question), GREEDY))
+            engine.step()
+            flag.left = n_asked - 1 if stops else 1 << 30
+            engine.step()
+            n_asked, flag.left = (1 << 30) - flag.left, -1
+            assert bool(of(headless.events, Verified)) is not stops
+            engine.request_stop(answer)
+            headless.host.run_until_idle()
+            assert ends(headless)[answer].state == "stopped"
+            (verified,) = of(headless.events, Verified)
+            assert verified.logits.verdict.same
+
+
+def test_a_stop_while_a_prompt_is_read_costs_the_answer_beside_it_nothing(
+    engine: HeadlessEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A state that cannot be taken back would be lost with their common batch."""
+    context, writer, reader = session_of(engine).runtime.context, asked("Hi", n_tokens=40), asked(LONG)
+    decode, engine.events = context.decode, []
+
+    def stop_and_decode(batch: Batch, kind: DecodeKind = "decode") -> PendingDecode:
+        if len(batch.tokens) > len(set(batch.seq_ids)) > 1:
+            engine.engine.request_stop(reader.answer)
+        return decode(batch, kind)
+
+    monkeypatch.setattr(context, "decode", stop_and_decode)
+    monkeypatch.setattr(session_of(engine).loaded.model.vocab, "is_eog", lambda _: False)
+    monkeypatch.setattr(ChunkSize, "chunk_took", lambda *_, **__: None)  # some tokens, along with the answer
+    engine.engine.handle(writer)
+    step_until(engine, lambda: bool(of(engine.events, TextDelta)))
+    engine.engine.handle(reader)
+    step_until(engine, lambda: not engine.engine.busy)
+    assert [ends(engine)[command.answer].state for command in (reader, writer)] == ["stopped", "complete"]
+    assert ends(engine)[writer.answer].stats.generated_tokens == 40
+    lost = [done for done in of(engine.events, OperationDone) if done.name == "seq_rm"]
+    assert writer.conversation not in [done.conversation for done in lost]
 
 
 def test_a_verification_waits_for_the_answer_in_its_conversation(headless: HeadlessEngine) -> None:

@@ -22,6 +22,7 @@ from kvdesk.protocol.cache import (
     OperationDone,
     RebuildContext,
     SaveReport,
+    SpeedSample,
     Watch,
 )
 from kvdesk.protocol.chat import CloseConversation, Generate, PrefillProgress, TextDelta, TurnEnded, TurnStarted
@@ -206,6 +207,8 @@ def test_stop_in_prefill(
     assert ended.stats.generated_tokens == 0
     tokens = held(headless, chat)
     assert len(tokens) == cached == ended.stats.prefilled_tokens
+    ms = sum(sample.ms for sample in of(events, SpeedSample) if sample.kind == "prefill")
+    assert ended.stats.prefill_tok_s == pytest.approx(1e3 * cached / ms), "with the time of the chunk that was stopped"
     # the next turn goes on from what is there, and says what a full prefill says
     events = headless.do(Generate(chat.id, new_message_id(), (message,), GREEDY))
     assert of(events, TurnStarted)[0].reused_tokens == cached

@@ -174,6 +174,8 @@ def verify(cache_manager: Cache, noise: tuple[float, float], conversation: Conve
         while logits is None:
             if not sequence.tokens or pool.get(conversation) is not sequence:
                 raise UserError(tr("This conversation was removed from the cache while it was verified."))
+            if len(spare.tokens) == len(tokens):  # the last one was in a batch that was stopped: it gave no logits
+                cache_manager.truncate(spare, len(tokens) - 1, tr("it was stopped"))
             n = len(spare.tokens)
             if not cache_manager.has_room(spare, len(tokens) - n):
                 none = tr("To compute {n:,} tokens afresh, as many cells must be free.").format(n=total)

@@ -103,7 +103,7 @@ class Running:
         self._guesses = DraftedBatches(context, cache_manager, draft_size, emit)
         self._documents = documents
         self._aborts_tokens = context.can("partial seq_rm")
-        """A state that cannot lose a part is lost with an aborted decode, so a token is then completed."""
+        """Tokens can be taken back. Otherwise a state is lost with an aborted decode."""
         self._chunk = ChunkSize(context.n_batch, context.block)
         self._requests: list[Request] = []
         self._n_decoded = 0  # batches since the last one with tokens of a prompt, while several requests run
@@ -174,6 +174,8 @@ class Running:
             self.end_stopped()
         if self._n_sure and self._requests:
             parts = self._next_tokens(self._n_sure)
+            if not self._stops.may_decode(may_abort=self._may_abort(parts)):
+                return None
             longest = max(len(part.tokens) for _, part in parts)
             self._n_sure -= longest
             return Scheduled(parts, "decode" if longest == 1 else "draft")
@@ -188,8 +190,7 @@ class Running:
         self._cache_manager.keep_order()
         n_tokens = sum(len(batch.tokens) for _, batch in batches)
         self._threads.choose(n_tokens)
-        aborts = self._aborts_tokens or n_tokens > len(batches)
-        if not self._stops.may_decode(may_abort=aborts and isinstance(batches[0][0], Request)):
+        if not self._stops.may_decode(may_abort=self._may_abort(batches)):
             return None
         reads = any(one.n_to_read for one, _ in batches)
         if not reads and len(batches) == len(running):
@@ -319,6 +320,17 @@ class Running:
                 fitting.append((one, batch))
         return fitting
 
+    def _may_abort(self, parts: Sequence[Part]) -> bool:
+        """Whether a stop may abort this batch. Where a state would be lost with it, only while a prompt is read: alone,
+        or beside nothing that gives logits, since that could not be decoded again.
+        """
+        if not isinstance(parts[0][0], Request):
+            return False
+        if self._aborts_tokens:
+            return True
+        reads = any(one.n_to_read for one, _ in parts)
+        return reads and (len(parts) == 1 or not any(part.output[-1] for _, part in parts))
+
     def _n_piece(self) -> int:
         """Tokens of prompts in one batch while nobody waits for a token (`kvdesk.policies.prompt_piece`)."""
         n_batch, n_ubatch = self._context.n_batch, self._context.n_ubatch
@@ -414,6 +426,8 @@ class Running:
             if isinstance(request, Reading):
                 continue
             request.reused = min(request.reused, request.position)
+            if batch.kind == "prefill" and not request.n_new:
+                request.prefill_s += decoded.ms / 1e3  # what was read until then counts, too
             if decoded.rc == 2 and request.position >= len(
                 request.known
             ):  # placed but not sampled: the last one is decoded again
