@@ -10,15 +10,15 @@ import pytest
 
 from kvdesk.backends.local.cache_manager.sequences import SequencePool
 from kvdesk.backends.local.llama.model import Model
-from kvdesk.errors import RefusedCall
-from kvdesk.headless import HeadlessChat, HeadlessEngine
-from kvdesk.message import ConversationId
-from kvdesk.protocol.cache import OperationDone, UsePolicy, VerifyConversation
+from kvdesk.errors import RefusedCall, UserError
+from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
+from kvdesk.message import ConversationId, new_conversation_id
+from kvdesk.protocol.cache import OperationDone, RebuildContext, UsePolicy, VerifyConversation
 from kvdesk.protocol.chat import LoadModel
 from kvdesk.protocol.model import LocalFile
-from kvdesk.protocol.operations import Operate, SwapIn, SwapOut
+from kvdesk.protocol.operations import CopySequence, Operate, SwapIn, SwapOut
 from kvdesk.settings import CachePolicy, CacheType, Sampling
-from tests.backends.local.conftest import SMALL
+from tests.backends.local.conftest import NARROW, SMALL, opened_with
 from tests.backends.local.ids import Ids, prompt_of, prompt_tokens
 from tests.backends.local.test_by_hand import used
 from tests.backends.local.test_turns import fresh_answer, held
@@ -190,6 +190,41 @@ def test_branches_are_kept_while_a_seq_id_is_free_and_then_the_reason_is_said(he
     reasons = [e.reason for e in headless.events if isinstance(e, OperationDone)]
     assert "its seq_id is needed to compute in" in reasons
     audited(headless)
+
+
+def test_copies_of_each_other_leave_where_their_cells_are_needed(narrow: HeadlessEngine) -> None:
+    """None of them has a cell of its own, so that each alone would free nothing."""
+    chat, other = HeadlessChat(narrow), HeadlessChat(narrow)
+    chat.answer("Tell me about the sea, " + "its ships and shores, " * 16, GREEDY)
+    cache = session_of(narrow).runtime.cache_manager
+    for _ in range(2):
+        narrow.do(Operate(CopySequence(cache.pool.get(chat.id).seq_id, new_conversation_id()), measured=False))
+    assert cache.totals()[0] == len(cache.pool.get(chat.id).tokens) > 100
+    ended = other.answer("Tell me about bread, " + "its crust and crumbs, " * 24, GREEDY)
+    assert ended.state == "complete"
+    assert ended.stats.prompt_tokens + cache.totals()[0] > 256
+    audited(narrow)
+
+
+def test_a_state_larger_than_the_context_costs_nobody_anything(
+    talking_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was saved in a larger one, and begins as a prompt does."""
+    sea = "Tell me about the sea, " + "its ships and shores, " * 8
+    for headless in opened_with(talking_file, SMALL):
+        chat, idle = HeadlessChat(headless), HeadlessChat(headless)
+        chat.answer(sea * 8, GREEDY)
+        headless.do(Operate(SwapOut(chat.id), measured=False))
+        headless.do(RebuildContext(NARROW))
+        cache = session_of(headless).runtime.cache_manager
+        monkeypatch.setattr(cache.swapper, "_costs", lambda n_tokens, _: (1e3 * n_tokens, 1.0))
+        assert cache.swapper.saved_states.of(chat.id) is not None
+        idle.answer("Hi", GREEDY)
+        with pytest.raises(UserError, match="no room"):
+            headless.do(Operate(SwapIn(chat.id), measured=False))
+        chat.messages = []
+        assert chat.answer(sea, GREEDY).stats.reused_tokens < 30, "the template's beginning, which the other has"
+        assert cache.pool.get(idle.id).tokens, "nothing left for it"
 
 
 def test_a_reserved_seq_id_goes_to_no_conversation() -> None:

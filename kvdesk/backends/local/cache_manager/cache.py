@@ -14,6 +14,7 @@ from kvdesk.backends.local.cache_manager.held import Held, held_by
 from kvdesk.backends.local.cache_manager.leases import Leases, own
 from kvdesk.backends.local.cache_manager.saved_state import SavedState
 from kvdesk.backends.local.cache_manager.sequences import Acquired, CacheSequence, LeasedSequence
+from kvdesk.backends.local.cache_manager.state_swapper import Offer
 from kvdesk.backends.local.llama.memory.decodes import DecodeKind, MirroredDecode, PendingDecode
 from kvdesk.cache.batch import Batch
 from kvdesk.cache.compaction import Layout
@@ -170,7 +171,7 @@ class Cache(Leases):
             source = tr("another branch of this conversation")
         lender, n_lent = self.prefixes.lender(sequence, wanted)
         whose = sequence.conversation if moved else None
-        offer = self.swapper.offer(wanted, max(reusable, n_lent), whose, sequence.sharing)
+        offer = self._offer(sequence, wanted, max(reusable, n_lent), whose, sequence.sharing)
         from_disk = offer is not None and offer.saved.blob is None
         blob = None if offer is None else self.swapper.saved_states.take(offer.saved)
         lost = "" if self._keep_branch(sequence, reusable) else self._why_no_sequence
@@ -203,8 +204,25 @@ class Cache(Leases):
         if sequence is not None:
             n_branch = self.prefixes.best_branch(conversation, wanted, exact=not moved)[1]
             found = max(found, self.prefixes.reusable_prefix(sequence, wanted, exact=not moved), n_branch)
-        offer = self.swapper.offer(wanted, found, conversation if moved else None)
+        offer = self._offer(sequence, wanted, found, conversation if moved else None)
         return (found, 0.0) if offer is None else (offer.n_tokens, offer.restore_ms)
+
+    def _offer(
+        self,
+        sequence: CacheSequence | None,
+        wanted: list[int],
+        found: int,
+        whose: ConversationId | None,
+        sharing: str = "",
+    ) -> Offer | None:
+        """`StateSwapper.offer` for the sequence, None if its cells cannot have room for that. Read-only."""
+        offer = self.swapper.offer(wanted, found, whose, sharing)
+        fits = offer is None or self._would_fit(sequence, offer.saved)
+        return offer if fits else None
+
+    def _would_fit(self, sequence: CacheSequence | None, saved: SavedState) -> bool:
+        """Whether a saved state fits in the place of what the sequence holds, once idle ones have left. Read-only."""
+        return len(saved.tokens) <= self.shared_cells.most_room(sequence, emptied=True)
 
     def _acquired_saved(self, sequence: LeasedSequence, saved: SavedState) -> Acquired:
         """The beginning was restored from this state. A request that goes on with all of an earlier one has it now, and
@@ -305,6 +323,8 @@ class Cache(Leases):
         saved = self._swapped_out(conversation)
         if saved is None:
             raise UserError(tr("This conversation is not swapped out."))
+        if not self._would_fit(self._pool.get(conversation), saved):
+            raise UserError(tr(_NO_ROOM))
         blob = self.swapper.saved_states.take(saved)
         why = tr(_DAMAGED) if blob is None else self._restore(own(self.lease(conversation)), saved, blob)
         if why:

@@ -304,21 +304,34 @@ class Leases:
     def make_room(self, sequence: CacheSequence, n_tokens: int) -> bool:
         """Free `n_tokens` cells for the sequence by evicting idle ones, in the order of `kvdesk.policies.swap`.
 
-        False if that is still not enough. May change the cache.
+        False if that would still not be enough; then none is evicted. May change the cache.
         """
+        if self._memory.has_room(sequence.seq_id, n_tokens):
+            return True
+        if self.shared_cells.most_room(sequence) < n_tokens:
+            return False
         while not self._memory.has_room(sequence.seq_id, n_tokens):
-            if not self.one_buffer:
-                return False  # cells of other streams do not help
             missing = n_tokens - self._memory.free_cells(sequence.seq_id)
             idle = [s for s in self._pool if s is not sequence and not s.busy and s.tokens]
             order = eviction_order([self.swapper.resident(s) for s in idle], missing)
-            if not order:
-                return False
-            resident, reason = order[0]
-            evicted = self._pool.by_seq(resident.seq_id)
+            if order:
+                resident, reason = order[0]
+                evicted = self._pool.by_seq(resident.seq_id)
+            else:  # what each of them holds, others of them hold too, or it lies behind a hole
+                together = self.shared_cells.leaving_together(sequence)
+                if not together:
+                    return False  # a small window
+                evicted = own(min(together, key=lambda s: s.last_used))
+                reason = tr("neither it nor those that share them are used")
             assert evicted is not None
             self.evict(evicted, tr("its cells are needed: {reason}").format(reason=reason))
         return True
+
+    def most_room(self, sequence: CacheSequence) -> int:
+        """How many tokens fit behind the sequence once every idle one has left. Read-only."""
+        if self.prefixes.has_small_window:  # whose cells have more rules; `make_room` has evicted what it could
+            return self._memory.free_cells(sequence.seq_id)
+        return self.shared_cells.most_room(sequence)
 
     def has_room(self, sequence: CacheSequence, n_tokens: int) -> bool:
         """Whether this many more tokens fit without an eviction. Read-only."""

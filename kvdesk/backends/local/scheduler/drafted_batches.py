@@ -73,6 +73,6 @@ class DraftedBatches:
 
     def _usual_ms(self, at: Sequence[int], n_tokens: int) -> float | None:
         """Milliseconds of a batch with `n_tokens` tokens of answers at these positions."""
-        n_kv = (sum(at) if self._context.settings.kv_unified else max(at)) + n_tokens
+        n_kv = (sum(at) if self._cache_manager.one_buffer else max(at)) + n_tokens
         n_visible = sum(at) / len(at) + (n_tokens / len(at) + 1) / 2
         return self._cache_manager.costs.batch_ms(n_tokens, n_kv, n_visible)

@@ -34,7 +34,7 @@ def move_for(held: Sequence[int], step: Step) -> Move | None:
 
 
 def frees_enough(cache_manager: Cache, sequence: CacheSequence, step: Step, policy: Overflow, n_free: int) -> bool:
-    """Whether `carry_out` leaves room for the tokens to be decoded afterwards. `n_free`: cells that are free now.
+    """Whether `carry_out` leaves room for the tokens to be decoded afterwards. `n_free`: as in `RequestOverflow.go_on`.
 
     Cells that another sequence shares are not freed. Read-only.
     """

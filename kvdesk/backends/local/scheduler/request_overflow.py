@@ -46,7 +46,8 @@ class RequestOverflow:
         self._remember(command, replace(fit.evicted, cuts=()))
 
     def go_on(self, request: Request, n_free: int | None = None) -> str:
-        """The context is full while the request runs. n_free: the cache is full instead, with this many free cells.
+        """The context is full while the request runs. n_free: the cache is full instead, with this many cells that are
+        free or will be once idle sequences leave.
 
         Returns why the answer ends, "" if it continues.
         """

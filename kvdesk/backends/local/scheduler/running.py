@@ -310,7 +310,7 @@ class Running:
             batches = self._compose(running)
         fitting: list[Part] = []
         for one, batch in batches:
-            n_before = sum(len(b.tokens) for _, b in fitting) if self._context.settings.kv_unified else 0
+            n_before = sum(len(b.tokens) for _, b in fitting) if self._cache_manager.one_buffer else 0
             if isinstance(one, Request):
                 fits = self._has_room(one, len(batch.tokens), n_before)
             else:  # others may have taken its cells
@@ -373,9 +373,9 @@ class Running:
             return False
         if self._cache_manager.make_room(request.sequence, n_before + n_tokens):
             return True
-        if self._context.settings.kv_unified and self._jobs.give_way():
+        if self._cache_manager.one_buffer and self._jobs.give_way():
             return self._has_room(request, n_tokens, n_before)
-        self._overflowed(request, self._cache_manager.free_cells(request.sequence) - n_before)
+        self._overflowed(request, self._cache_manager.most_room(request.sequence) - n_before)
         return False
 
     def _overflowed(self, request: Request, n_free: int | None = None) -> None:
