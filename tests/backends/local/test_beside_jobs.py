@@ -158,6 +158,20 @@ def test_a_verification_waits_for_the_answer_in_its_conversation(headless: Headl
     assert verified.n_tokens == len(held(headless, chat))
 
 
+def test_idle_requests_give_a_seq_id_for_a_verification(headless: HeadlessEngine) -> None:
+    """No chat and no branch leaves for it, and nobody could close them by hand."""
+    chat = HeadlessChat(headless)
+    chat.answer("Name three rivers.", GREEDY)
+    for town in ("Rome", "Oslo", "Lima"):
+        headless.do(replace(ask(f"What do you know about {town}?", GREEDY), client=Client("agent")))
+    cache = session_of(headless).runtime.cache_manager
+    assert not cache.pool.free
+    (verified,) = of(headless.do(VerifyConversation(chat.id)), Verified)
+    assert verified.logits.verdict.same
+    assert len(list(cache.pool)) == 3
+    assert cache.pool.get(chat.id).tokens
+
+
 def test_an_answer_that_needs_the_cells_ends_a_verification(
     narrow: HeadlessEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -91,7 +91,7 @@ class Documents:
         blob = cache.swapper.saved_states.take(saved)
         if blob is None:
             return tr("what was kept of it is damaged")
-        cache.free_a_sequence()
+        cache.free_a_sequence(sequence)
         if not cache.pool.free:
             return tr("no seq_id is free to restore it in")
         if not cache.make_room(sequence, len(saved.tokens)):

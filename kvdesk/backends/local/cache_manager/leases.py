@@ -134,12 +134,14 @@ class Leases:
         if earlier is not None:
             self._pool.rename(earlier.conversation, conversation, client)
 
-    def free_a_sequence(self) -> None:
-        """If no seq_id is free, evict the least recently used branch. Does nothing if no branch is kept."""
-        branches = [s for s in self._pool if s.inactive and not s.busy]
-        if branches and not self._pool.free:
+    def free_a_sequence(self, beside: CacheSequence) -> None:
+        """If no seq_id is free, evict the least recently used request of another program, or else branch, but `beside`.
+        Does nothing if there is neither.
+        """
+        idle = [s for s in self._pool if not s.busy and s is not beside and (s.inactive or s.client is not None)]
+        if idle and not self._pool.free:
             reason = tr("its seq_id is needed to compute in")
-            self.evict(min(branches, key=lambda s: s.last_used), reason, self._why_no_sequence)
+            self.evict(min(idle, key=lambda s: (s.client is None, s.last_used)), reason, self._why_no_sequence)
 
     def release(self, sequence: CacheSequence) -> None:
         """Give the seq_id of an empty sequence back."""
@@ -228,8 +230,9 @@ class Leases:
         own(sequence).busy = True
 
     def mark_idle(self, sequence: CacheSequence) -> None:
-        """The answer has ended."""
+        """The answer has ended: it was used until now."""
         own(sequence).busy = False
+        self.touch(sequence)
 
     def touch(self, sequence: CacheSequence) -> None:
         """Mark it as just used, so that others are evicted first."""

@@ -164,7 +164,7 @@ def verify(cache_manager: Cache, noise: tuple[float, float], conversation: Conve
         yield None
     if sequence is None or not sequence.tokens:
         raise UserError(tr("This conversation has nothing in the cache that could be verified."))
-    cache_manager.free_a_sequence()
+    cache_manager.free_a_sequence(sequence)
     if not pool.free:
         raise UserError(tr("All sequences are in use: close a conversation, so that one is free to compute in."))
     start, total, logits = time.perf_counter(), len(sequence.tokens), None
