@@ -125,8 +125,8 @@ class Leases:
         """Let a request continue the sequence of an earlier one if its prompt begins with all of it (but for a few
         tokens), so that several turns share one sequence. Also if the earlier one asked the same last and no seq_id is
         free: no other request then leaves the cache, and its tokens get the same cells, so that attention adds up in
-        the same order. If cells cannot be shared, a prompt that begins with a keepable part is enough. Does nothing for
-        a chat (`client` None).
+        the same order. If cells cannot be shared, a prompt that begins with half of it is enough. Does nothing for a
+        chat (`client` None).
         """
         if client is None or not client.reuse or self._pool.get(conversation) is not None:
             return

@@ -73,17 +73,19 @@ class PrefixLookup:
 
     def earlier_request(self, client: Client, prompt: list[int], *, whole: bool) -> LeasedSequence | None:
         """The idle request of another program, sharing with `client`, that has the longest reusable prefix of the
-        prompt; `whole`: only one that holds nothing else, but for a few tokens, or one that asked the same last while
-        no seq_id is free. `prompt` is without its last token, which is decoded in any case.
+        prompt: one that holds nothing else, but for a few tokens, or that asked the same last while no seq_id is free;
+        where it need not be `whole`, also one that holds no more of something else. `prompt` is without its last token,
+        which is decoded in any case.
         """
         best, most = None, MIN_REUSE_TOKENS - 1
         for sequence in self._pool:
             if sequence.client is None or sequence.busy or sequence.inactive or sequence.sharing != client.sharing:
                 continue
             n = self.reusable_prefix(sequence, prompt)
-            is_whole = n + MIN_REUSE_TOKENS > len(sequence.tokens)
+            n_lost = len(sequence.tokens) - n
+            is_whole = n_lost < MIN_REUSE_TOKENS or (not whole and n_lost <= n)
             asked_the_same = n == len(prompt) == sequence.n_last_prompt - 1 and not self._pool.free
-            if n > most and (not whole or is_whole or asked_the_same):
+            if n > most and (is_whole or asked_the_same):
                 best, most = sequence, n
         return best
 
