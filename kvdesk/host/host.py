@@ -194,8 +194,11 @@ class Host:
         self._inbox.put(_WAKE)
 
     def _handle_inbox(self, backend: Backend, *, wait: bool) -> bool:
-        """Handle what is in the inbox; `wait` for it when there is nothing else to do. False at the end."""
-        while True:
+        """Handle what is in the inbox; `wait` for it when there is nothing else to do. False at the end. While the back
+        end is busy, what comes meanwhile waits for its next step, so that no flood of questions keeps it from its work.
+        """
+        left = self._inbox.qsize()
+        while left > 0 or not backend.busy or wait:
             patience = IDLE_S if wait and backend.idle_work_due else None
             if wait and not backend.busy:
                 self._alive_at = None
@@ -212,7 +215,8 @@ class Host:
                 return False
             if item != _WAKE:
                 self._handle(backend, *item)
-            wait = False
+            wait, left = False, left - 1
+        return True
 
     def _handle(self, backend: Backend, command: Command, at_s: float | None = None) -> None:
         """Hand a command on, where the back end has what it needs."""

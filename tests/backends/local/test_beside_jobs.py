@@ -191,6 +191,21 @@ def test_an_answer_that_needs_the_cells_ends_a_verification(
     assert not engine.busy
 
 
+def test_a_question_that_needs_the_cells_ends_a_verification(narrow: HeadlessEngine) -> None:
+    """It does not wait for the end of it, whose chat may be long."""
+    chat, engine = HeadlessChat(narrow), narrow.engine
+    chat.answer(TOLD, Sampling(temperature=0.0, max_tokens=4))
+    narrow.events = []
+    engine.handle(VerifyConversation(chat.id))
+    step_until(narrow, partial(asks, narrow))
+    answer = asked(TOLD * 4)
+    engine.handle(answer)
+    step_until(narrow, lambda: answer.answer in ends(narrow))
+    (failed,) = of(narrow.events, CommandFailed)
+    assert failed.sentence == CELLS_NEEDED
+    assert ends(narrow)[answer.answer].state == "complete"
+
+
 def test_a_chat_that_is_read_again_goes_on_before_it_is_all_read(headless: HeadlessEngine) -> None:
     chats = HeadlessChat(headless), HeadlessChat(headless)
     chats[0].answer(LONG, GREEDY)

@@ -57,6 +57,15 @@ def test_where_others_fill_the_cache_the_own_policy_acts(narrow: HeadlessEngine,
     assert (other.state, other.stats.generated_tokens) == ("complete", 70), "it ends before the cache is full again"
 
 
+def test_prompts_for_which_there_is_no_room_together_are_read_one_after_the_other(narrow: HeadlessEngine) -> None:
+    """Each fits into 256 cells: both are answered, though the second comes before the first has taken its cells."""
+    one, two = HeadlessChat(narrow, SYSTEM), HeadlessChat(narrow, "Be brief.")
+    told = together(narrow, [one, two], questions=[TOLD * 3, "Now this. " + TOLD * 3], n_tokens=[40, 40])
+    ends = [of(told[chat.id], TurnEnded)[0] for chat in (one, two)]
+    assert [(end.state, end.stats.generated_tokens) for end in ends] == [("complete", 40)] * 2
+    assert min(end.stats.prompt_tokens for end in ends) > 128
+
+
 def test_where_nothing_may_leave_the_answer_ends_and_says_why(narrow: HeadlessEngine) -> None:
     one, two = HeadlessChat(narrow, SYSTEM, Overflow.STOP), HeadlessChat(narrow, "You are brief.", Overflow.SLIDE)
     told = together(narrow, [one, two], questions=[QUESTION, QUESTION], n_tokens=[150, 150])

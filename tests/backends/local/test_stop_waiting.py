@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from kvdesk.backends.local.cache_manager.cache import Cache
-from kvdesk.headless import HeadlessChat, HeadlessEngine
+from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
 from kvdesk.message import MessageId
-from kvdesk.protocol.cache import VerifyConversation
+from kvdesk.protocol.cache import Forget, RebuildContext, VerifyConversation
 from kvdesk.protocol.chat import Generate, LoadModel, TextDelta, TurnEnded, TurnStarted
 from kvdesk.protocol.model import LocalFile
 from kvdesk.settings import Sampling
@@ -75,6 +75,54 @@ def test_one_behind_the_first_is_stopped_and_the_first_waits_on(narrow: Headless
     assert engine._scheduler._blocked, "there is no more room than before"
     assert not {long.answer, writing.answer} & set(ends(narrow))
     engine.request_stop(long.answer)
+
+
+def test_an_answer_that_waits_evicts_nobody_in_vain(narrow: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(narrow.engine.session.loaded.model.vocab, "is_eog", lambda _: False)
+    idle, engine, writer, long = HeadlessChat(narrow), narrow.engine, asked(TOLD, n_tokens=60), asked(TOO_LONG_BESIDE)
+    idle.answer("Hi", Sampling(temperature=0.0, max_tokens=4))
+    held = session_of(narrow).runtime.cache_manager.pool.get(idle.id)
+    narrow.events = []
+    engine.handle(writer)
+    step_until(narrow, lambda: bool(of(narrow.events, TextDelta)))
+    engine.handle(long)
+    step_until(narrow, lambda: engine._scheduler._blocked)
+    assert held.tokens, "without its cells there is too little room, too"
+    step_until(narrow, lambda: not engine.busy)
+    assert [ends(narrow)[command.answer].state for command in (writer, long)] == ["complete"] * 2
+
+
+def test_one_that_found_no_room_is_tried_again_when_a_chat_is_forgotten(
+    narrow: HeadlessEngine, writing: Generate
+) -> None:
+    """Another answer goes on meanwhile, which leaves room enough."""
+    engine, other, long = narrow.engine, asked("Hi", n_tokens=30), asked("Now this. " + TOLD * 3 + TOLD[:130])
+    engine.handle(other)
+    step_until(narrow, lambda: any(delta.answer == other.answer for delta in of(narrow.events, TextDelta)))
+    engine.handle(long)
+    step_until(narrow, lambda: engine._scheduler._blocked)
+    engine.handle(Forget(writing.conversation))
+    step_until(narrow, lambda: any(event.answer == long.answer for event in of(narrow.events, TurnStarted)))
+    assert other.answer not in ends(narrow)
+    step_until(narrow, lambda: not engine.busy)
+    assert ends(narrow)[long.answer].state == "complete"
+
+
+def test_one_that_found_no_room_before_a_rebuild_delays_none_after_it(
+    narrow: HeadlessEngine, writing: Generate
+) -> None:
+    """Chats are read again for a while: an answer need not wait for the end of that."""
+    engine, long, context = narrow.engine, asked(TOO_LONG_BESIDE), session_of(narrow).runtime.context.settings
+    engine.handle(long)
+    step_until(narrow, lambda: engine._scheduler._blocked)
+    engine.handle(RebuildContext(context, keep="tokens"))
+    assert {long.answer, writing.answer} <= set(ends(narrow))
+    assert engine.busy, "the chat is read again"
+    command = asked("Hi")
+    engine.handle(command)
+    engine.step()
+    assert any(event.answer == command.answer for event in of(narrow.events, TurnStarted))
+    step_until(narrow, lambda: not engine.busy)
 
 
 def test_one_behind_a_job_is_stopped(headless: HeadlessEngine) -> None:

@@ -1,15 +1,23 @@
 """Answers of several conversations at once on the real engine, and what is done while nobody asks."""
 
+from pathlib import Path
+
 import pytest
 
-from kvdesk.headless import HeadlessChat, HeadlessEngine
-from kvdesk.message import Message, new_conversation_id, new_message_id
+from kvdesk.backends.local.scheduler import scheduler
+from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
+from kvdesk.message import ConversationId, Message, MessageId, new_conversation_id, new_message_id
 from kvdesk.policies.batching import ChunkSize
 from kvdesk.policies.costs import Costs, Reads
 from kvdesk.protocol.cache import OperationDone, SpeedSample, UsePolicy
-from kvdesk.protocol.chat import Generate, PrefillProgress, TextDelta, TurnEnded
+from kvdesk.protocol.chat import Client, Generate, PrefillProgress, RawPrompt, TextDelta, TurnEnded, TurnStarted
+from kvdesk.protocol.messages import Event
 from kvdesk.protocol.operations import ClearCache, Operate, RemoveRange, ShiftPositions
+from kvdesk.protocol.prompt import Tokenize, Tokenized
 from kvdesk.settings import CachePolicy, Sampling
+from kvdesk.values import replace
+from tests.backends.heard import ask
+from tests.backends.local.conftest import SMALL, opened_with
 from tests.backends.local.test_by_hand import GREEDY, answered, seq, used
 from tests.backends.local.test_turns import of
 
@@ -143,6 +151,145 @@ def test_three_more_answers_at_once_take_three_sequences(headless: HeadlessEngin
     assert all(len(s.tokens) > 16 for s in sequences)
     assert [e.note for e in headless.events if isinstance(e, OperationDone) and e.note] == []
     assert headless.engine.session.runtime.context.auditor.audit(whole=True).state == "verified"
+
+
+def test_more_answers_at_once_than_sequences_wait_for_one_to_end(headless: HeadlessEngine) -> None:
+    chat = HeadlessChat(headless)
+    chat.add_question("Tell me about the sea.")
+    headless.events = []
+    for seed in range(6):
+        sampling = Sampling(temperature=1.0, seed=seed, max_tokens=12)
+        headless.engine.handle(Generate(chat.id, new_message_id(), tuple(chat.messages), sampling))
+    headless.host.run_until_idle()
+    assert [event.state for event in of(headless.events, TurnEnded)] == ["complete"] * 6
+
+
+def test_an_answer_that_took_long_was_used_until_its_end(
+    headless: HeadlessEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of two chats, that one leaves whose answer ended first, though it was asked last."""
+    monkeypatch.setattr(headless.engine.session.loaded.model.vocab, "is_eog", lambda _: False)
+    long, short = HeadlessChat(headless, "You tell long stories."), HeadlessChat(headless, "Be brief.")
+    headless.events = []
+    for chat, n_tokens in ((long, 60), (short, 2)):
+        chat.add_question("Name three rivers.")
+        sampling = Sampling(temperature=0.0, max_tokens=n_tokens)
+        headless.engine.handle(Generate(chat.id, chat.messages[-1].id, tuple(chat.messages), sampling))
+        while not any(event.conversation == chat.id for event in of(headless.events, TextDelta)):
+            headless.engine.step()
+    headless.host.run_until_idle()
+    assert [event.conversation for event in of(headless.events, TurnEnded)] == [short.id, long.id]
+    for prompt in ("Name three towns.", "Name three lakes.", "Name three roads."):
+        answered(headless, prompt)
+    pool = headless.engine.session.runtime.cache_manager.pool
+    assert (pool.get(short.id), pool.get(long.id) is None) == (None, False)
+
+
+@pytest.mark.parametrize("client", [Client("one", reuse=False), Client("another", sharing="its own")])
+def test_a_request_that_cannot_share_a_prompt_does_not_wait_for_it(headless: HeadlessEngine, client: Client) -> None:
+    text, headless.events = "Tell me about the sea, " + "its ships and shores, " * 40, []
+    first, second = ask(text, GREEDY), replace(ask(text, GREEDY), client=client)
+    headless.engine.handle(first)
+    headless.engine.handle(second)
+    while not any(event.answer == second.answer for event in of(headless.events, TurnStarted)):
+        headless.engine.step()
+    assert not of(headless.events, TextDelta), "the first is still being read"
+    headless.host.run_until_idle()
+    assert [event.stats.reused_tokens for event in of(headless.events, TurnEnded)] == [0, 0]
+
+
+def test_two_conversations_of_a_program_do_not_take_each_others_stream(talking_file: Path) -> None:
+    """They have their system prompt in common, which streams cannot share: there are free ones."""
+    agent, told = Client("agent"), []
+    system = Message(MessageId("system"), ConversationId("any"), None, "system", "You are brief. " * 9)
+    for headless in opened_with(talking_file, SMALL.model_copy(update={"kv_unified": False, "n_ctx": 4096})):
+        for text in ("What do you know about the sea? " * 9, "Name three rivers, and three towns. " * 9):
+            first = ask(text, GREEDY)
+            first = replace(first, messages=(system, *first.messages), client=agent)
+            events = headless.do(first)
+            answer = "".join(delta.text for delta in of(events, TextDelta))
+            told.append((first, answer, of(events, TurnEnded)[0].stats))
+        for first, answer, stats in told:
+            after = ask("And then?", GREEDY)
+            said = Message(new_message_id(), after.conversation, None, "assistant", answer)
+            after = replace(after, messages=(*first.messages, said, *after.messages), client=agent)
+            (ended,) = of(headless.do(after), TurnEnded)
+            assert ended.stats.reused_tokens > 0.9 * stats.prompt_tokens
+
+
+def test_a_request_that_fails_evicts_nobody(headless: HeadlessEngine) -> None:
+    for town in ("Rome", "Oslo", "Lima", "Cork"):
+        headless.do(replace(ask(f"What do you know about {town}?", GREEDY), client=Client("agent")))
+    pool = session_of(headless).runtime.cache_manager.pool
+    before = pool.leases()
+    assert not pool.free
+    asked = ask("Is it late?", Sampling(grammar='root ::= "yes"'))
+    begun = Message(new_message_id(), asked.conversation, asked.messages[-1].id, "assistant", "no")
+    headless.engine.handle(replace(asked, client=Client("agent"), continued=begun))
+    headless.events = []
+    headless.host.run_until_idle()
+    (ended,) = of(headless.events, TurnEnded)
+    assert (ended.state, "does not follow the grammar" in ended.note) == ("failed", True)
+    assert pool.leases() == before
+
+
+def test_what_was_stopped_before_its_first_token_keeps_no_seq_id(headless: HeadlessEngine) -> None:
+    """Another branch of a chat that is being answered, which begins otherwise; and a request of a program."""
+    chat = HeadlessChat(headless, "You tell stories.")
+    chat.add_question("Tell me about the sea.")
+    pool, first = session_of(headless).runtime.cache_manager.pool, new_message_id()
+    headless.engine.handle(Generate(chat.id, first, tuple(chat.messages), LONG))
+    headless.events = []
+    while not of(headless.events, TextDelta):
+        headless.engine.step()
+    for conversation, client in ((chat.id, None), (new_conversation_id(), Client("agent"))):
+        other = replace(ask("Name three rivers.", GREEDY, conversation), client=client)
+        headless.engine.handle(other)
+        headless.engine.step()
+        assert len(pool.free) == 2
+        headless.engine.request_stop(other.answer)
+        headless.engine.step()
+        assert other.answer in [event.answer for event in of(headless.events, TurnEnded)]
+        assert len(pool.free) == 3
+    headless.host.run_until_idle()
+
+
+def test_requests_that_fail_keep_no_answer_from_being_written(
+    headless: HeadlessEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They come faster than they fail, and each takes as long as a reader may wait for the next token."""
+    monkeypatch.setattr(scheduler, "LONGEST_GAP_MS", 0.0, raising=False)
+    writer, too_long = ask(sampling=GREEDY), RawPrompt(tokens=(1,) * 2000)
+    headless.events = []
+    headless.engine.handle(writer)
+    headless.engine.step()
+    for _ in range(60):
+        command = replace(ask(), messages=(), raw=too_long, client=Client("one"))
+        headless.engine.handle(command)
+    for _ in range(60):
+        headless.engine.step()
+    ended = of(headless.events, TurnEnded)
+    assert [event.answer for event in ended if event.state == "complete"] == [writer.answer]
+    assert ended[0].answer != writer.answer, "nor do those wait until it has ended"
+    headless.host.run_until_idle()
+    assert len(of(headless.events, TurnEnded)) == 61
+
+
+def test_a_flood_of_questions_keeps_no_answer_from_being_written(
+    headless: HeadlessEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each comes while the one before it is answered."""
+
+    def ask_again(event: Event) -> None:
+        if isinstance(event, Tokenized) and event.number < 500:
+            headless.host.submit(Tokenize("Hi", number=event.number + 1))
+
+    monkeypatch.setattr(headless, "_on_event", ask_again)
+    headless.host.submit(Tokenize("Hi"))
+    events = headless.do(ask(sampling=GREEDY))
+    first = next(i for i, event in enumerate(events) if isinstance(event, TextDelta))
+    assert len(of(events[:first], Tokenized)) < 50
+    assert len(of(events, Tokenized)) == 501
 
 
 def test_idle_work_compacts_where_it_pays(headless: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> None:

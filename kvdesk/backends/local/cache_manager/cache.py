@@ -166,7 +166,7 @@ class Cache(Leases):
         branch, n_branch = self.prefixes.best_branch(sequence.conversation, wanted, exact=not moved)
         if branch is not None and n_branch > reusable:
             self._pool.exchange(sequence, branch)
-            self.release_empty_branch(branch)  # an answer beside others began with an empty sequence, not needed now
+            self.release_unused(branch)  # an answer beside others began with an empty sequence, not needed now
             reusable = n_branch
             source = tr("another branch of this conversation")
         lender, n_lent = self.prefixes.lender(sequence, wanted)

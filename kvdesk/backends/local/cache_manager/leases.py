@@ -72,11 +72,17 @@ class Leases:
         """See `Context.block`."""
         return self._context.block
 
+    @property
+    def shares_beginnings(self) -> bool:
+        """Whether another sequence can have the beginning of what one reads: by sharing cells, or by a checkpoint."""
+        return self._can_share or self.swapper.keeps_checkpoints
+
     # --- leases -------------------------------------------------------------------------------------------------------
 
-    def can_lease(self, conversation: ConversationId) -> bool:
-        """Whether `lease` would succeed. Read-only."""
-        return bool(self._pool.get(conversation) or self._pool.free or any(not s.busy for s in self._pool))
+    @property
+    def can_lease(self) -> bool:
+        """Whether `lease` would succeed for another answer of any conversation. Read-only."""
+        return bool(self._pool.free or any(not s.busy for s in self._pool))
 
     def lease(
         self,
@@ -148,9 +154,10 @@ class Leases:
         sequence = own(sequence)
         self._pool.release(sequence)
 
-    def release_empty_branch(self, sequence: CacheSequence) -> None:
-        """`release`, where the sequence is an inactive branch that holds nothing."""
-        if sequence.inactive and not sequence.tokens:
+    def release_unused(self, sequence: CacheSequence) -> None:
+        """`release`, where the sequence holds nothing, and is an inactive branch or of a request that does not run."""
+        if (sequence.inactive or sequence.client is not None) and not sequence.tokens and not sequence.busy:
+            self.truncate(sequence, 0, tr("nothing of it can be reused"))
             self.release(sequence)
 
     def forget(self, conversation: ConversationId, reason: str) -> None:

@@ -34,7 +34,7 @@ def drop_messages(cache_manager: Cache, conversation: ConversationId, messages: 
         cache_manager.set_spans(sequence, tuple(span for span in sequence.spans if span.p1 <= kept))
         if not cache_manager.truncate(sequence, kept, tr(_DELETED)):
             cache_manager.truncate(sequence, 0, tr(_DELETED))
-        cache_manager.release_empty_branch(sequence)
+        cache_manager.release_unused(sequence)
     saved_states = cache_manager.swapper.saved_states
     saved_states.drop_of(conversation, messages)
     saved_states.leave(conversation)  # until its next turn, which has what it still has

@@ -13,12 +13,12 @@ from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.llama.samplers.budget_sampler import with_budget
 from kvdesk.backends.local.llama.samplers.grammar_sampler import sampler_of
 from kvdesk.backends.local.llama.samplers.logprob_sampler import with_logprobs
-from kvdesk.backends.local.llama.samplers.sampler import plan_sampling
+from kvdesk.backends.local.llama.samplers.sampler import Sampler, SamplingPlan, plan_sampling
 from kvdesk.backends.local.scheduler.call_plan import with_calls
 from kvdesk.backends.local.scheduler.document_runs import all_read, document_runs
 from kvdesk.backends.local.scheduler.first_token import FirstTokenClocks
 from kvdesk.backends.local.scheduler.idle_requests import IdleRequests
-from kvdesk.backends.local.scheduler.overflow_manager import OverflowManager
+from kvdesk.backends.local.scheduler.overflow_manager import Fit, OverflowManager
 from kvdesk.backends.local.scheduler.request import Request, Waiting
 from kvdesk.backends.local.scheduler.request_overflow import RequestOverflow
 from kvdesk.backends.local.scheduler.reuse_reason import reuse_reason
@@ -64,17 +64,38 @@ class Admission:
         prompt. Try again when one has ended. `again`: what single tokens were evicted from was not in the cache any
         more, so they are in the prompt now. Raises KvdeskError.
         """
-        command, vocab, cache_manager = waiting.command, self._context.model.vocab, self._cache_manager
-        plan = plan_sampling(command.sampling, vocab)
+        command, cache_manager = waiting.command, self._cache_manager
+        plan = plan_sampling(command.sampling, self._context.model.vocab)
         fit = self._overflow_manager.fit(command)
-        prompt = fit.tokens
         clocks.rendered()
-        cache_manager.take_over(command.conversation, command.client, prompt)
-        if waits and not cache_manager.can_lease(command.conversation):
+        cache_manager.take_over(command.conversation, command.client, fit.tokens)
+        if waits and not cache_manager.can_lease:
             return None
-        there = cache_manager.pool.get(command.conversation)
-        if _is_being_read(running, prompt, there):
+        if self._is_being_read(running, command, fit.tokens):
             return None
+        sampler = self._sampler(plan, command, fit)  # what fails, fails before anything is evicted for it
+        request = None
+        try:
+            request = self._begin(waiting, clocks, running, fit, sampler, waits=waits, again=again)
+        finally:
+            if request is None or request.sampler is not sampler:
+                sampler.close()
+        return request
+
+    def _begin(
+        self,
+        waiting: Waiting,
+        clocks: FirstTokenClocks,
+        running: Sequence[Request],
+        fit: Fit,
+        sampler: Sampler,
+        *,
+        waits: bool,
+        again: bool,
+    ) -> Request | None:
+        """`admit` for a prompt that fits. Changes the cache."""
+        command, vocab, cache_manager = waiting.command, self._context.model.vocab, self._cache_manager
+        prompt, there = fit.tokens, cache_manager.pool.get(command.conversation)
         inactive = there is not None and there.busy
         sequence = cache_manager.lease(command.conversation, inactive=inactive, client=command.client)
         waiting.notes += self._overflow.before(command, sequence, fit)
@@ -84,7 +105,7 @@ class Admission:
         acquired = self._acquire(command, sequence, prompt, moved=moved)
         if not again and self._overflow_manager.has_gaps(fit, acquired.n_tokens):
             self._overflow.read_whole(command, fit)
-            cache_manager.release_empty_branch(sequence)
+            cache_manager.release_unused(sequence)
             return self.admit(waiting, clocks, running, waits=waits, again=True)
         n_new = len(prompt) - acquired.n_tokens
         documents = document_runs(fit.whole.places, command.documents)
@@ -97,14 +118,11 @@ class Admission:
         )
         self._idle_requests.save(sequence, prompt, moved=moved, lenders=True)
         keep_to_share(self._context, cache_manager, sequence, n_new)
-        if not cache_manager.make_room(sequence, n_new):
+        if not cache_manager.make_room(sequence, n_new + self._n_promised(running)):
+            cache_manager.release_unused(sequence)
             if waits:
-                cache_manager.release_empty_branch(sequence)
                 return None
             raise PromptError(tr("The cache has no room for this conversation."))
-        sampler = sampler_of(with_calls(plan, command, fit.whole), vocab, prompt, fit.generated)
-        sampler = with_budget(sampler, vocab, fit.whole.marks, command.reasoning_budget, fit.generated)
-        sampler = with_logprobs(sampler, vocab, command.n_probs)
         why = reuse_reason(
             self._context.model, cache_manager, sequence, acquired, held, prompt, fit.whole.places, command, n_put
         )
@@ -118,15 +136,35 @@ class Admission:
         cache_manager.mark_busy(sequence)
         return request
 
+    def _sampler(self, plan: SamplingPlan, command: Generate, fit: Fit) -> Sampler:
+        """Raises UserError."""
+        vocab = self._context.model.vocab
+        sampler = sampler_of(with_calls(plan, command, fit.whole), vocab, fit.tokens, fit.generated)
+        sampler = with_budget(sampler, vocab, fit.whole.marks, command.reasoning_budget, fit.generated)
+        return with_logprobs(sampler, vocab, command.n_probs)
+
     def _acquire(self, command: Generate, sequence: CacheSequence, prompt: list[int], *, moved: bool) -> Acquired:
         """What the cache has of the prompt; nothing if the client wants all of it read."""
         if command.client is not None and not command.client.reuse:
             return Acquired(0)
         return self._cache_manager.acquire_prefix(sequence, prompt, moved=moved)
 
+    def _n_promised(self, running: Sequence[Request]) -> int:
+        """Cells that the prompts which are being read still need."""
+        if not self._cache_manager.one_buffer or not self._context.traits.geometry.has_attention:
+            return 0
+        return sum(request.n_to_read for request in running)
 
-def _is_being_read(running: Sequence[Request], prompt: list[int], own: CacheSequence | None) -> bool:
-    """Whether another request is just reading much of the same prompt, which can be shared afterwards."""
-    held = common_prefix(own.tokens, prompt) if own is not None else 0
-    wanted = max(held, MIN_REUSE_TOKENS)
-    return any(r.prefilling and common_prefix(r.prompt, prompt) - r.position > wanted for r in running)
+    def _is_being_read(self, running: Sequence[Request], command: Generate, prompt: list[int]) -> bool:
+        """Whether another request is just reading much of the same prompt, which this one can have afterwards."""
+        client, shares = command.client, self._cache_manager.shares_beginnings
+        if not shares or (client is not None and not client.reuse):
+            return False
+        sharing = client.sharing if client is not None else ""
+        own = self._cache_manager.pool.get(command.conversation)
+        held = common_prefix(own.tokens, prompt) if own is not None else 0
+        wanted = max(held, MIN_REUSE_TOKENS)
+        return any(
+            r.prefilling and r.sequence.sharing == sharing and common_prefix(r.prompt, prompt) - r.position > wanted
+            for r in running
+        )

@@ -106,6 +106,8 @@ class Running:
         """Tokens can be taken back. Otherwise a state is lost with an aborted decode."""
         self._chunk = ChunkSize(context.n_batch, context.block)
         self._requests: list[Request] = []
+        self.n_ended = 0
+        """Requests that have begun and ended."""
         self._n_decoded = 0  # batches since the last one with tokens of a prompt, while several requests run
         self._n_sure = 0  # batches with one token per request that fit without another check
 
@@ -145,6 +147,8 @@ class Running:
             return True
         waiting.held_back = request is None
         if request is None:
+            if not self._requests:
+                self._jobs.give_way()  # it waits for that alone
             return False
         request.drafts = self._guesses.begin()
         self._requests.append(request)
@@ -251,6 +255,7 @@ class Running:
         """End the request; its tokens stay in the cache for the next one."""
         by_itself = state == "complete" and not finish
         self._requests.remove(request)
+        self.n_ended += 1
         self._stops.end(request.command.answer)
         self._cache_manager.mark_idle(request.sequence)
         request.sampler.close()
@@ -262,6 +267,7 @@ class Running:
         stopped_by = request.stops.found if request.stops is not None else ""
         self._emit(TurnEnded(conversation, answer, state, stats, request.note(note), finish, stopped_by))
         self._documents.keep(request.sequence, request.prompt, request.documents)
+        self._cache_manager.release_unused(request.sequence)
         if by_itself:
             self._on_complete(request)
 

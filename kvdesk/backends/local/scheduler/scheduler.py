@@ -1,10 +1,12 @@
 """Handles every request from the inbox to its end, and every job: chooses which is next, one small step at a time.
 
 Owns the waiting requests; `running` owns those that have begun, `jobs` the work without an answer. A step begins a
-request, or lets `running` schedule a batch, decode it and update the requests. Runs on the engine's thread, except for
-what `stops` and `jobs` offer to others. Knows no commands but `Generate`, and no Qt.
+request, or lets `running` schedule a batch, decode it and update the requests: however many come, those that run go on.
+Runs on the engine's thread, except for what `stops` and `jobs` offer to others. Knows no commands but `Generate`, and
+no Qt.
 """
 
+import time
 from collections import deque
 from collections.abc import Callable
 
@@ -25,6 +27,7 @@ from kvdesk.backends.local.scheduler.stops import Stops
 from kvdesk.backends.local.scheduler.threads import Threads
 from kvdesk.message import ConversationId, MessageState
 from kvdesk.policies.drafting import DraftSize
+from kvdesk.policies.tuned import LONGEST_GAP_MS
 from kvdesk.protocol.chat import NO_MODEL, Generate
 from kvdesk.protocol.messages import Command
 from kvdesk.translation import tr
@@ -49,7 +52,8 @@ class Scheduler:
         self.running: Running | None = None
         self.loaded = (0.0, 0.0)
         self._waiting: deque[Waiting] = deque()
-        self._blocked = False  # the first waiting request found no room; it is tried again when something has ended
+        self._begins_until: float | None = None  # time.perf_counter(); None: none has begun since the last batch
+        self._refused: tuple[object, ...] = ()  # what ran when the first waiting request found no room
 
     def use(
         self,
@@ -113,17 +117,15 @@ class Scheduler:
             while self._waiting:
                 self.events.never_began(self._waiting.popleft().command, "failed", tr(NO_MODEL))
             return False
-        n_running, n_prefilling, n_ended = len(running), running.n_prefilling, jobs.n_ended
-        if self._waiting and not self._blocked:
+        n_ended = running.n_ended + jobs.n_ended
+        if self._waiting and not self._blocked and self._may_begin(running):
             self._begin_next(running)
-        elif n_running or jobs:
+        elif running or jobs:
             running.step()
+            self._begins_until = None
         else:
-            self._blocked = False
-        ended = len(running) < n_running or jobs.n_ended > n_ended
-        if ended or n_prefilling != running.n_prefilling:
-            self._blocked = False
-        return ended
+            self._refused = ()
+        return running.n_ended + jobs.n_ended > n_ended
 
     def end_stopped(self) -> None:
         """End all requests that were asked to stop, for times when nothing is decoded."""
@@ -139,7 +141,6 @@ class Scheduler:
             for one in [w for w in self._waiting if w.command.conversation == conversation]:
                 self._waiting.remove(one)
                 self.events.never_began(one.command, "stopped", note)
-            self._blocked = False
 
     def end_all(self, note: str) -> None:
         """End every job and every request, because the context is freed."""
@@ -159,14 +160,35 @@ class Scheduler:
 
     # --- private ------------------------------------------------------------------------------------------------------
 
+    @property
+    def _blocked(self) -> bool:
+        """Whether the first waiting request found no room, and nothing has ended since. It waits until then."""
+        return bool(self._waiting) and self._refused == self._now
+
+    @property
+    def _now(self) -> tuple[object, ...]:
+        """What the first waiting request depends on."""
+        assert self.running is not None
+        return self._waiting[0], self.running, self.running.n_ended, self.running.n_prefilling, self.jobs.n_ended
+
+    def _may_begin(self, running: Running) -> bool:
+        """Whether a request may begin, or fail, before those that run get their next batch: as many as that gap allows,
+        and at least one.
+        """
+        now = time.perf_counter()
+        if not running or self._begins_until is None:
+            self._begins_until = now + LONGEST_GAP_MS / 1e3
+            return True
+        return now < self._begins_until
+
     def _begin_next(self, running: Running) -> None:
-        waiting = self._waiting[0]
+        waiting, now = self._waiting[0], self._now
         began, ended = self.loaded
         load_s = max(0.0, ended - max(began, waiting.submitted_at))
         if running.start(waiting, load_s):
             self._waiting.popleft()
         else:
-            self._blocked = True
+            self._refused = now
 
     def _end_stopped_waiting(self) -> None:
         """End waiting requests that were asked to stop. If the first was one, the next may have room."""
@@ -176,5 +198,4 @@ class Scheduler:
                 self.events.never_began(waiting.command, "stopped", tr("Stopped before it began."))
             else:
                 left.append(waiting)
-        self._blocked = self._blocked and bool(left) and left[0] is self._waiting[0]
         self._waiting = left
