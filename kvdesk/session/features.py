@@ -66,7 +66,7 @@ class HubCommands:
         """The part is shown; the network is not used yet."""
 
     def search(self, words: str) -> None:
-        """Search for models, or show those of a repository that is named."""
+        """Search for models, or show those of a repository that is named. "": what is asked for is not wanted."""
 
     def list_files(self, repo: str) -> None:
         """Ask which models a repository has."""

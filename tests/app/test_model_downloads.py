@@ -69,7 +69,7 @@ def test_a_model_is_searched_downloaded_and_opened(
     path = paths.models_dir() / REPO / FILE
     assert path.read_bytes() == b"GGUF" * 10_000
     opened: list[Path] = []
-    monkeypatch.setattr(rig.controller, "open_model", opened.append)
+    monkeypatch.setattr(rig.controller, "open_model", lambda path, *_: opened.append(path))
     part.downloads.rows[key].main.click()
     assert opened == [path]
     assert rig.window.rooms.shows_chats
@@ -79,6 +79,48 @@ def test_a_repository_is_found_by_its_name(part: GetModels, qtbot: QtBot) -> Non
     part.search.setText(f"https://huggingface.co/{REPO}")
     part.search.returnPressed.emit()
     qtbot.waitUntil(lambda: part.chosen is not None and part.chosen.file == FILE, timeout=TIMEOUT_MS)
+
+
+def test_two_downloads_are_asked_for_before_the_hub_answers(part: GetModels, server: HubServer, qtbot: QtBot) -> None:
+    offers = part._recommended[:2]
+    for offer in offers:
+        server.files.setdefault(offer.repo, {})[offer.file] = b"GGUF"
+    for offer in offers:
+        part.choose(offer)
+        part.download.click()
+    wanted = {f"{offer.repo}/{offer.file}" for offer in offers}
+    qtbot.waitUntil(lambda: wanted <= set(part.downloads.rows), timeout=TIMEOUT_MS)
+
+
+def test_two_repositories_are_unfolded_before_the_hub_answers(part: GetModels, server: HubServer, qtbot: QtBot) -> None:
+    server.files["maker/small-too-GGUF"] = {"small-too-Q8_0.gguf": b"GGUF"}
+    part.search.setText("small")
+    part.search.returnPressed.emit()
+    qtbot.waitUntil(lambda: part.tree.topLevelItemCount() == 2, timeout=TIMEOUT_MS)
+    both = [part.tree.topLevelItem(n) for n in range(2)]
+    for item in both:
+        item.setExpanded(True)
+    qtbot.waitUntil(lambda: all(item.childCount() for item in both), timeout=TIMEOUT_MS)
+
+
+def test_a_search_that_is_given_up_leaves_the_list_alone(rig: Rig, part: GetModels) -> None:
+    part.search.setText("small")
+    part.search.returnPressed.emit()
+    part.search.clear()
+    rig.controller.downloads._background.wait()
+    assert part.tree.topLevelItem(0).childCount() == 8
+
+
+def test_an_answer_leaves_the_focus_to_one_who_types(rig: Rig, part: GetModels) -> None:
+    part.search.setFocus()
+    for typed, is_left in (("small", False), ("small and", True)):
+        part.search.setText("small")
+        part.search.returnPressed.emit()
+        part.search.setText(typed)
+        rig.controller.downloads._background.wait()
+        assert part.tree.topLevelItem(0).text(0) == REPO
+        assert (rig.window.focusWidget() is part.search) == is_left
+        part.search.setFocus()
 
 
 def test_offline_is_a_sentence_and_the_list_stays(rig: Rig, part: GetModels, qtbot: QtBot) -> None:

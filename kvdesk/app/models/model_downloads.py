@@ -45,7 +45,7 @@ class ModelDownloads(QObject, HubCommands):
         self._downloads: tuple[Download, ...] = ()
         self._background = Background("hub", self, AT_ONCE)
         window.commands.hub = self
-        self._question: Task | None = None  # the last one: an answer to an older one is dropped
+        self._questions: list[Task] = []  # for the list that is shown: another search drops their answers
 
     def show_in(self, page: ModelsPage) -> None:
         """The page was made."""
@@ -72,16 +72,19 @@ class ModelDownloads(QObject, HubCommands):
             self._part.downloads.show_downloads(self._downloads)
 
     def search(self, words: str) -> None:
+        for question in self._questions:
+            question.cancel()
+        self._questions.clear()
         part = self._shown_part()
         repo = words.removeprefix("https://huggingface.co/").strip("/")
         if is_repo(repo):
             self.list_files(repo)
-        else:
-            self._ask(lambda hub: partial(part.show_repos, hub.search(words)))
+        elif words:
+            self._questions.append(self._ask(lambda hub: partial(part.show_repos, hub.search(words))))
 
     def list_files(self, repo: str) -> None:
         part = self._shown_part()
-        self._ask(lambda hub: partial(part.show_files, repo, offers_of(hub.models(repo))))
+        self._questions.append(self._ask(lambda hub: partial(part.show_files, repo, offers_of(hub.models(repo)))))
 
     def download(self, offer: Offer) -> None:
         """Show the page of models, and download this one there."""
@@ -138,13 +141,11 @@ class ModelDownloads(QObject, HubCommands):
 
     # --- threads ------------------------------------------------------------------------------------------------------
 
-    def _ask(self, ask: Callable[[Hub], Callable[[], None]]) -> None:
+    def _ask(self, ask: Callable[[Hub], Callable[[], None]]) -> Task:
         """On a thread that nobody waits for; what `ask` returns shows the answer, on this one."""
         self._shown_part().show_waiting()
-        if self._question is not None:
-            self._question.cancel()
         endpoint = self._settings.current.hub_endpoint
-        self._question = self._background.run(
+        return self._background.run(
             lambda: ask(Hub(endpoint, read_token())),
             lambda answer: answer(),
             lambda error: self._shown_part().show_problem(str(error), partial(self._ask, ask)),

@@ -40,6 +40,7 @@ class GetModels(QWidget):
         self._theme, self._commands = theme, commands
         self._machine: Machine | None = None
         self._recommended: tuple[Offer, ...] = ()
+        self._searched = ""
         self.banner = Banner(theme)
         self.search = SearchField(tr("Search the model hub"), tr("Search Hugging Face: words, or owner/name"))
         self.search.returnPressed.connect(self._on_search)
@@ -122,7 +123,8 @@ class GetModels(QWidget):
         )
         if (first := self.tree.topLevelItem(0)) is not None:
             self.tree.setCurrentItem(first)
-            self.tree.setFocus()
+            if self.search.text().strip() == self._searched:  # else somebody types meanwhile
+                self.tree.setFocus()
 
     def show_files(self, repo: str, offers: tuple[Offer, ...]) -> None:
         """Below the repository where it is listed, else alone."""
@@ -213,10 +215,12 @@ class GetModels(QWidget):
 
     def _on_search(self) -> None:
         if words := self.search.text().strip():
+            self._searched = words
             self._commands.hub.search(words)
 
     def _on_text(self, text: str) -> None:
         if not text and self._recommended:
+            self._commands.hub.search("")
             self.banner.hide()
             self.show_recommended(self._recommended)
 
