@@ -30,6 +30,7 @@ _FURTHER_DOTS: Final = 2
 _PIN_PX: Final = 14
 _RUNNING: Final = "▍"
 _MOST_BROKEN: Final = 10_000
+_FILLED: Final = "filled"
 _MIDDLE: Final = (Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter).value
 
 
@@ -69,6 +70,12 @@ class ConversationDelegate(QStyledItemDelegate):
     def sizeHint(self, _option: QStyleOptionViewItem, index: Index) -> QSize:
         lines = self._lines(index, self._view.viewport().width())
         return QSize(120, self._theme.px(ROW_PX) + (len(lines) - 1) * QFontMetrics(self._theme.text).lineSpacing())
+
+    def setEditorData(self, editor: QWidget, index: Index) -> None:
+        """Once: what is typed stays, also when the row changes meanwhile."""
+        if not editor.property(_FILLED):
+            editor.setProperty(_FILLED, True)
+            super().setEditorData(editor, index)
 
     def updateEditorGeometry(self, editor: QWidget, option: QStyleOptionViewItem, index: Index) -> None:
         rect: QRect = option.rect

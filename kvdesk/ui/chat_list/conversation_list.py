@@ -24,7 +24,7 @@ from kvdesk.ui.operations.menus import fill_menu
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.access.input_method import composes
 from kvdesk.ui.widgets.access.key_tips import show_tips_of
-from kvdesk.ui.widgets.controls import IconButton, label, on_ground, pop_up, push_button
+from kvdesk.ui.widgets.controls import IconButton, has_focus, label, on_ground, pop_up, push_button
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.ui.widgets.search_field import clearable
 from kvdesk.ui.widgets.style.theme import Theme
@@ -135,19 +135,30 @@ class ConversationList(QWidget):
         self.search.selectAll()
 
     def rename_shown(self) -> None:
-        """Edit the title of the conversation that is shown, where it has a row."""
-        row = self._model.index_of(self._store.selected)
+        """Edit the title of the conversation that is shown."""
+        row = self.list_shown()
         if row.isValid():
-            self.search.clear()
             self.view.setFocus()
             self.view.setCurrentIndex(row)
             self.view.edit(row)
 
+    def list_shown(self) -> QModelIndex:
+        """Bring the row of the conversation that is shown into sight, whatever is searched, listed or collapsed."""
+        self.search.clear()
+        if (shown := self._store.shown) is not None:
+            if self._model.shows_archived != shown.archived:
+                self._on_archive_clicked()
+            if not shown.archived and shown.folder in self._model.collapsed:
+                self._on_collapsed(shown.folder, False)
+        row = self._model.index_of(self._store.selected)
+        self.view.scrollTo(row)
+        return row
+
     def choose_folder(self, known: Conversation) -> None:
-        """Open the menu of folders for a conversation, at its row."""
+        """Open the menu of folders for the conversation that is shown, at its row."""
         menu = QMenu(self)
         self.fill_folder_menu(menu, known)
-        row = self.view.visualRect(self._model.index_of(known.id))
+        row = self.view.visualRect(self.list_shown())
         pop_up(menu, self.view.viewport().mapToGlobal(row.bottomLeft()))
         menu.setActiveAction(menu.actions()[0])
 
@@ -266,13 +277,16 @@ class ConversationList(QWidget):
 
     def _change_rows(self, change: Callable[[], None]) -> None:
         """Rows change; the conversation that is shown stays the current one, or the folder where somebody is."""
-        folder = self.view.folder if self.view.hasFocus() else ""
+        folder = self.view.folder if has_focus(self.view) else ""
+        before = self.view.currentIndex().row()
         self._silent = True
         change()
         row = self._model.index_of_folder(folder) if folder else QModelIndex()
         row = row if row.isValid() else self._model.index_of(self._store.selected)
         if row.isValid():
             self.view.selectionModel().setCurrentIndex(row, QItemSelectionModel.SelectionFlag.ClearAndSelect)
+            if row.row() != before:
+                self.view.scrollTo(row)
         else:
             self.view.selectionModel().clear()
         self._silent = False

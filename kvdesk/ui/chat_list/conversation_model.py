@@ -142,9 +142,12 @@ class ConversationModel(QAbstractListModel):
             self._rows = rows
             self._redraw()
             return
-        self.beginResetModel()
+        self.layoutAboutToBeChanged.emit()  # not a reset, which would end the editing of a name
+        before = self.persistentIndexList()
+        keys = [self._rows[index.row()].key for index in before]
         self._rows = rows
-        self.endResetModel()
+        self.changePersistentIndexList(before, [self._index_of(key) for key in keys])
+        self.layoutChanged.emit()
 
     def _redraw(self) -> None:
         if self._rows:

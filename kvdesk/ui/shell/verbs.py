@@ -27,7 +27,7 @@ class Verbs:
     def new_chat(self) -> None:
         """The next message that is typed begins a new chat."""
         self._commands.new_chat()
-        self._window.conversations.search.clear()  # the new one is in the list
+        self._window.conversations.list_shown()
         self._window.chat.composer.focus_edit()
 
     def search(self) -> None:
@@ -102,7 +102,7 @@ class Verbs:
 
     def undo_delete(self) -> None:
         """Bring back what was deleted last: a chat, or messages of the one that is shown."""
-        can = self._store.idle in self._store.undeletable
+        can = self._store.selected in self._store.undeletable
         if self._store.deleted and not (can and self._store.messages_last):
             self._commands.undo_delete()
         elif can:

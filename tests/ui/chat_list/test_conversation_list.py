@@ -176,6 +176,49 @@ def test_a_folder_is_renamed_and_removed(window: MainWindow, qtbot: QtBot, recor
     assert renamed == [("Work", "Job"), ("Work", "")]
 
 
+def test_a_name_that_is_being_typed_stays_when_the_list_changes(
+    window: MainWindow, qtbot: QtBot, record: Record
+) -> None:
+    view, renamed = window.conversations.view, record(window.commands.conversations.rename)
+    window.store.show_conversations(ALL, ONE)
+    window.action_set.run("chat.rename")
+    editor = view.findChild(QLineEdit)
+    assert isinstance(editor, QLineEdit)
+    editor.setText("Puffins")
+    later = [replace(known, title="Named meanwhile", updated_ms=9) if known.id == ONE else known for known in ALL]
+    window.store.show_conversations(later, ONE)
+    window.store.show_conversations((PINNED, *later[:2], *WORK), ONE)
+    window.store.show_conversations((*later[:2], Conversation(ConversationId("new"), "new", 99)), ONE)
+    assert editor.isVisible()
+    qtbot.waitUntil(lambda: editor.geometry().top() == view.visualRect(view.currentIndex()).top())
+    assert editor.text() == "Puffins"
+    assert editor.hasFocus()
+    qtbot.keyClick(editor, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: bool(renamed))
+    assert renamed == [(ONE, "Puffins")]
+
+
+def test_what_is_renamed_or_begun_is_brought_into_the_list(window: MainWindow, qtbot: QtBot) -> None:
+    listed = window.conversations
+    window.store.show_conversations(ALL, ONE)
+    qtbot.mouseClick(listed.archive, Qt.MouseButton.LeftButton)
+    assert names(window) == ["old"]
+    window.action_set.run("chat.new")
+    assert "A village far away" in names(window)
+    window.store.show_conversations(ALL, WORK[0].id)
+    window.store.settings.change(collapsed_folders=("Work",))
+    assert "plan" not in names(window)
+    window.action_set.run("chat.rename")
+    editor = listed.view.findChild(QLineEdit)
+    assert isinstance(editor, QLineEdit)
+    assert editor.text() == "plan"
+    qtbot.keyClick(editor, Qt.Key.Key_Escape)
+    window.store.show_conversations(ALL, OLD.id)
+    window.action_set.run("chat.rename")
+    assert names(window) == ["old"]
+    assert listed.view.findChildren(QLineEdit)[-1].text() == "old"
+
+
 def test_the_archive_is_behind_a_button(window: MainWindow, qtbot: QtBot) -> None:
     button = window.conversations.archive
     assert not button.isVisible()
