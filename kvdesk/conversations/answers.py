@@ -17,7 +17,8 @@ class RunningAnswer:
     """An answer that is being generated.
 
     message        as it was when it began, or was continued
-    replaces       the answer that was shown before, when this is another one to its question
+    replaces       the end of the branch that was shown before, when this is another answer to a question in it, or
+                   continues a copy of one
     before         the answer as it was, when it is continued; `continued`: the ids of its text
     parts, tokens  what has come since; logprobs: of these tokens, where they were asked for
     form, tools    how it calls tools, and those that it may call
@@ -81,9 +82,9 @@ class RunningAnswers:
     def start(self, answer: Message, replaces: MessageId | None) -> None:
         self._answers[answer.id] = RunningAnswer(answer, replaces)
 
-    def go_on(self, answer: Message, before: Message) -> None:
+    def go_on(self, answer: Message, before: Message, replaces: MessageId | None) -> None:
         """An answer is continued: from now on it is `answer`, with the text of `before` so far."""
-        self._answers[answer.id] = RunningAnswer(answer, None, before, before.tokens)
+        self._answers[answer.id] = RunningAnswer(answer, replaces, before, before.tokens)
 
     def offer(self, answer: MessageId, tools: str) -> None:
         """The tools that an answer may call, as in `Generate`."""

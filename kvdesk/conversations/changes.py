@@ -88,9 +88,10 @@ class AnswersGrew:
 
 @dataclass(frozen=True, slots=True)
 class AnswerEnded:
-    """The answer as it is from now on."""
+    """The answer as it is from now on. `is_gone`: nothing came of it, and it is no more."""
 
     message: Message
+    is_gone: bool = False
 
 
 @dataclass(frozen=True, slots=True)

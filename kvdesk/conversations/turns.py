@@ -78,7 +78,7 @@ class Turns:
         if not self._state.is_answered(conversation) and wanted and wanted[0].role == "assistant":
             for _ in range(n):
                 self._state.cut_branch(conversation, wanted[0].parent)
-                self._ask(conversation, replaces=wanted[0].id, may_call=n == 1)
+                self._ask(conversation, replaces=branch[-1].id, may_call=n == 1)
 
     def continue_answer(self, conversation: ConversationId, message: MessageId | None = None) -> MessageId | None:
         """Go on with an answer where it ended (None: the last one), if it ended early (`kvdesk.chat.ended_early`) and
@@ -91,14 +91,15 @@ class Turns:
             return None
         if Feature.CONTINUE not in self.features:
             return None
-        if wanted[0].id != branch[-1].id:  # what follows it stays as it is, on its branch
+        leaf, is_copy = branch[-1].id, wanted[0].id != branch[-1].id
+        if is_copy:  # what follows it stays as it is, on its branch
             self._state.cut_branch(conversation, wanted[0].parent)
             self._put_new(replace(wanted[0], id=new_message_id(), created_ms=now_ms(), pinned=False))
             branch = self._state.branch(conversation)
         before = branch[-1]
         writers = [name for name in (before.model, self.model_name) if name]
         answer = replace(before, state="streaming", note="", finish="", model=", ".join(dict.fromkeys(writers)))
-        self._answers.go_on(answer, before)
+        self._answers.go_on(answer, before, leaf if is_copy else None)
         self._known.put_tree(conversation, Tree()).put(answer)
         self._state.put_first(replace(self._known[conversation], updated_ms=now_ms()))
         self._state.tell(MessagesChanged((answer,)))
@@ -242,9 +243,10 @@ class Turns:
         running = self._answers.end(event.answer)
         if running is None:
             return  # its conversation was deleted meanwhile
-        if running.replaces is not None and not running.parts:
+        is_nothing = not running.parts and (running.before is None or event.state != "complete")
+        if running.replaces is not None and is_nothing:
             self._take_back(running, running.replaces)
-        elif running.before is not None and not running.parts and event.state != "complete":
+        elif running.before is not None and is_nothing:
             self._put_ended(replace(running.before, note=event.note or running.before.note))  # nothing came of it
         else:
             stats = event.stats.after(running.before.stats if running.before is not None else None)
@@ -379,10 +381,10 @@ class Turns:
         self._state.tell(MessagesAdded((message,)))
 
     def _take_back(self, empty: RunningAnswer, shown: MessageId) -> None:
-        """Another answer that never said anything gives way to the one that was shown before."""
+        """Another answer, or a copy of one, of which nothing came gives way to the branch that was shown before."""
         conversation = empty.message.conversation
         self._known.put_tree(conversation, Tree()).discard(empty.message.id)
-        self._state.tell(AnswerEnded(replace(empty.message, state="stopped")))
+        self._state.tell(AnswerEnded(replace(empty.message, state="stopped"), is_gone=True))
         known = self._known[conversation]
         if known.leaf == empty.message.id:
             self._known.put(replace(known, leaf=shown))

@@ -51,7 +51,10 @@ class StoreListener:
             case MessagesDeleted():
                 self._writer.delete_messages(change.deleted)
             case AnswerEnded():
-                self._writer.put_message(change.message)
+                if change.is_gone:
+                    self._writer.delete_messages((change.message.id,))
+                else:
+                    self._writer.put_message(change.message)
             case ConversationDeleted():
                 self._kept.discard(change.conversation)
                 self._writer.delete_conversation(change.conversation)

@@ -90,6 +90,11 @@ def test_an_earlier_answer_goes_on_beside_what_follows_it(held: Held) -> None:
     held.service.turns.show_branch(first.conversation, first.answer)
     assert held.texts(first.conversation) == ["A story?", "Onceupon", "Nice", "Thanks"]
     assert held.service.turns.continue_answer(first.conversation, MessageId("none")) is None
+    held.service.turns.continue_answer(first.conversation, first.answer)
+    n = len(held.service.all_messages(first.conversation))
+    held.end(held.asked[-1], "stopped")
+    assert held.texts(first.conversation) == ["A story?", "Onceupon", "Nice", "Thanks"], "nothing came of it"
+    assert len(held.service.all_messages(first.conversation)) == n - 1, "its copy is gone"
 
 
 @pytest.mark.parametrize(
@@ -161,6 +166,20 @@ def test_after_a_dropped_subscription_the_old_text_is_there_once(held: Held) -> 
     held.service.take([TextDelta(asked.conversation, asked.answer, " a time", (2, 3))])
     last = held.last(asked.conversation)
     assert (last.text, last.tokens) == ("Onceupon a time", (0, 1, 2, 3))
+
+
+def test_what_nothing_came_of_is_not_stored(held: Held, writer: StoreWriter) -> None:
+    held.service.subscribe(StoreListener(writer))
+    first = limited(held)
+    held.answer(held.say("Nice", first.conversation), "Thanks")
+    held.service.turns.regenerate(first.conversation, 1)
+    writer.flush().result()
+    held.end(held.asked[-1], "stopped")
+    held.service.turns.continue_answer(first.conversation, first.answer)
+    writer.flush().result()
+    held.end(held.asked[-1], "stopped")
+    stored = writer.ask(lambda store: store.all_messages(first.conversation)).result()
+    assert [message.text for message in stored] == held.texts(first.conversation)
 
 
 def test_a_kill_while_it_goes_on_keeps_text_ids_and_whose_they_are(held: Held, writer: StoreWriter) -> None:

@@ -151,6 +151,15 @@ def test_an_earlier_answer_is_made_again_and_what_follows_it_stays(held: Held) -
     assert held.texts(first.conversation) == ["Joke?", "First joke", "Another", "Second joke"]
 
 
+def test_an_earlier_answer_made_again_without_a_word_leaves_what_followed_it_in_sight(held: Held) -> None:
+    first = held.say("Joke?")
+    held.answer(first, "First joke")
+    held.answer(held.say("Another", first.conversation), "Second joke")
+    held.service.turns.regenerate(first.conversation, 1, first.answer)
+    held.end(held.asked[-1], "stopped")
+    assert held.texts(first.conversation) == ["Joke?", "First joke", "Another", "Second joke"]
+
+
 def test_an_edited_question_is_a_branch_beside_the_first(held: Held) -> None:
     first = held.say("Cats?")
     held.answer(first, "Miaow")
