@@ -108,6 +108,7 @@ class Controller(QObject):
         self.engine_ended = True  # False after `shut_down` where the engine hangs: only `os._exit` ends its thread
         self._wanted: ContextSettings | None = None  # of the context that is being made
         self._replaced: ContextSettings | None = None  # before it: they count again where it could not be made
+        self._opening: LoadModel | None = None  # with the context of this model, which counts once it is open
         self._model: Path | None = None  # what was opened last
         self._has_context = self._watched = False
         self._closed = False
@@ -170,21 +171,23 @@ class Controller(QObject):
         self.store.apply(ModelLoading(source, 0.0))
         self.host.submit(LoadModel(source, self.settings.context))
 
-    def open_model(self, path: Path) -> None:
-        """Load another model."""
+    def open_model(self, path: Path, context: ContextSettings | None = None) -> None:
+        """Load another model. `context`: its own; None: as the settings say."""
         self.furnish()
         self.window.commands.lab.cancel(tr("The experiment was ended because another model was opened."))
-        self._load(path)
+        self._load(path, context)
 
-    def _load(self, path: Path) -> None:
+    def _load(self, path: Path, context: ContextSettings | None = None) -> None:
         """Ask the worker to load a model; an unfinished load leaves a mark that the next start heeds."""
         if isinstance(self.store.loading, LocalFile):
             self.host.cancel()  # the person has changed their mind
         self._model = path
+        command = LoadModel(LocalFile(path), context or self.settings.context)
+        self._opening = command if context is not None else None
         self._marker.set(path)
         self.store.apply(ModelLoading(LocalFile(path), 0.0))  # at once: the back end may only just be starting
         self.conversations.queued.wait_for_model()
-        self.host.submit(LoadModel(LocalFile(path), self.settings.context))
+        self.host.submit(command)
 
     def shut_down(self) -> None:
         """Stop what runs, close engine and store. Safe to call twice."""
@@ -268,9 +271,8 @@ class Controller(QObject):
         if model is not None and loading is None and model.source == LocalFile(path) and self._has_context:
             return  # it is open, and stays so with its cells
         known = self.models.used(path)
-        if known is not None and known.context is not None and path != self._model:
-            self._settings.change(context=known.context)
-        self.open_model(path)
+        is_own = self._has_context or path != self._model  # else they were changed since it could not be opened
+        self.open_model(path, known.context if known is not None and is_own else None)
 
     def open_embedded(self) -> None:
         """Open the model that comes with kvdesk."""
@@ -320,6 +322,9 @@ class Controller(QObject):
                     self._settings.change(context=wanted)
             case ModelLoaded():
                 self._marker.clear()
+                if self._opening is not None and self._opening.source == event.model.source:
+                    self._settings.change(context=self._opening.context)
+                self._opening = None
                 self._remember(event.model.source)
                 if event.remark:
                     self.store.complain(event.remark)

@@ -138,7 +138,7 @@ def test_one_that_is_here_is_opened(rig: Rig, qtbot: QtBot, monkeypatch: pytest.
     offer = rig.window.chat.empty.offer
     qtbot.waitUntil(lambda: offer.button.text() == "Open", timeout=TIMEOUT_MS)
     opened: list[Path] = []
-    monkeypatch.setattr(rig.controller, "open_model", opened.append)
+    monkeypatch.setattr(rig.controller, "open_model", lambda path, *_: opened.append(path))
     offer.button.click()
     assert opened == [path]
 

@@ -9,11 +9,14 @@ from pytestqt.qtbot import QtBot
 
 from kvdesk import paths
 from kvdesk.message import ConversationId, MessageId, TurnStats
-from kvdesk.protocol.chat import ModelLoaded, TurnEnded
+from kvdesk.protocol.cache import ContextReady
+from kvdesk.protocol.chat import LoadModel, ModelLoaded, TurnEnded
+from kvdesk.protocol.messages import CommandFailed
 from kvdesk.protocol.model import LocalFile, ModelInfo
 from kvdesk.ui.models.page import ModelsPage
 from kvdesk.values import replace
 from tests.app.conftest import Rig
+from tests.ui.samples import CONTEXT, MODEL
 
 TIMEOUT_MS = 20_000
 STATS = TurnStats(10, 0, 10, 100, 50.0, 200.0, 40.0)
@@ -67,15 +70,28 @@ def test_speed_context_and_time_are_remembered(rig: Rig, page: ModelsPage, copy:
 
 
 @pytest.mark.usefixtures("page")
-def test_a_model_opens_with_the_context_that_it_ran_with_last(rig: Rig, copy: Path) -> None:
+def test_a_model_opens_with_the_context_that_it_ran_with_last(rig: Rig, copy: Path, qtbot: QtBot) -> None:
     library, controller = rig.controller.models, rig.controller
     small = controller.settings.context.model_copy(update={"n_ctx": 512})
     rig.window.store.settings.change(context=small)
     library.apply(ModelLoaded(ModelInfo(LocalFile(copy), "SmolLM2")))
     rig.window.store.settings.change(context=small.model_copy(update={"n_ctx": 1024}))
     rig.window.commands.open_model(copy)
-    assert controller.settings.context.n_ctx == 512
+    assert rig.worker.commands[-1] == LoadModel(LocalFile(copy), small)
     assert rig.window.rooms.shows_chats
+    assert controller.settings.context.n_ctx == 1024, "as long as the model before is open"
+    rig.worker.give(CommandFailed(rig.worker.commands[-1], "It is broken."), ModelLoaded(MODEL))
+    qtbot.waitUntil(lambda: rig.window.store.model == MODEL)
+    assert controller.settings.context.n_ctx == 1024, "it could not be opened"
+    rig.worker.give(ContextReady(CONTEXT, rebuilt=False))
+    qtbot.waitUntil(lambda: rig.window.store.context is not None)
+    rig.window.commands.open_model(copy)
+    assert rig.worker.commands[-1] == LoadModel(LocalFile(copy), small), "once more"
+    rig.worker.give(ModelLoaded(ModelInfo(LocalFile(copy), "SmolLM2")))
+    qtbot.waitUntil(lambda: controller.settings.context.n_ctx == 512)
+    known = library.used(copy)
+    assert known is not None
+    assert known.context == small
 
 
 def test_deleting_removes_the_file_but_not_the_open_one(
