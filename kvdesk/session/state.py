@@ -153,7 +153,12 @@ class State:
     @property
     def why_not_answered(self) -> str:
         """Why no other answer can be asked for in the shown chat; "" if one can."""
-        return self._why_none_answers or (tr("An answer is being written; stop it first.") if self.is_answering else "")
+        return self._why_none_answers or self.why_busy
+
+    @property
+    def why_busy(self) -> str:
+        """Why nothing of the shown chat can be changed now; "" if no answer is being written in it."""
+        return tr("An answer is being written; stop it first.") if self.is_answering else ""
 
     @property
     def why_not_continued(self) -> str:

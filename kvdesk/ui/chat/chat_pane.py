@@ -208,6 +208,8 @@ class ChatPane(QWidget):
         conversation = self._store.shown
         if self.drafts.show():
             self.deleted.hide()
+            self.composer.forget_preview()  # of the chat before, which may have the same draft
+            self.composer.ask_again()
         self.attachments.show(is_other=is_other)
         self.queue.show_queue()
         self.header.set_title(conversation.title if conversation else "", is_new=conversation is not None)
@@ -264,6 +266,8 @@ class ChatPane(QWidget):
             case TurnEnded():
                 if event.state == "failed" and any(tr(why) in event.note for why in (UNREACHABLE, SILENT)):
                     self._show_unreachable(event.note)
+                elif event.state == "failed" and event.note and self.view.message(event.answer) is None:
+                    self.banner.show_error(event.note)  # the answer gave way to the one before
                 self.view.end_turn(event)
                 self.composer.ask_again()
 
@@ -438,12 +442,16 @@ class ChatPane(QWidget):
         return next(iter(reversed(self.view.questions)), None)
 
     def undelete(self) -> None:
-        """Bring back the messages that were deleted last."""
-        idle = self._store.idle
-        if idle is not None and idle in self._store.undeletable:
-            self.deleted.hide()
-            self._store.undelete(idle)
-            self._commands.undelete_messages(idle)
+        """Bring back the messages that were deleted last, or say why not."""
+        selected = self._store.selected
+        if selected is None or selected not in self._store.undeletable:
+            return
+        if why := self._store.why_busy:
+            self._store.notify(why)
+            return
+        self.deleted.hide()
+        self._store.undelete(selected)
+        self._commands.undelete_messages(selected)
 
     def _on_overflow_chosen(self, overflow: Overflow) -> None:
         if self._store.selected is not None:

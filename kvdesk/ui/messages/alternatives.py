@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
 from kvdesk.message import Message, MessageId
 from kvdesk.translation import tr
+from kvdesk.ui.messages.branch_switch import show_branch
 from kvdesk.ui.messages.message_body import MessageBody
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.access.typing import presses
@@ -88,7 +89,7 @@ class AlternativesView(QWidget):
     def _keep(self, answer: Message, _checked: bool = False) -> None:
         """The chat goes on from this answer; it is shown even where it is shown already."""
         self.closed.emit()
-        self._kit.commands.conversations.turns.show_branch(answer.conversation, answer.id)
+        show_branch(self._kit, answer.conversation, answer.id)
 
     def _here(self) -> int | None:
         """The answer in which the keyboard is."""

@@ -4,11 +4,20 @@ from collections.abc import Callable
 
 from PySide6.QtWidgets import QWidget
 
-from kvdesk.message import MessageId
+from kvdesk.message import ConversationId, MessageId
 from kvdesk.translation import tr
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import IconButton, label
+from kvdesk.ui.widgets.kit import Kit
 from kvdesk.ui.widgets.style.theme import Theme
+
+
+def show_branch(kit: Kit, conversation: ConversationId, message: MessageId) -> None:
+    """Show the newest branch that goes through a message, or say why not."""
+    if why := kit.store.why_busy:
+        kit.store.notify(why)
+    else:
+        kit.commands.conversations.turns.show_branch(conversation, message)
 
 
 class BranchSwitch(QWidget):

@@ -11,9 +11,10 @@ from kvdesk.conversations.branch_rows import BranchRow
 from kvdesk.graphemes import cut
 from kvdesk.message import MessageId
 from kvdesk.translation import tr
+from kvdesk.ui.messages.branch_switch import show_branch
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.access.typing import passes_typing_on
-from kvdesk.ui.widgets.controls import IconButton, label, plain_tip
+from kvdesk.ui.widgets.controls import IconButton, has_focus, label, plain_tip
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.ui.widgets.timers import once
 from kvdesk.viewmodel.palette import branch_index
@@ -70,9 +71,12 @@ class BranchTree(QFrame):
         self.tree.setFocus()
 
     def close_tree(self) -> None:
+        """One goes on writing, unless the keyboard is elsewhere."""
         if self.isVisible():
+            had_focus = has_focus(self)
             self.hide()
-            self._kit.actions.run("chat.write")
+            if had_focus:
+                self._kit.actions.run("chat.write")
 
     def show_rows(self, rows: Sequence[BranchRow], shown: frozenset[MessageId], colour: int) -> None:
         """The branches, the messages that are shown, and the colour of the conversation."""
@@ -179,4 +183,4 @@ class BranchTree(QFrame):
             return
         last, selected = self._rows[item.data(0, _ROW)].messages[-1], self._kit.store.selected
         if last not in self._shown and selected is not None:
-            self._kit.commands.conversations.turns.show_branch(selected, last)
+            show_branch(self._kit, selected, last)

@@ -16,7 +16,7 @@ from kvdesk.translation import tr
 from kvdesk.ui.markdown.text_chunks import PIECE_LINES
 from kvdesk.ui.messages.attention_words import attention_words
 from kvdesk.ui.messages.message_list import GAP_PX, Gradual, MessageList
-from kvdesk.ui.messages.message_menu import message_menu
+from kvdesk.ui.messages.message_menu import message_menu, why_not_edited
 from kvdesk.ui.messages.message_widget import MessageWidget
 from kvdesk.ui.messages.tool_message import ToolMessage
 from kvdesk.ui.tools.words import budget_text
@@ -91,11 +91,13 @@ class ChatView(MessageList):
         return any(widget.editor is not None for widget in self.widgets)
 
     def start_edit(self, message: MessageId) -> None:
-        """Edit a message in its place, unless an answer is being written; a question only where it could be sent."""
-        known, store = self._messages.get(message), self._store
-        if known is None or store.is_answering or not (store.can_chat or known.role == "assistant"):
+        """Edit a message in its place, or say why not."""
+        known = self._messages.get(message)
+        if known is None:
             return
-        if isinstance(widget := self.scroll_to(message), MessageWidget):
+        if why := why_not_edited(self._store, known):
+            self._store.notify(why)
+        elif isinstance(widget := self.scroll_to(message), MessageWidget):
             widget.start_edit()
             self._show_editor(widget)
 

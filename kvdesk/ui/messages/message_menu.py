@@ -3,9 +3,10 @@
 from functools import partial
 from typing import Final
 
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtGui import QAction, QGuiApplication
 from PySide6.QtWidgets import QMenu, QWidget
 
+from kvdesk.errors import NO_TOKENIZER
 from kvdesk.message import Message, ended_early
 from kvdesk.session import Store
 from kvdesk.translation import tr
@@ -36,9 +37,8 @@ def message_menu(
         of = widget.message.conversation, widget.message.id
         for n, name in ((1, tr("Answer again")), (3, tr("Three more answers at once"))):
             again = menu.addAction(name, partial(turns.regenerate, of[0], n, of[1]))
-            why = kit.store.why_not_answered
-            again.setEnabled(not why)
-            again.setToolTip(why or tr("Each answer becomes a branch; the question is prefilled only once"))
+            tip = tr("Each answer becomes a branch; the question is prefilled only once")
+            _allow(again, kit.store.why_not_answered, tip)
     _add_fork(menu, kit, widget.message)
     menu.addSeparator()
     fill_message_menu(menu, kit, widget.message.conversation, widget.message.id)
@@ -50,11 +50,13 @@ def why_not_continued(store: Store, message: Message | None) -> str:
     """Why this answer cannot be continued now; "" where it can. None: there is none."""
     if message is None or message.role != "assistant":
         return tr("This chat has no answer to continue.")
-    if store.is_answering:
-        return tr("An answer is being written; stop it first.")
-    if not ended_early(message):
-        return tr("This answer is already complete.")
-    return store.why_not_continued
+    complete = "" if ended_early(message) else tr("This answer is already complete.")
+    return store.why_busy or complete or store.why_not_continued
+
+
+def why_not_edited(store: Store, message: Message) -> str:
+    """Why this message cannot be edited now; "" where it can."""
+    return store.why_busy or ("" if store.can_chat or message.role == "assistant" else tr(NO_TOKENIZER))
 
 
 def _add_copies(menu: QMenu, widget: MessageWidget | ToolMessage) -> None:
@@ -72,21 +74,18 @@ def _add_changes(menu: QMenu, kit: Kit, widget: MessageWidget, *, is_last: bool)
     """Edit, continue, look at tokens."""
     message, store, turns = widget.message, kit.store, kit.commands.conversations.turns
     if message.role == "user":
-        edit = menu.addAction(tr("Edit…"), widget.ask_for_edit)
-        edit.setToolTip(tr("Edit it here, and have that answered in a new branch; this one stays"))
-        edit.setEnabled(not store.is_answering and store.can_chat)
+        tip = tr("Edit it here, and have that answered in a new branch; this one stays")
+        _allow(menu.addAction(tr("Edit…"), widget.ask_for_edit), why_not_edited(store, message), tip)
     elif message.role == "assistant" and message.text:
-        edit = menu.addAction(tr("Edit the answer…"), widget.ask_for_edit)
-        edit.setToolTip(tr("Your text becomes a version beside this one; the model can continue it"))
-        edit.setEnabled(not store.is_answering)
+        tip = tr("Your text becomes a version beside this one; the model can continue it")
+        _allow(menu.addAction(tr("Edit the answer…"), widget.ask_for_edit), why_not_edited(store, message), tip)
         go_on = menu.addAction(
             tr("Continue the answer"), lambda: turns.continue_answer(message.conversation, message.id)
         )
-        why, tip = why_not_continued(store, message), tr("Continue where it ended: only new tokens are computed")
+        tip = tr("Continue where it ended: only new tokens are computed")
         if not is_last:
             tip = tr("Continues in a new branch; this branch is unchanged")
-        go_on.setToolTip(why or tip)
-        go_on.setEnabled(not why)
+        _allow(go_on, why_not_continued(store, message), tip)
     if widget.can_show_tokens:
         tokens = menu.addAction(tr("Look at its tokens"), partial(widget.show_token, 0))
         tokens.setToolTip(tr("How likely each was, what else was likely, and going on with another one"))
@@ -96,8 +95,8 @@ def _add_changes(menu: QMenu, kit: Kit, widget: MessageWidget, *, is_last: bool)
 def _add_pin(menu: QMenu, kit: Kit, message: Message) -> None:
     pin, turns = menu.addAction(tr("Pin") if not message.pinned else tr("Unpin")), kit.commands.conversations.turns
     pin.triggered.connect(lambda: turns.pin(message.conversation, message.id, pinned=not message.pinned))
-    pin.setToolTip(tr("Pinned messages are listed over the chat. A pin does not keep a message in the context."))
-    pin.setEnabled(message.state != "streaming")
+    tip = tr("Pinned messages are listed over the chat. A pin does not keep a message in the context.")
+    _allow(pin, kit.store.why_busy if message.state == "streaming" else "", tip)
 
 
 def _add_fork(menu: QMenu, kit: Kit, message: Message) -> None:
@@ -108,9 +107,7 @@ def _add_fork(menu: QMenu, kit: Kit, message: Message) -> None:
         tr("Fork the chat after it"), lambda: kit.commands.fork(message.conversation, message.id, -1, p1)
     )
     tip = tr("A new chat with the messages up to this one. Cells in the cache are shared: they are not stored twice")
-    why = tr("An answer is being written; stop it first.") if kit.store.is_answering else ""
-    fork.setToolTip(why or tip)
-    fork.setEnabled(not why)
+    _allow(fork, kit.store.why_busy, tip)
 
 
 def _add_attention(menu: QMenu, kit: Kit, message: Message) -> None:
@@ -139,5 +136,10 @@ def _add_deletions(menu: QMenu, kit: Kit, message: Message) -> None:
             name,
             partial(kit.commands.conversations.removals.delete, message.conversation, message.id, with_pair=with_pair),
         )
-        delete.setToolTip(tip)
-        delete.setEnabled(not kit.store.is_answering)
+        _allow(delete, kit.store.why_busy, tip)
+
+
+def _allow(action: QAction, why: str, tip: str) -> None:
+    """`why`: it cannot be done now; "" if it can, and `tip` says more about it."""
+    action.setEnabled(not why)
+    action.setToolTip(why or tip)

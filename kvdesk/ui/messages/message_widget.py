@@ -19,7 +19,7 @@ from kvdesk.reasoning import ReasoningMarks, ThoughtClock
 from kvdesk.translation import marked, tr
 from kvdesk.ui.markdown.text_marks import TokenText
 from kvdesk.ui.messages.attachment_cards import AttachmentCards
-from kvdesk.ui.messages.branch_switch import BranchSwitch
+from kvdesk.ui.messages.branch_switch import BranchSwitch, show_branch
 from kvdesk.ui.messages.listed import Listed, Owner
 from kvdesk.ui.messages.loop_notice import LoopNotice
 from kvdesk.ui.messages.message_body import MessageBody
@@ -181,7 +181,7 @@ class MessageWidget(Listed):
             commands, conversation = self._kit.commands, self.message.conversation
             self._switch = BranchSwitch(
                 self._theme,
-                partial(commands.conversations.turns.show_branch, conversation),
+                partial(show_branch, self._kit, conversation),
                 lambda: commands.compare(conversation, self.message.id),
             )
             if self._foot is not None:

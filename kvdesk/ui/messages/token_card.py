@@ -122,8 +122,7 @@ class TokenCard(QFrame):
             clicked=partial(self._take, prob.token),
         )
         store = self._kit.store
-        why = tr("An answer is being written; stop it first.") if store.is_answering else store.why_not_continued
-        if why:
+        if why := store.why_busy or store.why_not_continued:
             button.setEnabled(False)
             button.setToolTip(why)
         self.buttons.append(button)

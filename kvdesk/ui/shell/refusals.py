@@ -1,10 +1,9 @@
 """Why an action of the window cannot be done now: one sentence, empty where it can."""
 
-from kvdesk.errors import NO_TOKENIZER
 from kvdesk.protocol.features import Feature
 from kvdesk.protocol.model import LocalFile
 from kvdesk.translation import tr
-from kvdesk.ui.messages.message_menu import why_not_continued
+from kvdesk.ui.messages.message_menu import why_not_continued, why_not_edited
 from kvdesk.ui.shell.window import Window
 
 
@@ -44,15 +43,13 @@ class Refusals:
             return ""
         if self._store.selected not in self._store.undeletable:
             return tr("No message of this chat was deleted, and no chat in the last seconds.")
-        return tr("An answer is being written; stop it first.") if self._store.is_answering else ""
+        return self._store.why_busy
 
     def edit(self) -> str:
         """There is no question that can be edited now."""
-        if self._window.chat.last_question is None:
-            return tr("This chat has no question to edit.")
-        if self._store.is_answering:
-            return tr("An answer is being written; stop it first.")
-        return "" if self._store.can_chat else tr(NO_TOKENIZER)
+        name = self._window.chat.last_question
+        question = self._window.chat.view.message(name) if name is not None else None
+        return tr("This chat has no question to edit.") if question is None else why_not_edited(self._store, question)
 
     def go_on(self) -> str:
         """The last answer cannot be continued now."""
@@ -85,8 +82,8 @@ class Refusals:
         state, selected = self._store, self._store.selected
         if why := self.model() or state.missing(Feature.CACHE_OPERATIONS) or self.chat():
             return why
-        if self._store.is_answering:
-            return tr("An answer is being written; stop it first.")
+        if why := state.why_busy:
+            return why
         return "" if selected and state.cells.get(selected, 0) else tr("This chat has no cells in the cache.")
 
     def rebuild(self) -> str:

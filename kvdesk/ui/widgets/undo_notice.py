@@ -13,7 +13,7 @@ from kvdesk.ui.widgets.timers import once
 
 
 class UndoNotice(QFrame):
-    """Hidden while it says nothing. `undo` brings it back.
+    """Hidden while it says nothing. `undo` brings it back, and hides this once it is back.
 
     `shown_ms`: it goes after so long, but not under the pointer or while it has the keyboard, and can be dismissed; 0:
     whoever shows it takes it away.
@@ -49,7 +49,6 @@ class UndoNotice(QFrame):
                 self._leaving.start()
 
     def _on_undo_clicked(self) -> None:
-        self.hide()
         self._undo()
 
     def _on_leaving(self) -> None:

@@ -9,7 +9,7 @@ from kvdesk.ui.messages.alternatives import AlternativesView
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.values import replace
 from tests.ui.recording import Record
-from tests.ui.samples import ONE, STATS, message, show_messages
+from tests.ui.samples import ONE, STATS, append_message, message, show_messages
 
 FIRST = replace(message("a1", "assistant", "A *horse* walks into a bar."), stats=STATS, model="Tiny")
 SECOND = replace(message("b1", "assistant", "Knock, knock."), stats=replace(STATS, decode_tok_s=33.0))
@@ -83,3 +83,12 @@ def test_the_switch_of_an_answer_offers_it(window: MainWindow, qtbot: QtBot, rec
     qtbot.mouseClick(answer.switch.compare, Qt.MouseButton.LeftButton)
     window.action_set.run("chat.compare")
     assert compared == [(ONE, "b1"), (ONE, "b1")]
+
+
+def test_none_is_kept_while_another_answer_of_the_chat_is_written(window: MainWindow, record: Record) -> None:
+    kept = record(window.commands.conversations.turns.show_branch)
+    view = compare(window)
+    append_message(window, message("a2", "assistant", "", "streaming"))
+    view._columns[0].keep.click()
+    assert kept == []
+    assert window.activity.text == "An answer is being written; stop it first."

@@ -88,3 +88,27 @@ def test_it_is_opened_from_the_header_by_keys_and_closed_by_escape(window: MainW
     qtbot.keyClick(window, Qt.Key.Key_Escape)
     assert not tree.isVisible()
     assert window.chat.composer.edit.hasFocus()
+
+
+def test_closing_it_takes_the_keyboard_from_nobody_else(window: MainWindow) -> None:
+    tree = window.chat.branch_tree
+    show_messages(window, ONE, (message("q", "user", "Joke?"), message("b1", "assistant", "Knock.")))
+    tree.show_rows(ROWS, SHOWN, 0)
+    tree.open_tree()
+    window.conversations.view.setFocus()
+    tree.close_tree()
+    assert not tree.isVisible()
+    assert window.conversations.view.hasFocus()
+
+
+def test_walking_while_an_answer_is_written_says_why_nothing_comes(
+    window: MainWindow, qtbot: QtBot, record: Record
+) -> None:
+    chosen = record(window.commands.conversations.turns.show_branch)
+    show_messages(window, ONE, (message("q", "user", "Joke?"), message("b1", "assistant", "", "streaming")))
+    tree = window.chat.branch_tree
+    tree.show_rows(ROWS, SHOWN, 0)
+    tree.open_tree()
+    qtbot.keyClick(tree.tree, Qt.Key.Key_Up)
+    qtbot.waitUntil(lambda: window.activity.text == "An answer is being written; stop it first.")
+    assert chosen == []

@@ -264,6 +264,29 @@ def test_no_edit_is_saved_while_the_model_writes(window: MainWindow) -> None:
     assert [editor._save.isEnabled() for editor in editors] == [False, False]
 
 
+def test_while_an_answer_is_written_what_cannot_be_done_says_why(window: MainWindow) -> None:
+    why = "An answer is being written; stop it first."
+    first = message("q8", "user", "Why?"), replace(ANSWER, id=MessageId("a8"))
+    shown(window, *first, message("q2", "user", "And?"), message("a2", "assistant", "", state="streaming"))
+    question, answer = window.chat.view.widgets[:2]
+    button(question, "Edit this message").click()
+    assert question.editor is None
+    assert window.activity.text == why
+    for name in ("Edit the answer…", "Continue the answer", "Delete this message"):
+        assert not action(window, answer.message.id, name).isEnabled()
+        assert action(window, answer.message.id, name).toolTip() == why
+    both, told = (answer.message.id, MessageId("other")), record(window.commands.conversations.turns.show_branch)
+    window.store.show_forks(dict.fromkeys(both, both))
+    window.activity.dismiss()
+    later = button(answer, "The version after this one")
+    later.click()
+    assert told == []
+    assert window.activity.text == why
+    update_message(window, message("a2", "assistant", "Because."))
+    later.click()
+    assert told == [(ONE, "other")]
+
+
 def test_the_line_under_an_answer_has_its_tip(window: MainWindow) -> None:
     widget = shown(window, QUESTION, replace(ANSWER, state="complete", finish="end"))
     line = widget.findChild(ElidedLabel, "answerStats")
@@ -365,6 +388,11 @@ def test_a_deleted_message_goes_and_can_come_back(window: MainWindow, qtbot: QtB
     assert window.chat.view.widget_of(MessageId("a2")) is last, "the others stay as they are"
     assert window.chat.deleted.text == "1 message deleted."
     asked = record(window.commands.undelete_messages)
+    append_message(window, message("next", "assistant", "", state="streaming"))
+    qtbot.mouseClick(window.chat.deleted.button, Qt.MouseButton.LeftButton)
+    assert asked == []
+    assert window.activity.text == "An answer is being written; stop it first."
+    update_message(window, message("next", "assistant", "Well."))
     qtbot.mouseClick(window.chat.deleted.button, Qt.MouseButton.LeftButton)
     assert asked[-1] == (ONE,)
     assert window.chat.deleted.text == ""
@@ -395,6 +423,10 @@ def test_a_deletion_can_be_undone_after_its_notice_went(window: MainWindow, qtbo
     window.action_set.run("chat.undo")
     assert (len(back), len(chats_back)) == (1, 1), "what was deleted last"
     remove_messages(window, ONE, [QUESTION.id], [])
+    append_message(window, message("next", "assistant", "", state="streaming"))
+    window.action_set.run("chat.undo")
+    assert (len(back), len(chats_back)) == (1, 1), "no chat in the place of the messages"
+    update_message(window, message("next", "assistant", "Well."))
     window.action_set.run("chat.undo")
     assert (len(back), len(chats_back)) == (2, 1)
     assert any(line.text().startswith("Undo the deletion") for line in window.help.menu().actions())
