@@ -6,6 +6,7 @@ from typing import Final
 from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtGui import QFocusEvent, QKeyEvent
 from PySide6.QtWidgets import QFrame, QLineEdit, QListView, QWidget
+from shiboken6 import isValid
 
 from kvdesk.translation import tr
 from kvdesk.ui.shell.action_list import ActionDelegate, ActionModel, rows_of
@@ -95,7 +96,7 @@ class CommandPalette(QFrame):
             return
         before = self._before
         self.hide()
-        if before is not None and before.isVisible():
+        if before is not None and isValid(before) and before.isVisible():  # messages come and go meanwhile
             before.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _open(self, *, shows_keys: bool) -> None:

@@ -2,8 +2,9 @@
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QLabel, QListView, QWidget
+from PySide6.QtWidgets import QLabel, QLineEdit, QListView, QWidget
 from pytestqt.qtbot import QtBot
+from shiboken6 import delete
 
 from kvdesk.ui.shell.command_palette import CommandPalette
 from kvdesk.ui.shell.main_window import MainWindow
@@ -111,6 +112,18 @@ def test_escape_gives_the_focus_back_and_stops_nothing(window: MainWindow, qtbot
     assert palette.isHidden()
     assert window.focusWidget() is widget
     assert window.conversations.search.text() == "village"
+
+
+def test_what_had_the_focus_may_be_gone_meanwhile(window: MainWindow, qtbot: QtBot) -> None:
+    gone = QLineEdit(window)
+    gone.show()
+    gone.setFocus()
+    palette = opened(window, qtbot)
+    delete(gone)
+    qtbot.keyClicks(palette.edit, "hide inspector")
+    qtbot.keyClick(palette.edit, Qt.Key.Key_Return)
+    assert palette.isHidden()
+    assert window.inspector.isHidden()
 
 
 def test_it_leaves_when_something_else_is_clicked(window: MainWindow, qtbot: QtBot) -> None:
