@@ -71,11 +71,21 @@ def test_what_was_deleted_is_not_found(rig: Rig, qtbot: QtBot) -> None:
     shown = rig.controller.selected
     rig.window.conversations.results.step(1)
     assert rig.controller.selected == shown
+    assert rig.window.activity.text == "This chat was deleted after it was found."
     rig.window.conversations.search.clear()
     look_for(rig, qtbot, "puffins", 0)
     rig.window.commands.undo_delete()
     rig.window.conversations.search.clear()
     look_for(rig, qtbot, "puffins", 2)
+
+
+def test_a_message_that_was_deleted_since_it_was_found_is_said(rig: Rig, qtbot: QtBot) -> None:
+    asked = say(rig, "Where do puffins live?")
+    answer(rig, qtbot, asked, "On the cliffs.")
+    look_for(rig, qtbot, "cliffs", 2)
+    rig.window.commands.conversations.removals.delete(asked.conversation, asked.answer, with_pair=False)
+    rig.window.conversations.results.step(1)
+    assert rig.window.activity.text == "This message was deleted after it was found."
 
 
 def test_another_search_takes_the_marks_of_the_one_before_and_a_chat_shows_its_own(rig: Rig, qtbot: QtBot) -> None:

@@ -48,7 +48,8 @@ class Search(QObject):
     def go_to(self, conversation: ConversationId, message: MessageId | None) -> None:
         """Show a conversation at a message, or at the first of its branch with one of the words."""
         if self._chats.service.get(conversation) is None:
-            return  # deleted since it was found
+            self._window.store.notify(tr("This chat was deleted after it was found."))
+            return
         self._wanted = (conversation, message)
         if conversation != self._window.store.selected:
             self._chats.select(conversation)  # tells its branch, now or when it has been read
@@ -76,6 +77,8 @@ class Search(QObject):
             self._window.store.notify(
                 tr("This message is on another branch. Wait until the answer has ended."), "warning"
             )
+        else:
+            self._window.store.notify(tr("This message was deleted after it was found."))
 
     def _first_shown(self, conversation: ConversationId) -> MessageId | None:
         """The first message of the branch with one of the words: who chooses a chat sees them too."""

@@ -29,6 +29,7 @@ class FindBar(QFrame):
         self._finder = Finder()
         self._hits: tuple[Hit, ...] = ()
         self._at = -1
+        self._behind = 0  # without a current hit: the first one behind where one was
         self.setProperty("card", "ask")
         self.setAccessibleName(tr("Find in this chat"))
         self.field = _Field()
@@ -80,7 +81,8 @@ class FindBar(QFrame):
     def step(self, by: int) -> None:
         """Go to the next hit (1), or the one before (-1)."""
         if self._hits:
-            self._at = (self._at + by) % len(self._hits)
+            here = self._at if self._at >= 0 else self._behind - (by > 0)
+            self._at = (here + by) % len(self._hits)
             self._show()
 
     def leave(self) -> None:
@@ -107,8 +109,10 @@ class FindBar(QFrame):
             return
         self._finder.forget()
         here = self._hits[self._at] if self._at >= 0 else None
+        before = frozenset(self._hits[: self._at if self._at >= 0 else self._behind])
         self._hits = self._finder.hits(self._view.messages, self.field.text())
         self._at = self._hits.index(here) if here in self._hits else -1
+        self._behind = sum(hit in before for hit in self._hits)
         self._view.mark_found((self.field.text(),))
         self._show_count()
 

@@ -10,7 +10,7 @@ from kvdesk.ui.messages.find_bar import FindBar
 from kvdesk.ui.messages.thinking import CollapsedThinking
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.values import replace
-from tests.ui.samples import ONE, append_message, message, show_messages, update_message
+from tests.ui.samples import ONE, append_message, message, remove_messages, show_messages, update_message
 
 LONG = "Much about nothing.\n\n" * 60
 CHAT = (
@@ -82,6 +82,23 @@ def test_what_is_found_changes_with_the_chat_and_the_text(window: MainWindow) ->
     assert bar.count == "1 of 2"
     show_messages(window, ONE, CHAT[:1])
     assert bar.count == "Nothing found"
+
+
+def test_after_the_hit_where_one_is_was_deleted_the_next_one_follows(window: MainWindow) -> None:
+    many = tuple(message(f"m{i}", "user", "The sea") for i in range(5))
+    show_messages(window, ONE, many)
+    window.action_set.run("chat.find")
+    bar = window.chat.find_bar
+    bar.field.setText("sea")
+    while bar.count != "3 of 5":
+        bar.step(1)
+    remove_messages(window, ONE, [MessageId("m2")], [*many[:2], *many[3:]])
+    assert bar.count.endswith(" of 4")
+    bar.step(1)
+    assert bar.count == "3 of 4"
+    remove_messages(window, ONE, [MessageId("m3")], [*many[:2], many[4]])
+    bar.step(-1)
+    assert bar.count == "2 of 3"
 
 
 def test_what_is_selected_is_looked_for(window: MainWindow) -> None:
