@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
-from PySide6.QtGui import QDragEnterEvent, QDropEvent, QGuiApplication
+from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent, QGuiApplication
 from PySide6.QtWidgets import QApplication, QFileDialog, QFrame, QWidget
 from pytestqt.qtbot import QtBot
 
@@ -96,9 +96,11 @@ def test_files_that_are_dragged_are_left_to_the_window(
     (tmp_path / name).write_text(text)
     data = files(tmp_path / name)
     about = (Qt.DropAction.CopyAction, data, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier)
-    enter = QDragEnterEvent(QPoint(5, 5), *about)
-    window.chat.composer.edit.dragEnterEvent(enter)
-    assert not enter.isAccepted()
+    edit = window.chat.composer.edit
+    QApplication.sendEvent(edit.viewport(), QDragEnterEvent(QPoint(5, 5), *about))
+    assert window.drops.hint.startswith("Drop to "), "the window says what it does"
+    QApplication.sendEvent(window, QDragLeaveEvent())
+    assert edit.toPlainText() == ""
 
 
 def files(path: Path) -> QMimeData:
@@ -195,6 +197,31 @@ def test_files_that_are_read_are_shown_and_can_be_stopped(window: MainWindow, re
     assert stopped == [(7,)]
     window.store.show_reading({}, {})
     assert not rows.isVisible()
+
+
+def test_a_message_waits_for_the_file_that_is_being_read(window: MainWindow, record: Record, qtbot: QtBot) -> None:
+    composer, sent = window.chat.composer, record(window.commands.conversations.send)
+    composer.set_text("What is in it?")
+    window.store.show_reading({ONE: {7: "long.pdf"}}, {})
+    qtbot.keyClick(composer.edit, Qt.Key.Key_Return)
+    assert sent == []
+    assert composer.hint.full_text == "long.pdf is being read. Send when it is attached, or stop reading it."
+    window.store.show_reading({}, {})
+    qtbot.keyClick(composer.edit, Qt.Key.Key_Return)
+    assert sent == [(ONE, "What is in it?")]
+
+
+def test_what_is_known_of_a_draft_is_not_said_of_another_chat(window: MainWindow) -> None:
+    composer, chats = window.chat.composer, tuple(window.store.conversations.values())
+    window.store.show_conversations(chats, TWO)
+    composer.set_text("Go on")
+    window.store.show_conversations(chats, ONE)
+    composer.set_text("Go on")
+    preview(window, text="Go on", refused="It is too long.", n_fitting=2)
+    assert composer.is_too_long
+    window.store.show_conversations(chats, TWO)
+    assert composer.text == "Go on"
+    assert not composer.is_too_long
 
 
 def test_an_edited_message_keeps_what_is_attached_and_the_draft_its_own(window: MainWindow, record: Record) -> None:
