@@ -15,6 +15,7 @@ from kvdesk.ui.widgets.access import key_tips
 from kvdesk.ui.widgets.controls import ElidedButton, push_button
 from kvdesk.ui.widgets.dialog import Dialog
 from kvdesk.ui.widgets.popup import Popup
+from kvdesk.ui.widgets.style.theme import Theme
 from tests.ui.recording import hear, record
 from tests.ui.samples import ONE, cache_view, message, show_messages
 
@@ -55,13 +56,14 @@ def test_what_tab_reaches_shows_its_tooltip(window: MainWindow, qtbot: QtBot, mo
     dialog.close()
 
 
-@pytest.mark.usefixtures("qapp")
-def test_what_tab_reaches_in_a_popup_shows_its_tooltip(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_tab_reaches_in_a_popup_shows_its_tooltip(
+    theme: Theme, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(key_tips, "TIP_MS", 0)
     anchor = QWidget()
     qtbot.addWidget(anchor)
     anchor.show()
-    popup = Popup(anchor, 200)
+    popup = Popup(theme, anchor, 200)
     first, second = push_button("One"), push_button("Two", tip="What this one does")
     boxes.column(first, second, on=popup)
     with qtbot.waitExposed(popup):

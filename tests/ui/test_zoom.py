@@ -4,10 +4,13 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from pytestqt.qtbot import QtBot
 
+from kvdesk.chat import QueuedMessage
+from kvdesk.message import Attachment
 from kvdesk.settings import Settings, ThemeChoice
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets.style.colours import DARK, LIGHT
-from tests.ui.samples import ONE, STATS, cache_view, message, show_messages
+from kvdesk.values import replace
+from tests.ui.samples import CONVERSATIONS, ONE, STATS, cache_view, message, show_messages, update_message
 
 CONTROL = Qt.KeyboardModifier.ControlModifier
 
@@ -94,3 +97,15 @@ def test_the_column_of_text_grows_in_a_wide_window(window: MainWindow, qtbot: Qt
     qtbot.waitUntil(lambda: text.width() > 1.2 * window.theme.text_column)
     qtbot.waitUntil(lambda: composer.width() == text.width())
     assert composer.mapTo(window, QPoint()).x() == text.mapTo(window, QPoint()).x()
+
+
+def test_rows_that_are_shown_grow_with_the_text(used: MainWindow, qtbot: QtBot) -> None:
+    attached = (Attachment("notes.txt", "text", "short"),)
+    queued = (QueuedMessage("And then?"),)
+    used.store.show_conversations([replace(CONVERSATIONS[0], draft_attachments=attached, queued=queued)], ONE)
+    update_message(used, replace(message("q", "user", "Hello"), pinned=True))
+    chat = used.chat
+    parts = chat.composer.attachments, chat.queue, chat.pinned
+    before = [part.height() for part in parts]
+    used.store.settings.change(zoom=200)
+    qtbot.waitUntil(lambda: all(part.height() > 1.6 * px for part, px in zip(parts, before, strict=True)))

@@ -82,7 +82,8 @@ class SavedStateView(QWidget):
         layers = list(_layers(file))
         self.layers.show_rows(_layer_columns(), len(layers), layers.__getitem__)
         self.layers.setVisible(bool(layers))
-        self.layers.setMaximumHeight(self.layers.horizontalHeader().sizeHint().height() + _ROW_PX * (len(layers) + 1))
+        row_px = self.layers.verticalHeader().defaultSectionSize()
+        self.layers.setMaximumHeight(self.layers.horizontalHeader().sizeHint().height() + row_px * (len(layers) + 1))
         tokens = file.tokens or ()
         self.tokens.show_rows(
             (tr("Place"), tr("Token"), *((tr("Text"),) if file.texts else ())),
@@ -102,12 +103,17 @@ class _Table(QTableView):
         theme.give_font(self, "mono_small")
         make_plain(self)
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
-        self.verticalHeader().setDefaultSectionSize(_ROW_PX)
+        self._theme = theme
+        theme.follow(self._fit)
         head = self.horizontalHeader()
         head.setResizeContentsPrecision(_MEASURED)
         head.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         self._rows = _Rows(self)
         self.setModel(self._rows)
+
+    def _fit(self) -> None:
+        """Rows as high as the size of the text needs."""
+        self.verticalHeader().setDefaultSectionSize(self._theme.px(_ROW_PX))
 
     def show_rows(self, columns: Sequence[str], n: int, row: Callable[[int], Row]) -> None:
         self._rows.set_rows(columns, n, row)

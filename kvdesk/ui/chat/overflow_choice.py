@@ -13,6 +13,7 @@ from kvdesk.translation import tr
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import label
 from kvdesk.ui.widgets.popup import Popup
+from kvdesk.ui.widgets.style.theme import Theme
 
 _WIDTH: Final = 400
 
@@ -24,8 +25,8 @@ class OverflowChoice(Popup):
 
     chosen = Signal(Overflow)
 
-    def __init__(self, anchor: QWidget) -> None:
-        super().__init__(anchor, _WIDTH)
+    def __init__(self, theme: Theme, anchor: QWidget) -> None:
+        super().__init__(theme, anchor, _WIDTH)
         column = boxes.column(
             label(tr("When the context of this conversation is full"), weight="strong"),
             on=self,

@@ -52,7 +52,7 @@ class PaneHeader(QWidget):
         self.parameters = ParametersButton(theme)
         self.parameters.clicked.connect(act("chat.parameters"))
         self.tools = IconButton(theme, "tools", tr("Tools of this chat"), clicked=act("chat.tools"))
-        self.overflow = OverflowChoice(self._more)
+        self.overflow = OverflowChoice(theme, self._more)
         icons = boxes.row(self._branches, self.tools, self.parameters, inspector, self._more, margins=0, spacing=8)
         grid = self._grid = boxes.grid(8, 0, 0, 1, on=self, margins=(12, 8, 12, 8))
         grid.addWidget(sidebar, 0, 0)

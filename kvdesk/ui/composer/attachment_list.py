@@ -1,7 +1,7 @@
 """What is attached to a draft, over its text: each with its cost, and what can be done with it."""
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QScrollArea, QWidget
@@ -18,6 +18,16 @@ _MOST_ROWS: Final = 3  # more are scrolled
 _ROW_PX: Final = 28
 
 
+class _Shown(NamedTuple):
+    """As `AttachmentList.show_attachments`."""
+
+    attachments: tuple[Attachment, ...]
+    reading: Mapping[int, str]
+    shortened: tuple[bool, ...]
+    encodings: tuple[str, ...]
+    can_change: bool
+
+
 class AttachmentList(QScrollArea):
     """Hidden where there is nothing."""
 
@@ -31,8 +41,8 @@ class AttachmentList(QScrollArea):
         super().__init__()
         self._theme = theme
         self.attachments: tuple[Attachment, ...] = ()
-        self._reading: dict[int, str] = {}
-        self._key: object = None
+        self._shown: _Shown | None = None
+        self._counted: tuple[Sequence[int], float | None] = (), None
         self._rows: list[QWidget] = []
         self._costs: list[ElidedLabel] = []
         self.setAccessibleName(tr("Attachments"))
@@ -43,6 +53,7 @@ class AttachmentList(QScrollArea):
         holder.setObjectName("column")
         self._column = boxes.column(on=holder, margins=0, spacing=0)
         self.setWidget(holder)
+        theme.changed.connect(self._make_rows)
         self.hide()
 
     def show_attachments(
@@ -57,25 +68,29 @@ class AttachmentList(QScrollArea):
         """Those there are, and the names of the files that are being read for it. `encodings`: of each the one it was
         read in, "" where no other can be chosen.
         """
-        key = (tuple(attachments), dict(reading), tuple(shortened), tuple(encodings), can_change)
-        if key == self._key:
+        shown = _Shown(tuple(attachments), dict(reading), tuple(shortened), tuple(encodings), can_change)
+        if shown != self._shown:
+            self._shown, self.attachments, self._counted = shown, shown.attachments, ((), None)
+            self._make_rows()
+
+    def _make_rows(self) -> None:
+        """As large, and in the colours, that the theme asks for."""
+        if (shown := self._shown) is None:
             return
-        self._key, self.attachments, self._reading = key, tuple(attachments), dict(reading)
         boxes.drop(self._column, *self._rows)
         self._costs = []
-        self._rows = [
-            self._row(i, attachment, is_short, encoding, can_change)
-            for i, (attachment, is_short, encoding) in enumerate(zip(attachments, shortened, encodings, strict=True))
-        ]
-        self._rows += [self._reading_row(number, name) for number, name in reading.items()]
+        known = zip(shown.attachments, shown.shortened, shown.encodings, strict=True)
+        self._rows = [self._row(i, *one, shown.can_change) for i, one in enumerate(known)]
+        self._rows += [self._reading_row(number, name) for number, name in shown.reading.items()]
         for row in self._rows:
             self._column.addWidget(row)
         self.setFixedHeight(self._theme.px(_ROW_PX) * min(len(self._rows), _MOST_ROWS))
         self.setVisible(bool(self._rows))
-        self.show_costs((), None)
+        self.show_costs(*self._counted)
 
     def show_costs(self, n_tokens: Sequence[int], ms_per_token: float | None) -> None:
         """Tokens of each, () where nobody has counted them, and what one takes to be read."""
+        self._counted = n_tokens, ms_per_token
         for i, (attachment, cost) in enumerate(zip(self.attachments, self._costs, strict=True)):
             n = n_tokens[i] if i < len(n_tokens) else attachment.n_tokens
             seconds = n * ms_per_token / 1e3 if n and ms_per_token else None
@@ -128,5 +143,6 @@ class AttachmentList(QScrollArea):
         row = QWidget()
         row.setFixedHeight(self._theme.px(_ROW_PX))
         icon = QLabel()
-        icon.setPixmap(self._theme.icon("file", self._theme.colours.secondary).pixmap(16, 16))
+        side = self._theme.px(16)
+        icon.setPixmap(self._theme.icon("file", self._theme.colours.secondary).pixmap(side, side))
         return row, boxes.row(icon, (ElidedLabel(text), 2), on=row, margins=0, spacing=8)

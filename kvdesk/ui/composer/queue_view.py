@@ -55,6 +55,7 @@ class QueueView(QFrame):
         self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._scroll.setWidget(holder)
         boxes.column(head, self._scroll, on=self, margins=(12, 4, 8, 4), spacing=0)
+        theme.changed.connect(self._rebuild)
         self.hide()
 
     def movers(self, index: int) -> tuple[QToolButton, QToolButton]:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import QMenu, QSizePolicy, QToolButton, QWidget
 
 from kvdesk.graphemes import cut
@@ -17,6 +17,7 @@ from kvdesk.ui.widgets.kit import Kit
 MOST_LISTED: Final = 3  # the others are in a menu
 _TEXT: Final = 160  # characters of a message on a line
 _IN_MENU: Final = 60
+_ICON_PX: Final = 16
 
 
 class PinnedBar(QWidget):
@@ -29,14 +30,19 @@ class PinnedBar(QWidget):
         self.setAccessibleName(tr("Pinned messages"))
         self._column = boxes.column(on=self, margins=(12, 0, 12, 4), spacing=0)
         self._rows: list[QWidget] = []
+        kit.theme.changed.connect(self._make_rows)
         self.hide()
 
     def show_pinned(self, messages: Sequence[Message]) -> None:
         """These messages, the oldest first."""
         shown = tuple((message.id, one_line(message.text)) for message in messages)
-        if shown == self._shown:
-            return
-        self._shown = shown
+        if shown != self._shown:
+            self._shown = shown
+            self._make_rows()
+
+    def _make_rows(self) -> None:
+        """With icons in the colours of the theme."""
+        shown = self._shown
         boxes.drop(self._column, *self._rows)
         self._rows = [self._row(name, text) for name, text in shown[:MOST_LISTED]]
         if len(shown) > MOST_LISTED:
@@ -49,6 +55,7 @@ class PinnedBar(QWidget):
         row = QWidget()
         go = ElidedButton(text, quiet=True, scale="small")
         go.setIcon(self._theme.icon("pin", self._theme.colours.secondary))
+        go.setIconSize(QSize(self._theme.px(_ICON_PX), self._theme.px(_ICON_PX)))
         go.setAccessibleName(tr("Go to the pinned message: {text}").format(text=text))
         go.setToolTip(
             plain_tip(text + "\n\n" + tr("Pinned: a click goes there. A pin does not keep it in the context."))

@@ -43,6 +43,13 @@ class ModelView(QTableView):
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self._theme = theme
+        theme.follow(self._fit)
+
+    def _fit(self) -> None:
+        """Rows as high, and columns as wide, as the size of the text needs."""
+        self.verticalHeader().setDefaultSectionSize(self._theme.px(_ROW_PX))
+        if self.model() is not None:
+            self.fit_columns()
 
     def fit_columns(self) -> None:
         """After other rows came, or another width."""
@@ -167,7 +174,6 @@ class ModelsPage(QWidget):
         view.horizontalHeader().setSortIndicatorClearable(True)
         view.horizontalHeader().setMinimumSectionSize(48)
         make_plain(view)
-        view.verticalHeader().setDefaultSectionSize(_ROW_PX)
         view.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         view.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
         view.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
@@ -216,7 +222,8 @@ class ModelsPage(QWidget):
         self._show_choice()
 
     def _on_current(self) -> None:
-        self._end_question()
+        if self._asked is not None and (self.chosen is None or self.chosen.path != self._asked.path):
+            self._end_question()
         self._show_choice()
 
     def folders_menu(self) -> QMenu:

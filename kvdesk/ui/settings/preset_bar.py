@@ -12,6 +12,7 @@ from kvdesk.settings import Preset, Sampling
 from kvdesk.settings import preset as presets
 from kvdesk.translation import tr
 from kvdesk.ui.widgets import boxes
+from kvdesk.ui.widgets.access.key_tips import show_tips_of
 from kvdesk.ui.widgets.choose_file import ask_for_file, ask_where_to_save
 from kvdesk.ui.widgets.controls import Choice, IconButton, below, label, push_button, show_text
 from kvdesk.ui.widgets.style.theme import Theme
@@ -40,6 +41,7 @@ class PresetBar(QWidget):
         button.clicked.connect(lambda: menu.popup(below(button)))
         self._rename = self.menu.addAction(tr("Rename…"), self._on_rename)
         self._delete = self.menu.addAction(tr("Delete"), self._on_delete)
+        show_tips_of(menu)
         self.menu.addSeparator()
         self._import = self.menu.addAction(tr("Import…"), self._on_import)
         self._export = self.menu.addAction(tr("Export…"), self._on_export)
@@ -61,16 +63,17 @@ class PresetBar(QWidget):
         fitting = {p.name: p for p in offered if p.sampling == sampling and p.system_prompt in (None, system_prompt)}
         before = "" if self.current is None else self.current.name
         shown = fitting.get(before) or next(iter(fitting.values()), None)
+        lines = [*([(tr("Own values"), None)] if shown is None else []), *((preset.name, preset) for preset in offered)]
         with QSignalBlocker(self.choice):
-            self.choice.clear()
-            if shown is None:
-                self.choice.addItem(tr("Own values"))
-            for preset in offered:
-                self.choice.addItem(preset.name, preset)
+            if lines != [(self.choice.itemText(i), self.choice.itemData(i)) for i in range(self.choice.count())]:
+                self.choice.clear()  # not while somebody chooses
+                for name, preset in lines:
+                    self.choice.addItem(name, preset)
             self.choice.setCurrentIndex(0 if shown is None else self.choice.findText(shown.name))
         is_own = shown is not None and shown.name in {p.name for p in own}
-        self._rename.setEnabled(is_own)
-        self._delete.setEnabled(is_own)
+        for action in (self._rename, self._delete):
+            action.setEnabled(is_own)
+            action.setToolTip("" if is_own else tr("Only presets that you saved can be renamed or deleted."))
 
     def _on_activated(self, index: int) -> None:
         preset = self.choice.itemData(index)

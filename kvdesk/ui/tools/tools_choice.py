@@ -27,7 +27,7 @@ class ToolsChoice(Popup):
     """A popup under `anchor`; filled when it is opened, and as long as it is open."""
 
     def __init__(self, kit: Kit, anchor: QWidget) -> None:
-        super().__init__(anchor, kit.theme.px(_WIDTH))
+        super().__init__(kit.theme, anchor, _WIDTH)
         self._kit, self._store = kit, kit.store
         self.setAccessibleName(tr("Tools of this chat"))
         self._lines: dict[str, _Line] = {}

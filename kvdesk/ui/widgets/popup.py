@@ -6,16 +6,16 @@ from PySide6.QtWidgets import QFrame, QWidget
 
 from kvdesk.ui.widgets.access.key_tips import tell_reached
 from kvdesk.ui.widgets.access.typing import presses
+from kvdesk.ui.widgets.style.theme import Theme
 
 
 class Popup(QFrame):
-    """Under the right end of `anchor` if it is not opened at another button; `width` px wide."""
+    """Under the right end of `anchor` if it is not opened at another button; `width` px wide at 100 %."""
 
-    def __init__(self, anchor: QWidget, width: int) -> None:
+    def __init__(self, theme: Theme, anchor: QWidget, width: int) -> None:
         super().__init__(anchor, Qt.WindowType.Popup)
-        self._anchor = anchor
+        self._theme, self._anchor, self._width = theme, anchor, width
         self.setProperty("card", "ask")
-        self.setFixedWidth(width)
 
     def open_at(self, first: QWidget | None, button: QWidget | None = None) -> None:
         """Show it at `button`, above it where the screen ends below; `first` has the focus."""
@@ -32,7 +32,8 @@ class Popup(QFrame):
             first.setFocus(Qt.FocusReason.PopupFocusReason)
 
     def fit(self) -> None:
-        """As high as its texts are in its width."""
+        """As wide as the size of the text asks for and the screen allows, and as high as its texts are then."""
+        self.setFixedWidth(min(self._theme.px(self._width), self._anchor.screen().availableGeometry().width()))
         for part in self.findChildren(QWidget):
             part.ensurePolished()  # its font counts
         if (layout := self.layout()) is not None:

@@ -49,6 +49,17 @@ def test_every_policy_is_explained_where_it_is_chosen(window: MainWindow) -> Non
     assert not choice.isVisible()
 
 
+def test_it_is_as_wide_as_the_size_of_the_text_asks_for(window: MainWindow) -> None:
+    choice, widths = window.chat.header.overflow, []
+    for zoom in (100, 150):
+        window.store.settings.change(zoom=zoom)
+        window.action_set.run("chat.overflow")
+        widths.append((choice.width(), window.theme.px(400)))
+        choice.close()
+    assert all(width == wanted for width, wanted in widths)
+    assert widths[1] > widths[0]
+
+
 def test_what_the_model_cannot_do_says_why(window: MainWindow) -> None:
     rows = (Capability("partial seq_rm", "no", CANNOT), Capability("seq_add", "yes", "It can."))
     window.store.apply(ContextReady(CONTEXT, rebuilt=False, possible=rows))

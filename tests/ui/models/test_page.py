@@ -13,6 +13,7 @@ from kvdesk.library.find import FoundModel
 from kvdesk.settings import CacheType, ThemeChoice, UsedModel
 from kvdesk.ui.models.page import ModelsPage
 from kvdesk.ui.widgets.kit import Kit
+from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.viewmodel.downloads import Offer
 from kvdesk.viewmodel.models import Machine, ModelRow, in_order, row_of
 
@@ -95,6 +96,24 @@ def test_deleting_asks_and_esc_is_no(page: ModelsPage, qtbot: QtBot, record: Rec
     qtbot.mouseClick(button(page, "Delete…"), Qt.MouseButton.LeftButton)
     qtbot.mouseClick(button(page, "Delete the file"), Qt.MouseButton.LeftButton)
     assert deleted == [(Path("/models/big.gguf"),)]
+
+
+def test_a_question_stays_when_the_list_is_read_again(page: ModelsPage, qtbot: QtBot, record: Recorder) -> None:
+    deleted = record(page._kit.commands.models.delete)
+    qtbot.keyClick(page.view, Qt.Key.Key_Delete)
+    page.show_rows(in_order([row("big", 9 * 10**9), row("small", 10**8), row("new", 10)]), MACHINE)
+    qtbot.mouseClick(button(page, "Delete the file"), Qt.MouseButton.LeftButton)
+    assert deleted == [(Path("/models/big.gguf"),)]
+    qtbot.keyClick(page.view, Qt.Key.Key_Delete)
+    qtbot.keyClick(page.view, Qt.Key.Key_Down)
+    assert page._asked is None, "of another file nothing was asked"
+
+
+@pytest.mark.usefixtures("styled")
+def test_rows_grow_with_the_text(page: ModelsPage, theme: Theme) -> None:
+    before = page.view.rowHeight(0)
+    theme.set_size(200)
+    assert page.view.rowHeight(0) >= 1.9 * before
 
 
 def test_the_menu_has_the_same(page: ModelsPage) -> None:

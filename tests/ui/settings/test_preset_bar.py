@@ -38,6 +38,8 @@ def choose(page: SettingsPage, name: str) -> None:
 
 def test_a_preset_counts_at_once(page: SettingsPage, store: Store) -> None:
     assert page.presets.choice.currentText() == "Default"
+    assert not page.presets._rename.isEnabled()
+    assert page.presets._rename.toolTip() == "Only presets that you saved can be renamed or deleted."
     choose(page, "Mine")
     assert page.presets.choice.currentText() == "Mine"
     assert store.settings.current == Settings(presets=(MINE,), sampling=MINE.sampling, system_prompt="Be brief.")
@@ -48,6 +50,13 @@ def test_a_preset_counts_at_once(page: SettingsPage, store: Store) -> None:
     top_k.setValue(5)
     assert page.presets.choice.currentText() == "Own values"
     assert page.presets.current is None
+
+
+def test_the_lines_stay_where_none_changed(page: SettingsPage, store: Store) -> None:
+    cleared: list[int] = []
+    page.presets.choice.model().rowsRemoved.connect(lambda *_: cleared.append(1))
+    page.presets.show_values((MINE,), store.settings.current.sampling, store.settings.current.system_prompt)
+    assert cleared == []
 
 
 def test_what_is_shown_is_kept_at_once(page: SettingsPage, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
