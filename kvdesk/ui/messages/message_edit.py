@@ -5,20 +5,12 @@ from collections.abc import Callable
 from typing import Final
 
 from PySide6.QtCore import QEvent, QMimeData, QSize, Qt, Signal
-from PySide6.QtGui import (
-    QDragEnterEvent,
-    QFocusEvent,
-    QInputMethodEvent,
-    QKeyEvent,
-    QKeySequence,
-    QResizeEvent,
-    QTextOption,
-)
+from PySide6.QtGui import QFocusEvent, QInputMethodEvent, QKeyEvent, QKeySequence, QResizeEvent, QTextOption
 from PySide6.QtWidgets import QFrame, QPlainTextEdit
 
 from kvdesk.ui.widgets.access.direction import align_by_text
 from kvdesk.ui.widgets.access.input_method import composes
-from kvdesk.ui.widgets.dropped_files import has_files
+from kvdesk.ui.widgets.dropped_files import leaves_files
 from kvdesk.ui.widgets.text_height import text_height
 
 _MAX_LINES: Final = 8
@@ -50,6 +42,7 @@ class MessageEdit(QPlainTextEdit):
         self.document().setDocumentMargin(0)
         self.setViewportMargins(0, _AROUND_PX, 0, _AROUND_PX - 2)  # lines are laid out higher than they are counted
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        leaves_files(self)
         composes(self)
         align_by_text(self)
         self.fit()
@@ -84,26 +77,14 @@ class MessageEdit(QPlainTextEdit):
         self.wrap_for(text)
         super().insertFromMimeData(source)
 
-    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        if has_files(event):
-            event.ignore()  # the window takes files
-        else:
-            super().dragEnterEvent(event)
-
     def minimumSizeHint(self) -> QSize:
         return QSize(80, text_height(self, 1) + 2 * _AROUND_PX)
 
     def event(self, event: QEvent) -> bool:
-        # On X11 a text field claims Ctrl+K, "delete to the end of the line", and Ctrl+E, "go there"; here they do what
-        # they do everywhere else.
-        if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent):
-            control = event.modifiers() == Qt.KeyboardModifier.ControlModifier
-            if control and event.key() in (Qt.Key.Key_K, Qt.Key.Key_E):
-                event.ignore()
-                return False
-            if event.matches(QKeySequence.StandardKey.Undo) and not self.document().isUndoAvailable():
-                event.ignore()  # nothing was typed: it undoes the deletion
-                return False
+        is_override = isinstance(event, QKeyEvent) and event.type() == QEvent.Type.ShortcutOverride
+        if is_override and event.matches(QKeySequence.StandardKey.Undo) and not self.document().isUndoAvailable():
+            event.ignore()  # nothing was typed: it undoes the deletion
+            return False
         return super().event(event)
 
     def inputMethodEvent(self, event: QInputMethodEvent) -> None:

@@ -4,7 +4,7 @@ from math import ceil
 from typing import Final
 
 from PySide6.QtCore import QEvent, Qt, Signal
-from PySide6.QtGui import QDragEnterEvent, QKeyEvent, QResizeEvent, QTextCursor
+from PySide6.QtGui import QKeyEvent, QResizeEvent, QTextCursor
 from PySide6.QtWidgets import QAbstractScrollArea, QHBoxLayout, QTextEdit, QWidget
 
 from kvdesk.message import Message
@@ -15,7 +15,7 @@ from kvdesk.ui.messages.room_help import RoomHelp, edit_words, select_excess
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.access.input_method import composes
 from kvdesk.ui.widgets.controls import label, push_button, show_text
-from kvdesk.ui.widgets.dropped_files import has_files
+from kvdesk.ui.widgets.dropped_files import leaves_files
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.ui.widgets.timers import once
 
@@ -148,13 +148,8 @@ class _Edit(QTextEdit):
         self.document().clearUndoRedoStacks()
         self._least = least_lines
         self.textChanged.connect(self._fit)
+        leaves_files(self)
         composes(self)
-
-    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        if has_files(event):
-            event.ignore()  # the window takes files
-        else:
-            super().dragEnterEvent(event)
 
     def event(self, event: QEvent) -> bool:
         is_override = event.type() == QEvent.Type.ShortcutOverride

@@ -23,6 +23,7 @@ from kvdesk.ui.shell.action_table import BUTTONS, widget_keys, window_actions
 from kvdesk.ui.shell.activity_strip import ActivityStrip
 from kvdesk.ui.shell.announcer import Announcer
 from kvdesk.ui.shell.chat_parameters import ChatParameters
+from kvdesk.ui.shell.field_keys import FieldKeys
 from kvdesk.ui.shell.file_drops import FileDrops
 from kvdesk.ui.shell.inspector import Inspector
 from kvdesk.ui.shell.numbers import Numbers
@@ -90,6 +91,7 @@ class MainWindow(Window):
         self.drops = FileDrops(self)
         self._placement = WindowPlacement(self, self.panes, store.settings)
         self._announcer = Announcer(store, self.chat)
+        self._field_keys = FieldKeys(self)
         self._numbers = Numbers(self, store)
         self._links = SelectionLinks(self, store, self.chat.view, self.inspector)
         self.rooms.switched.connect(self._on_room_switched)

@@ -26,6 +26,7 @@ from PySide6.QtWidgets import (
 from kvdesk.ui.widgets.access.direction import drawing_flags
 from kvdesk.ui.widgets.access.input_method import composes
 from kvdesk.ui.widgets.access.key_tips import tip_text
+from kvdesk.ui.widgets.dropped_files import leaves_files
 from kvdesk.ui.widgets.style.theme import Theme
 
 _NAMED_BY_TEXT: Final = sys.platform != "win32"  # combo boxes
@@ -345,6 +346,7 @@ def text_box(name: str = "", placeholder: str = "") -> QPlainTextEdit:
     box.setAccessibleName(name)
     box.setPlaceholderText(placeholder)
     box.setTabChangesFocus(True)
+    leaves_files(box)
     composes(box)
     return box
 

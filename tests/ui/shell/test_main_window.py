@@ -1,7 +1,7 @@
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QEvent, QPoint, Qt
 from PySide6.QtGui import QTextCursor
 from PySide6.QtWidgets import QAbstractButton, QAbstractSpinBox, QLabel, QLineEdit, QPlainTextEdit, QWidget
 from pytestqt.qtbot import QtBot
@@ -105,6 +105,30 @@ def test_keys_of_the_window_work_while_one_types(window: MainWindow, qtbot: QtBo
     assert told == [()]
     qtbot.keyClick(widget, Qt.Key.Key_I, control)
     assert not window.inspector.isVisible()
+
+
+class _Greedy(QLineEdit):
+    """As Qt's fields are on X11, which take Ctrl+E for themselves."""
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.ShortcutOverride:
+            event.accept()
+            return True
+        return super().event(event)
+
+
+def test_a_key_of_the_window_is_left_to_it_by_every_field(window: MainWindow, qtbot: QtBot, record: Record) -> None:
+    new = record(window.commands.new_chat)
+    show_messages(window, ONE, [message("q", "user", "Hello"), message("a", "assistant", "Hello to you.")])
+    field = _Greedy(window)
+    field.show()
+    window.activateWindow()
+    field.setFocus()
+    qtbot.keyClick(field, Qt.Key.Key_N, Qt.KeyboardModifier.ControlModifier)
+    assert new == [], "others are its own"
+    qtbot.keyClick(field, Qt.Key.Key_E, Qt.KeyboardModifier.ControlModifier)
+    assert window.chat.view.widgets[0].editor is not None
+    field.deleteLater()
 
 
 def test_a_new_chat_ends_the_search_that_would_hide_it(window: MainWindow, qtbot: QtBot) -> None:
