@@ -51,6 +51,7 @@ from kvdesk.ui.tools.words import changed_text
 if TYPE_CHECKING:
     from kvdesk.tools.client import ToolClients
     from kvdesk.ui.shell.main_window import MainWindow
+    from kvdesk.ui.tools.consent_dialog import ConsentDialog
 
 DENIED: Final = "The person did not allow this call."
 NOT_STARTED: Final = "The person did not allow the server of this tool to be started."
@@ -74,6 +75,7 @@ class Tools(QObject, ToolCommands):
         self._lists = tool_lists.read(self._file) if self._settings.current.tool_servers else {}
         self._calls: dict[MessageId, PendingCall] = {}
         self._waiting: dict[str, list[MessageId]] = {}  # calls whose server may not start yet
+        self._questions: dict[str, ConsentDialog] = {}  # whether one may start, by what it is bound to
         self._running: dict[int, MessageId] = {}
         self._fetching: dict[str, list[Callable[[], None]]] = {}  # servers that wait for keys, and their calls
         self._numbers = itertools.count(1)
@@ -151,8 +153,10 @@ class Tools(QObject, ToolCommands):
             return
         from kvdesk.ui.tools.consent_dialog import ConsentDialog
 
-        dialog = ConsentDialog(self._window.kit.theme, self._window, server)
-        dialog.answered.connect(partial(self._on_consent, server))
+        dialog = self._questions.get(bound_to(server))
+        if dialog is None:
+            dialog = self._questions[bound_to(server)] = ConsentDialog(self._window.kit.theme, self._window, server)
+            dialog.answered.connect(partial(self._on_consent, server))
         dialog.bring_up()
 
     def stop(self, name: str) -> None:
@@ -286,6 +290,7 @@ class Tools(QObject, ToolCommands):
             self._measure()
 
     def _on_consent(self, server: ToolServer, yes: bool, for_good: bool) -> None:
+        self._questions.pop(bound_to(server), None)
         waiting, known = self._waiting.pop(server.name, []), self._server(server.name)
         if not yes or known is None or bound_to(known) != bound_to(server):
             for message in waiting:

@@ -138,6 +138,17 @@ def test_a_call_of_a_chat_that_is_not_shown_is_said(tools: Rig, qtbot: QtBot) ->
     qtbot.waitUntil(lambda: composer.hint.full_text.startswith("Allow or deny the call above"), timeout=PATIENCE_MS)
 
 
+def test_a_server_that_is_asked_for_twice_has_one_question(tools: Rig, qtbot: QtBot) -> None:
+    switch = tools.window.commands.tools.switch
+    switch(chat(tools), "test", on=True)
+    switch(chat(tools), "test", on=False)
+    switch(chat(tools), "test", on=True)
+    consent(tools, qtbot, yes=False)
+    assert dialogs(tools) == []
+    switch(chat(tools), "test", on=True)
+    consent(tools, qtbot, yes=False)
+
+
 def test_no_starts_nothing_and_a_call_of_it_says_so_to_the_model(tools: Rig, qtbot: QtBot) -> None:
     tools.window.commands.tools.switch(chat(tools), "test", on=True)
     consent(tools, qtbot, yes=False)
