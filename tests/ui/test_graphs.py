@@ -130,6 +130,9 @@ def test_nothing_is_drawn_while_hidden(theme: Theme, qtbot: QtBot) -> None:
     shown = curves_of(stack, 1)[0][0].size
     graphs.draw_due()
     assert curves_of(stack, 1)[0][0].size == shown
+    qtbot.waitUntil(lambda: not stack._timer.isActive())
+    graphs.show()
+    qtbot.waitUntil(stack._timer.isActive)
 
 
 def test_numbers_are_written_more_often_than_long_curves_are_drawn(theme: Theme, qtbot: QtBot) -> None:

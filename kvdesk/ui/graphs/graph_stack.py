@@ -159,8 +159,11 @@ class GraphStack(QWidget):
         """Draw what is due. Whoever writes other numbers once a second calls this, so that all are painted together;
         nobody has to: a timer does it, a little later.
         """
+        if not self.isVisible():
+            self._timer.stop()
+            return
         self._timer.start(_RUNNING_MS if self._measured.is_running else INTERVAL_MS)
-        if self._drawn == self._measured.revision or not self.isVisible():
+        if self._drawn == self._measured.revision:
             return
         begin, end = self.axis.range
         pixel_s = (end - begin) / max(self.graphs[0].plot.inside.width(), 1.0)

@@ -43,7 +43,7 @@ class SpanGraph(QWidget):
         self.plot.addItem(self.line)
         self.plot.hovered.connect(self._on_hovered)
         boxes.column(self.captions, (self.plot, 1), on=self, margins=0, spacing=0)
-        every(self, 2 * INTERVAL_MS, self._on_timer).start()
+        self._timer = every(self, 2 * INTERVAL_MS, self._on_timer)
         theme.follow(self._on_look_changed)
 
     def draw(self) -> None:
@@ -77,7 +77,9 @@ class SpanGraph(QWidget):
         self._read_out()
 
     def _on_timer(self) -> None:
-        if self._drawn != self._measured.revision and self.isVisible():
+        if not self.isVisible():
+            self._timer.stop()
+        elif self._drawn != self._measured.revision:
             self.draw()
 
     def _on_look_changed(self) -> None:
@@ -95,6 +97,7 @@ class SpanGraph(QWidget):
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         self._drawn = -1
+        self._timer.start()
 
 
 def medians(spans: FloatArray, ms: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Final
 
-from PySide6.QtGui import QColor, QGuiApplication, QTextCharFormat, QTextCursor
+from PySide6.QtGui import QColor, QGuiApplication, QHideEvent, QShowEvent, QTextCharFormat, QTextCursor
 from PySide6.QtWidgets import QPlainTextEdit, QWidget
 
 from kvdesk.folding import fold
@@ -54,13 +54,21 @@ class LogPanel(QWidget):
         below = boxes.row((self._said, 1), copy, save, spacing=8)
         boxes.column(above, (self._text, 1), below, on=self, margins=(0, 0, 12, 0), spacing=8)
         self._timer = every(self, _INTERVAL_MS, self._on_timer)
-        self._timer.start()
         theme.changed.connect(self._on_look_changed)
 
     @property
     def lines(self) -> tuple[LogLine, ...]:
         """All lines that are kept, whatever is shown."""
         return tuple(self._lines)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._timer.start()
+        self._on_timer()
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        super().hideEvent(event)
+        self._timer.stop()
 
     def take(self, line: LogLine) -> None:
         self._lines.append(line)

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
@@ -48,6 +48,14 @@ def test_levels_and_text_filter_the_lines(panel: LogPanel, qtbot: QtBot) -> None
     panel.take(LogLine("info", "llama_more"))
     assert log_text(panel).splitlines()[-1] == "llama_more"
     assert len(panel.lines) == 6
+
+
+def test_a_panel_that_is_hidden_waits_for_nothing(panel: LogPanel) -> None:
+    panel.hide()
+    assert not [timer for timer in panel.findChildren(QTimer) if timer.isActive()]
+    panel.take(LogLine("info", "meanwhile"))
+    panel.show()
+    assert panel._text.toPlainText().splitlines()[-1] == "meanwhile"
 
 
 def test_what_is_shown_is_copied_and_saved(
