@@ -120,6 +120,20 @@ def test_saving_can_be_cancelled(rig: Rig, qtbot: QtBot, file: Path, monkeypatch
     assert titles(rig) == []
 
 
+def test_a_cancel_that_came_too_late_leaves_the_next_import_alone(rig: Rig, qtbot: QtBot, file: Path) -> None:
+    first, imports = opened(rig, qtbot, file), rig.controller.imports
+    first.import_button.click()
+    imports._background._join(None)  # it is stored, and nobody was told
+    first.close_button.click()
+    rig.window.commands.import_chats(file)
+    second = imports.dialog
+    assert second is not None
+    qtbot.waitUntil(lambda: titles(rig) == ["Tides"])
+    assert second.isVisible()
+    qtbot.waitUntil(lambda: bool(second.facts), timeout=20_000)
+    second.close_button.click()
+
+
 def test_a_full_disk_imports_nothing(rig: Rig, qtbot: QtBot, tmp_path: Path) -> None:
     chat = lm_studio_conversation()
     chat["messages"][0]["versions"][0]["content"][0]["text"] = "long " * 50_000

@@ -172,24 +172,26 @@ class ChatImport(QObject):
         run.confirmed = True
         conversations = chosen((one.conversation for one in run.found), run.known, N_COLOURS, copies=copies)
         write = partial(self._write, run, conversations)
-        self._background.run(write, self._on_added, lambda error: self._fail(error, run))
+        self._background.run(write, partial(self._on_added, run), lambda error: self._fail(error, run))
 
     def _on_wrote(self, run: _Run, n_messages: int) -> None:
         if run is self._run and run.summary is not None and self.dialog is not None:
             self.dialog.show_writing(n_messages, run.summary.n_messages)
 
-    def _on_added(self, addition: Addition) -> None:
+    def _on_added(self, run: _Run, addition: Addition) -> None:
+        """Also where Cancel came too late, and another file is being read: they are stored."""
         from kvdesk.conversations.porting.summary import imported_sentence
 
         if not addition.is_done:
             return
-        self._run = None  # also where Cancel came too late: they are stored
         self._chats.service.add_stored(addition.added)
         if addition.added:
             self._chats.select(max(addition.added, key=lambda conversation: conversation.updated_ms).id)
         self._window.store.notify(imported_sentence(len(addition.added)), "good")
-        if self.dialog is not None:
-            self.dialog.end()
+        if run is self._run:
+            self._run = None
+            if self.dialog is not None:
+                self.dialog.end()
 
     def _fail(self, error: KvdeskError, run: _Run) -> None:
         if run is not self._run:
