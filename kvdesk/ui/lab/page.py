@@ -36,7 +36,7 @@ class LabPage(QWidget):
         self._questions: tuple[Question, ...] = ()
         self._running: Request | None = None
         self._theme = theme
-        self.setup = Setup(self._commands)
+        self.setup = Setup(theme, self._commands)
         self.past = PastList(theme, self._commands)
         self.run = RunView(theme)
         self.result = ResultView(theme, self._commands)

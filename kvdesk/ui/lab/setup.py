@@ -1,9 +1,10 @@
 """What is set before an experiment runs: parameters, model, and what it will take; Run and Cancel."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QSignalBlocker, Qt
 from PySide6.QtWidgets import QButtonGroup, QSizePolicy, QWidget
 
 from kvdesk.paths import model_name
@@ -15,6 +16,7 @@ from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.choose_file import ask_for_file
 from kvdesk.ui.widgets.controls import Choice, label, plain_tip, push_button, set_tone, tab_button
 from kvdesk.ui.widgets.number_fields import RealField, WholeField
+from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.ui.widgets.timers import once
 from kvdesk.viewmodel.lab import ModelChoice, Needs, Question
 
@@ -26,13 +28,15 @@ _ASK_MS: Final = 150  # after the last change
 class Setup(QWidget):
     """Asks what an experiment would take, and for its run."""
 
-    def __init__(self, commands: Commands) -> None:
+    def __init__(self, theme: Theme, commands: Commands) -> None:
         super().__init__()
-        self._commands = commands
+        self._theme, self._commands = theme, commands
         self._question: Question | None = None
         self._fields: dict[str, WholeField | RealField] = {}
         self._models: list[ModelChoice] = []
-        self._chosen: ModelChoice | None = None  # a file that was chosen here
+        self._file: ModelChoice | None = None  # a file that was chosen here
+        self._chosen: Path | None = None  # the model that a person wants; None: the first
+        self._typed: dict[tuple[str, bool], dict[str, float]] = {}  # by question, and whether its form is the short one
         self._busy = ""  # the title of the experiment that runs
         self._can: bool | None = None  # whether what the parameters need is there; None: not known yet
         self._wants = False  # Run was clicked before that was known
@@ -68,6 +72,7 @@ class Setup(QWidget):
         self._needs = label("", tone="secondary", scale="small", wrap=True)
         self._needs.setAlignment(Qt.AlignmentFlag.AlignTop)
         self._asking = once(self, _ASK_MS, self._ask)
+        theme.changed.connect(self._fit)
         boxes.column(
             label(tr("Parameters"), weight="strong"),
             forms,
@@ -83,6 +88,11 @@ class Setup(QWidget):
             margins=0,
             spacing=8,
         )
+
+    def _fit(self) -> None:
+        """Fields as wide as the size of the text needs."""
+        for field in self._fields.values():
+            field.setFixedWidth(self._theme.px(_FIELD_PX))
 
     def show_question(self, question: Question) -> None:
         """Its parameters, with the values of the chosen form."""
@@ -100,16 +110,18 @@ class Setup(QWidget):
             self._grid.addWidget(name, 2 * n, 0)
             self._grid.addWidget(field, 2 * n, 1)
             self._grid.addWidget(hint, 2 * n + 1, 0, 1, 2)
-            field.valueChanged.connect(self._ask_soon)
+            field.valueChanged.connect(self._on_typed)
             field.problem_changed.connect(self._ask_soon)
+        self._fit()
         self._text_title.setVisible(question.takes_text)
         self._text.setVisible(question.takes_text)
         self._journal_title.setVisible(question.takes_journal)
         self._journal.setVisible(question.takes_journal)
-        self._on_form()
+        self._fill_fields()
+        self._ask()
 
     def show_models(self, models: Sequence[ModelChoice]) -> None:
-        """Models to choose from; the first is chosen unless a file was."""
+        """Models to choose from; the first is chosen unless a person has chosen another one."""
         self._models = list(models)
         self._fill_models()
         self._ask()
@@ -151,7 +163,7 @@ class Setup(QWidget):
 
     @property
     def _all_models(self) -> list[ModelChoice]:
-        return ([self._chosen] if self._chosen else []) + self._models
+        return ([self._file] if self._file else []) + self._models
 
     def _fill_models(self) -> None:
         self._model.clear()
@@ -160,24 +172,42 @@ class Setup(QWidget):
             self._model.addItem(model_name(model.path))
             self._model.setItemData(self._model.count() - 1, tip, Qt.ItemDataRole.ToolTipRole)
         self._model.addItem(tr(OTHER))
-        self._model.setCurrentIndex(0)
+        paths = [model.path for model in self._all_models]
+        self._model.setCurrentIndex(paths.index(self._chosen) if self._chosen in paths else 0)
 
     def _on_model(self, index: int) -> None:
-        if index == len(self._all_models):
-            if file := ask_for_file(self, tr("Choose a model"), tr("GGUF models (*.gguf);;All files (*)")):
-                self._chosen = ModelChoice(file, tr("chosen"))
-            self._fill_models()
+        if index < len(self._all_models):
+            self._chosen = self._all_models[index].path
+        elif file := ask_for_file(self, tr("Choose a model"), tr("GGUF models (*.gguf);;All files (*)")):
+            self._file, self._chosen = ModelChoice(file, tr("chosen")), file
+        self._fill_models()
         self._ask()
 
+    @property
+    def _form(self) -> tuple[str, bool]:
+        """The question, and whether its short form is chosen."""
+        return self._question.id if self._question else "", self._forms.checkedId() == 0
+
     def _on_form(self) -> None:
-        short = self._forms.checkedId() == 0
-        for parameter in self._question.parameters if self._question else ():
-            field, value = self._fields[parameter.key], parameter.short if short else parameter.default
-            if isinstance(field, WholeField):
-                field.setValue(int(value))
-            else:
-                field.setValue(value)
+        self._typed.pop(self._form, None)
+        self._fill_fields()
         self._ask()
+
+    def _fill_fields(self) -> None:
+        """With the values of the form, or those that a person typed in their place."""
+        typed, short = self._typed.get(self._form, {}), self._forms.checkedId() == 0
+        for parameter in self._question.parameters if self._question else ():
+            field = self._fields[parameter.key]
+            value = typed.get(parameter.key, parameter.short if short else parameter.default)
+            with QSignalBlocker(field):
+                if isinstance(field, WholeField):
+                    field.setValue(int(value))
+                else:
+                    field.setValue(value)
+
+    def _on_typed(self) -> None:
+        self._typed[self._form] = {key: field.value() for key, field in self._fields.items()}
+        self._ask_soon()
 
     def _ask_soon(self) -> None:
         self._can, self._wants = None, False
@@ -221,7 +251,6 @@ def _field(parameter: Parameter) -> WholeField | RealField:
         field = WholeField(int(parameter.low), int(parameter.high))
     else:
         field = RealField(parameter.low, parameter.high, decimals=3)
-    field.setFixedWidth(_FIELD_PX)
     field.setAlignment(Qt.AlignmentFlag.AlignRight)
     field.setAccessibleName(tr(parameter.title))
     field.setAccessibleDescription(f"{tr(parameter.description)}, {_range(parameter)}")

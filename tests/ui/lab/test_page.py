@@ -119,6 +119,33 @@ def test_parameters_have_their_ranges_and_the_values_of_the_form(page: LabPage, 
     assert page.setup.request == Request("one", str(MODEL.path), {"n": 100, "share": 0.5}, short=False)
 
 
+def test_what_was_typed_stays_while_another_question_is_read(page: LabPage, qtbot: QtBot) -> None:
+    page.setup._fields["n"].setValue(7)
+    page.choose("two")
+    page.choose("one")
+    assert page.setup.request == Request("one", str(MODEL.path), {"n": 7, "share": 0.25}, short=True)
+    qtbot.mouseClick(page.setup._forms.button(1), Qt.MouseButton.LeftButton)
+    assert page.setup._fields["n"].value() == 100
+    qtbot.mouseClick(page.setup._forms.button(0), Qt.MouseButton.LeftButton)
+    assert page.setup._fields["n"].value() == 10, "a form has its own values"
+
+
+def test_the_chosen_model_stays_when_another_one_is_opened(page: LabPage, monkeypatch: pytest.MonkeyPatch) -> None:
+    other, opened = ModelChoice(Path("/m/other.gguf"), "comes along"), ModelChoice(Path("/m/new.gguf"), "open now")
+    choice, setup = page.setup._model, page.setup
+    setup.show_models([MODEL, other])
+    choice.setCurrentIndex(1)
+    choice.activated.emit(1)
+    setup.show_models([opened, other])
+    assert setup.request is not None
+    assert setup.request.model == str(other.path)
+    monkeypatch.setattr("kvdesk.ui.widgets.choose_file.QFileDialog.getOpenFileName", lambda *_: ("", ""))
+    choice.activated.emit(2)
+    assert setup.request.model == str(other.path), "no file was chosen"
+    setup.show_models([opened])
+    assert setup.request.model == str(opened.path), "it is no longer offered"
+
+
 def test_it_runs_only_when_what_it_takes_has_been_said(page: LabPage, qtbot: QtBot, record: Recorder) -> None:
     asked = record(page._commands.lab.begin)
     qtbot.mouseClick(page.setup.run_button, Qt.MouseButton.LeftButton)
