@@ -4,12 +4,13 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QEvent, QPoint, QRect, QSize, Qt
+from PySide6.QtCore import QEvent, QPoint, QRect, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFocusEvent, QHelpEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QToolTip, QWidget
 
 from kvdesk.blocks.tree import EMPTY, BlockMap
 from kvdesk.translation import tr
+from kvdesk.ui.widgets.access.announce import announce
 from kvdesk.ui.widgets.controls import plain_tip
 from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.viewmodel import palette
@@ -21,7 +22,12 @@ _MARGIN: Final = 4
 
 
 class BlockMapWidget(QWidget):
-    """As large as the tree, to be scrolled; paints only what is in sight. The arrow keys go from block to block."""
+    """As large as the tree, to be scrolled; paints only what is in sight. The arrow keys go from block to block; each
+    is described as under the pointer.
+    """
+
+    reached = Signal(QRect)
+    """A key has chosen a block: where it is drawn."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -105,12 +111,13 @@ class BlockMapWidget(QWidget):
             super().keyPressEvent(event)
             return
         self._choose(to)
-        self.update()
+        self._tell()
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)
         if self.chosen < 0 and len(self._map.blocks) and event.reason() != Qt.FocusReason.MouseFocusReason:
             self._choose(0)
+            self._tell()
         self.update()
 
     def focusOutEvent(self, event: QFocusEvent) -> None:
@@ -160,6 +167,16 @@ class BlockMapWidget(QWidget):
         words = describe(self._map, index) if index >= 0 else ""
         if words != self.accessibleDescription():
             self.setAccessibleDescription(words)
+
+    def _tell(self) -> None:
+        """A key has chosen it."""
+        self.update()
+        if self.chosen < 0:
+            return
+        place, words = self.rect_of(self.chosen), self.accessibleDescription()
+        self.reached.emit(place)
+        announce(self, words)
+        QToolTip.showText(self.mapToGlobal(place.bottomLeft()), plain_tip(words), self, place)
 
     def _fit(self) -> None:
         self.setMinimumSize(self.sizeHint())

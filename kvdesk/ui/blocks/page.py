@@ -35,6 +35,9 @@ class BlocksPage(QWidget):
         scroll.setWidget(self.map)
         scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         scroll.setCornerWidget(QWidget())
+        self.map.reached.connect(
+            lambda place: scroll.ensureVisible(place.center().x(), place.center().y(), place.width(), place.height())
+        )
         self._heard = label("", tone="secondary", scale="small")
         self._problem = label("", tone="danger", scale="small")
         logical = label(

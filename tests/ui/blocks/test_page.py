@@ -3,6 +3,7 @@
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor
+from PySide6.QtWidgets import QToolTip
 from pytestqt.qtbot import QtBot
 
 from kvdesk.blocks.events import Batch, BlockStored
@@ -103,6 +104,17 @@ def test_a_block_is_described_by_mouse_and_keys(page: BlocksPage, qtbot: QtBot) 
     assert blocks.chosen == 5, "the same block"
     page.take(BlockMapView())
     assert blocks.chosen == -1
+
+
+def test_a_block_that_a_key_reaches_is_in_sight_and_tells_itself(page: BlocksPage, qtbot: QtBot) -> None:
+    tree, n, blocks = BlockTree(), 200, page.map
+    tree.apply(0, Batch(1.0, (BlockStored(tuple(map(str, range(n))), None, tuple(range(16 * n)), 16),)))
+    page.take(BlockMapView(tree.layout()))
+    qtbot.keyClick(blocks, Qt.Key.Key_End)
+    assert blocks.chosen == n - 1
+    qtbot.waitUntil(lambda: blocks.visibleRegion().contains(blocks.rect_of(n - 1)))
+    assert QToolTip.text().startswith(f"Block {n - 1}, 16 tokens")
+    QToolTip.hideText()
 
 
 def test_blocks_take_the_place_of_cells(window: MainWindow) -> None:
