@@ -43,17 +43,17 @@ class LookChoices(Flow):
         n_heads = max((part.n_heads for part in parts if choice.layer in (None, part.layer)), default=0)
         _fill(self.layer, tr("All layers"), tr("Layer {n}"), [part.layer for part in parts])
         _fill(self.head, tr("All heads"), tr("Head {n}"), list(range(n_heads)))
-        self.layer.setEnabled(bool(parts))
-        self.head.setEnabled(bool(parts))
-        self.how.setEnabled(choice.layer is None or choice.head is None)
-        for box, value in (
-            (self.scope, looking.scope),
-            (self.layer, choice.layer),
-            (self.head, choice.head),
-            (self.how, choice.how),
+        unknown = "" if parts else tr("Compute first: the result has its layers and heads.")
+        alone = tr("One head of one layer has nothing to be combined with.")
+        for box, value, why in (
+            (self.scope, looking.scope, ""),
+            (self.layer, choice.layer, unknown),
+            (self.head, choice.head, unknown),
+            (self.how, choice.how, "" if choice.layer is None or choice.head is None else alone),
         ):
+            box.setEnabled(not why)
             box.setCurrentIndex(max(box.findData(value), 0))
-            box.setToolTip(box.currentData(Qt.ItemDataRole.ToolTipRole) or "")
+            box.setToolTip(why or box.currentData(Qt.ItemDataRole.ToolTipRole) or "")
 
     def _on_chosen(self) -> None:
         looking = self._store.attention.of_scope(Scope(self.scope.currentData()))

@@ -119,6 +119,8 @@ class AttentionPage(QWidget):
     # --- what is known ------------------------------------------------------------------------------------------------
 
     def _on_changed(self, changed: Changed, update: Update | None) -> None:
+        if isinstance(update, AttentionPreview) or changed & (Changed.SELECTED | Changed.CONTEXT):
+            self._asked = None  # also while nobody looks
         if not self.isVisible():
             return
         if isinstance(update, CacheView):
@@ -131,7 +133,6 @@ class AttentionPage(QWidget):
         if changed & shown:
             self._show()
         if isinstance(update, AttentionPreview):
-            self._asked = None
             self._follow()
 
     def _wanted(self) -> Queries | None:

@@ -108,6 +108,31 @@ def test_the_last_token_is_looked_from_and_its_price_is_said_first(looking: Main
     assert shown._price.text() == "Computing…"
 
 
+def test_choices_that_cannot_be_made_say_why(looking: MainWindow) -> None:
+    choices = page(looking).choices
+    for box in (choices.layer, choices.head):
+        assert not box.isEnabled()
+        assert box.toolTip().startswith("Compute first")
+    compute(looking)
+    assert choices.layer.isEnabled()
+    looking.store.look(looking.store.attention.of_choice(Choice(0, 0)))
+    assert not choices.how.isEnabled()
+    assert choices.how.toolTip() == "One head of one layer has nothing to be combined with."
+
+
+def test_a_price_that_came_while_nobody_looked_is_asked_for_again(looking: MainWindow, record: Record) -> None:
+    sent, shown, queries = record(looking.commands.submit), page(looking), Queries(0, 179, 180)
+    shown._pricing.now()
+    looking.inspector.show_tab("Cache")
+    looking.store.apply(price(queries))
+    looking.store.look(looking.store.attention.forgotten())
+    looking.kit.actions.run("view.attention")
+    shown._pricing.now()
+    assert sent == [(PreviewAttention(queries),)] * 2
+    looking.store.apply(price(queries))
+    assert shown.compute.isEnabled()
+
+
 def test_a_result_is_a_table_a_map_and_coloured_words(
     looking: MainWindow, said: list[tuple[str, bool]], qtbot: QtBot
 ) -> None:
