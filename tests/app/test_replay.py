@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QTimer
+from PySide6.QtCore import Qt, QTimer
 from pytestqt.qtbot import QtBot
 
 from kvdesk.__main__ import main
@@ -42,6 +42,21 @@ def test_a_journal_is_shown_without_a_model(qtbot: QtBot, journal: Path) -> None
     assert window.timeline.at == 1
     assert "1  " in window.timeline._what.text()
     assert not window.grab().isNull()
+
+
+def test_space_presses_the_button_one_is_at_and_plays_elsewhere(qtbot: QtBot, journal: Path) -> None:
+    window = open_journal(journal)
+    qtbot.addWidget(window)
+    with qtbot.waitActive(window):
+        window.show()
+    timeline, scrubber = window.timeline, window.timeline.scrubber
+    scrubber._back.setFocus()
+    qtbot.keyClick(scrubber._back, Qt.Key.Key_Space)
+    assert timeline.at == 59
+    assert not scrubber.is_playing
+    timeline.view.setFocus()
+    qtbot.keyClick(timeline.view, Qt.Key.Key_Space)
+    assert scrubber.is_playing
 
 
 @pytest.mark.parametrize(("theme", "colours"), [(ThemeChoice.DARK, DARK), (ThemeChoice.LIGHT, LIGHT)])

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtGui import QKeySequence, QShortcut
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QAbstractButton, QApplication, QComboBox
 
 from kvdesk.app.display import has_display
 from kvdesk.app.report.journal_saver import JournalSaver
@@ -50,7 +50,7 @@ class ReplayWindow(SideWindow):
         self.about = ElidedLabel(about(name, header, recording), tone="secondary", scale="small")
         boxes.column(self.about, (self.timeline, 1), on=self, margins=(12, 8, 0, 12), spacing=8)
         self.show_notices(theme, store, commands, over=self.timeline)
-        QShortcut(QKeySequence("Space"), self).activated.connect(self.timeline.scrubber.toggle_play)
+        QShortcut(QKeySequence("Space"), self).activated.connect(self._on_space)
         self.resize(720, 800)
         self.timeline.set_room(900)
         self.timeline.show_recording(recording)
@@ -59,6 +59,16 @@ class ReplayWindow(SideWindow):
     def wait(self) -> None:
         """Until a file that is being written is there."""
         self._saver.wait()
+
+    def _on_space(self) -> None:
+        """It plays, but where the keyboard is at what Space presses or opens."""
+        at = self.focusWidget()
+        if isinstance(at, QAbstractButton):
+            at.click()
+        elif isinstance(at, QComboBox):
+            at.showPopup()
+        else:
+            self.timeline.scrubber.toggle_play()
 
     def _export(self, path: Path, recording: Recording) -> None:
         self._saver.save(path, recording, self._header)
