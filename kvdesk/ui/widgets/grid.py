@@ -10,17 +10,21 @@ from kvdesk.ui.widgets.style.theme import Theme
 
 
 def make_plain(view: QTableView) -> None:
-    """A table of lines without a grid and without heads of rows, which is not edited; Tab leaves it."""
+    """A table of lines without a grid and without heads of rows, which is not edited. Tab leaves it, and selected cells
+    are copied with tabs between them.
+    """
     view.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
     view.setShowGrid(False)
     view.setWordWrap(False)
     view.setTabKeyNavigation(False)
     view.verticalHeader().hide()
     view.horizontalHeader().setHighlightSections(False)
+    copy = QShortcut(QKeySequence(QKeySequence.StandardKey.Copy), view, context=Qt.ShortcutContext.WidgetShortcut)
+    copy.activated.connect(lambda: _copy(view))
 
 
 class Grid(QTableWidget):
-    """Selected cells are copied with tabs between them. `row_px`: height of a row before zoom."""
+    """As high as its rows. `row_px`: height of a row before zoom."""
 
     def __init__(self, theme: Theme, row_px: int) -> None:
         super().__init__()
@@ -31,8 +35,6 @@ class Grid(QTableWidget):
         show_tips_in(self)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        copy = QShortcut(QKeySequence(QKeySequence.StandardKey.Copy), self, context=Qt.ShortcutContext.WidgetShortcut)
-        copy.activated.connect(self._copy)
         theme.changed.connect(self.fit_height)
 
     def text(self, row: int, column: int) -> str:
@@ -70,8 +72,11 @@ class Grid(QTableWidget):
         else:
             event.ignore()
 
-    def _copy(self) -> None:
-        rows: dict[int, list[str]] = {}
-        for index in sorted(self.selectedIndexes(), key=lambda i: (i.row(), i.column())):
-            rows.setdefault(index.row(), []).append(self.text(index.row(), index.column()))
+
+def _copy(view: QTableView) -> None:
+    rows: dict[int, list[str]] = {}
+    for index in sorted(view.selectionModel().selectedIndexes(), key=lambda i: (i.row(), i.column())):
+        if not view.isColumnHidden(index.column()):
+            rows.setdefault(index.row(), []).append(str(index.data() or ""))
+    if rows:
         QApplication.clipboard().setText("\n".join("\t".join(row) for row in rows.values()))
