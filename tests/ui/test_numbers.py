@@ -117,14 +117,16 @@ def test_definitions_are_reached_with_the_keyboard(theme: Theme, qtbot: QtBot) -
     table = MetricTable(theme)
     qtbot.addWidget(table)
     table.show_group(metric_groups(measured(), cache_view(), {})[0])
-    table.show()
+    with qtbot.waitActive(table):
+        table.show()
     assert table.accessibleDescription().startswith("capacity: 1,024 cells; Cells in use: 220 cells")
     table.setCurrentCell(0, 0)
     qtbot.keyClick(table, Qt.Key.Key_Down)
     heard = table.currentItem().data(Qt.ItemDataRole.AccessibleDescriptionRole)
     assert heard == "Cells in use: 220 cells\nU: non-empty cells (the engine's `used`)"
     table.selectRow(1)
-    table._copy()
+    table.setFocus()
+    qtbot.keyClick(table, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
     assert QApplication.clipboard().text() == "Cells in use\t220\tcells"
 
 

@@ -81,8 +81,12 @@ class MessageEdit(QPlainTextEdit):
         return QSize(80, text_height(self, 1) + 2 * _AROUND_PX)
 
     def event(self, event: QEvent) -> bool:
-        is_override = isinstance(event, QKeyEvent) and event.type() == QEvent.Type.ShortcutOverride
-        if is_override and event.matches(QKeySequence.StandardKey.Undo) and not self.document().isUndoAvailable():
+        if (
+            event.type() == QEvent.Type.ShortcutOverride
+            and isinstance(event, QKeyEvent)
+            and event.matches(QKeySequence.StandardKey.Undo)
+            and not self.document().isUndoAvailable()
+        ):
             event.ignore()  # nothing was typed: it undoes the deletion
             return False
         return super().event(event)
