@@ -119,7 +119,7 @@ class MessageList(QScrollArea):
         self._earlier = [known for known in self._earlier if known not in messages]
         self._places = [place for place in self._places if place.id not in messages]
         self._of = {place.id: place for place in self._places}
-        if self._anchor is not None and self._anchor[0].isHidden():
+        if self._anchor is not None and not (shiboken6.isValid(self._anchor[0]) and not self._anchor[0].isHidden()):
             self._anchor = None
         self.arrange()
 

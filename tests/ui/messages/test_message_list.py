@@ -3,6 +3,7 @@ from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QWheelEvent
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
+from shiboken6 import delete
 
 from kvdesk.message import MessageId
 from kvdesk.protocol.chat import TextDelta
@@ -88,6 +89,15 @@ def test_what_one_reads_stays_while_one_scrolls_into_what_had_no_widgets(view: C
         seen.append(moved)
         assert view.verticalScrollBar().value() != value
     assert len(set(seen)) == 1, "each turn of the wheel moves the text by the same"
+
+
+def test_what_lay_at_the_edge_may_be_gone_when_messages_go(view: ChatView) -> None:
+    turn_wheel(view, 5)
+    gone = QWidget()
+    view._anchor = gone, 0
+    delete(gone)
+    view.remove([MessageId("m0")])
+    assert "m0" not in [place.id for place in view._places]
 
 
 def test_an_answer_that_grows_moves_nothing_for_one_who_reads_above(
