@@ -82,6 +82,7 @@ def test_a_dead_engine_leaves_nothing_to_press(window: MainWindow, record: Recor
     assert not any(b.isVisible() for b in again)
     (audit,) = [b for b in window.status.findChildren(QToolButton) if b.text() == "Audit"]
     assert not audit.isEnabled()
+    assert audit.toolTip() == "There is no context to compare with."
     window.action_set.run("chat.regenerate")
     assert asked == [[], [], []]
     show_messages(window, ONE, ())

@@ -45,8 +45,7 @@ class StatusBar(QWidget):
         tip = tr("Saves the differences between the map and the engine as JSON")
         self._save = link_button(tr("Save report…"), tip=tip, clicked=self._on_save_clicked)
         self._save.hide()
-        self._audit = link_button(tr("Audit"), tip=_audit_tip(), clicked=lambda: kit.commands.submit(AuditCache()))
-        self._audit.setEnabled(False)
+        self._audit = link_button(tr("Audit"), clicked=lambda: kit.commands.submit(AuditCache()))
         for button in (self._save, self._audit):
             button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self._first = [one.status(kit) for one in kit.slices if one.status is not None]  # whatever the engine says
@@ -86,8 +85,9 @@ class StatusBar(QWidget):
             self._save.setVisible(store.view.has_report)
             self._verification = store.view.snapshot.verification
             self._show_trust()
-        if store.dead:  # nothing can be compared with it
-            self._audit.setEnabled(False)
+        if changed & (Changed.CONTEXT | Changed.FEATURES | Changed.DEAD):
+            self._show_audit()
+        if store.dead:
             self._save.setEnabled(False)
         match update:
             case TurnEnded() if store.view is None and store.context is not None:
@@ -105,7 +105,6 @@ class StatusBar(QWidget):
 
     def _show_context(self) -> None:
         context, self._audited = self._store.context, ""
-        self._audit.setEnabled(context is not None)
         if context is None:
             self._threads.setText(tr("No context"))
             self._bytes.setText("")
@@ -120,16 +119,22 @@ class StatusBar(QWidget):
         self._show_used(0, 1)
 
     def _show_missing(self) -> None:
-        """What to say where the cache is not shown, and where it cannot be audited."""
-        view, audit = self._store.missing(Feature.CACHE_VIEW), self._store.missing(Feature.AUDIT)
-        if view:
+        """What to say where the cache is not shown."""
+        if view := self._store.missing(Feature.CACHE_VIEW):
             self._show_context()
             self._verification = None
             self._save.hide()
             self._threads.setText("")
             set_tone(self._trust, "secondary")
         self._trust.setText(view)
-        self._audit.setToolTip(audit or _audit_tip())
+
+    def _show_audit(self) -> None:
+        """Whether the map can be compared with the engine, or why not."""
+        store = self._store
+        none = tr("There is no context to compare with.") if store.dead or store.context is None else ""
+        why = store.missing(Feature.AUDIT) or none
+        self._audit.setEnabled(not why)
+        self._audit.setToolTip(why or _audit_tip())
 
     def _show_threads(self, n: int) -> None:
         """How many threads decode now: they follow the load of the machine."""
