@@ -100,6 +100,18 @@ def test_no_text_of_a_chat_is_in_a_report(rig: Rig, qtbot: QtBot, tmp_path: Path
     assert tokens == {-1}
 
 
+def test_no_text_of_another_branch_is_in_a_report(rig: Rig, qtbot: QtBot, tmp_path: Path, logs: Path) -> None:
+    player, chat = in_use(rig, qtbot), rig.controller.selected
+    assert chat is not None
+    rig.window.commands.conversations.turns.regenerate(chat, 1)
+    answer(rig, qtbot, rig.worker.asked[-1], "Another about pelicans")
+    rig.worker.give(LogLine("warning", f"odd: {ANSWER}"))
+    found = report(rig, qtbot, player, tmp_path / "report.zip", ReportChoice())
+    assert logs.exists()
+    assert "odd" not in found["log/window.log"]
+    assert ANSWER not in found["log/window.log"]
+
+
 def test_what_is_ticked_is_in_it(rig: Rig, qtbot: QtBot, tmp_path: Path, logs: Path) -> None:
     player = in_use(rig, qtbot)
     found = report(rig, qtbot, player, tmp_path / "all.zip", ReportChoice(texts=True, folders=True))

@@ -122,10 +122,11 @@ class HelpDesk(QObject):
         """Titles, drafts, prompts and messages that are in memory."""
         settings = self._session.settings.current
         texts = [settings.system_prompt]
-        for one in self._chats.service.conversations:
+        service = self._chats.service
+        for one in service.conversations:
             texts += [one.title, one.draft, one.system_prompt, one.folder]
             texts += [queued.text for queued in one.queued]
-            texts += [message.text for message in self._chats.service.branch(one.id)]
+            texts += [message.text for message in service.all_messages(one.id) or ()]
         return [text for text in texts if text]
 
     def _chat(self) -> str:
