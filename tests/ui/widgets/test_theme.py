@@ -1,3 +1,4 @@
+import re
 from colorsys import rgb_to_hls
 from itertools import product
 
@@ -9,6 +10,7 @@ from pytestqt.qtbot import QtBot
 from kvdesk.settings import ThemeChoice
 from kvdesk.ui.map.colours import N_MESSAGE_COLOURS, N_TOOL_COLOURS, ColourBy, group_colours
 from kvdesk.ui.widgets.style.colours import DARK, LIGHT, Colours
+from kvdesk.ui.widgets.style.stylesheet import style_sheet
 from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.viewmodel import palette
 
@@ -114,3 +116,16 @@ def test_a_box_is_as_large_with_its_tick_as_without(zoom: int, theme: Theme, qtb
         rects.append(box.style().subElementRect(QStyle.SubElement.SE_CheckBoxIndicator, option, box))
     assert rects[0] == rects[1]
     assert rects[0].width() >= theme.px(12)
+
+
+@pytest.mark.parametrize("scale", [0.5, 1.0, 1.1, 1.25, 1.5, 2.0])
+def test_radio_buttons_are_round_at_every_size(scale: float) -> None:
+    """Qt draws one with corners if its radius is more than half of it."""
+    sheet = style_sheet(DARK, 14, 12, ["Mono"], scale)
+    rules = re.findall(r"QRadioButton::indicator(?::checked)? \{([^}]*)\}", sheet)
+    assert len(rules) == 2
+    for rule in rules:
+        width, border, radius = (
+            int(re.findall(rf"{name}: (\d+)px", rule)[0]) for name in ("width", "border", "border-radius")
+        )
+        assert width + 2 * border - 1 <= 2 * radius <= width + 2 * border

@@ -11,8 +11,8 @@ _LENGTH = re.compile(r"(?<![\w#.-])(\d+)px")
 _FONT = "font-size: "
 _TICK = (resources_dir() / "icons" / "tick.svg").as_posix()
 """Drawn in `accent_text`, which is white in both themes: a style sheet cannot colour a file."""
-
-
+_OPEN, _CHECKED = "<open>", "<checked>"
+"""Half of a radio button with its border: Qt draws one square whose radius is larger, if only by rounding."""
 _ARROW = (resources_dir() / "icons" / "chevron-grey.svg").as_posix()
 
 
@@ -23,15 +23,17 @@ def style_sheet(colours: Colours, base_px: int, small: int, mono_families: Seque
     scale            by which every other length grows; lines of one pixel stay
     """
     sheet = _sheet(colours, small, base_px + round(3 * scale), mono_families)
-    if scale == 1.0:
-        return sheet
 
     def grown(length: re.Match[str]) -> str:
         n = int(length[1])
         is_font = sheet.startswith(_FONT, length.start() - len(_FONT))
         return length[0] if n <= 1 or is_font else f"{max(1, round(n * scale))}px"
 
-    return _LENGTH.sub(grown, sheet)
+    large = sheet if scale == 1.0 else _LENGTH.sub(grown, sheet)
+    halves = {_OPEN: round(12 * scale) // 2 + 1, _CHECKED: round(4 * scale) + round(6 * scale) // 2}
+    for name, px in halves.items():
+        large = large.replace(name, f"{px}px")
+    return large
 
 
 def _sheet(colours: Colours, small: int, large: int, mono_families: Sequence[str]) -> str:
@@ -75,7 +77,7 @@ QPushButton[quiet="true"]:hover {{ background: {c.hover}; color: {c.text}; }}
 QPushButton[quiet="true"]:focus {{ border-color: {c.accent}; }}
 QPushButton[chip="true"] {{ border-radius: 12px; text-align: left; }}
 QPushButton[scale="small"] {{ font-size: {small}px; padding: 4px 8px; min-height: 16px; }}
-QPushButton[scale="tiny"] {{ font-size: {small}px; padding: 0 8px; min-height: 16px; border-radius: 9px; }}
+QPushButton[scale="tiny"] {{ font-size: {small}px; padding: 0 8px; min-height: 16px; border-radius: 8px; }}
 QPushButton[collapsible="true"] {{ padding: 4px 8px 4px 0; }}
 
 QToolButton {{ background: transparent; border: 1px solid transparent; border-radius: 6px; padding: 4px; }}
@@ -188,9 +190,9 @@ QCheckBox:disabled, QRadioButton:disabled {{ color: {disabled}; }}
 QCheckBox::indicator:disabled, QRadioButton::indicator:disabled {{ border-color: {c.line}; background: {c.panel}; }}
 QCheckBox::indicator:checked:disabled {{ border-color: {handle}; background: {disabled}; }}
 QCheckBox::indicator:focus {{ border-color: {c.text}; }}
-QRadioButton::indicator {{ width: 12px; height: 12px; border-radius: 7px; border: 1px solid {handle};
+QRadioButton::indicator {{ width: 12px; height: 12px; border-radius: {_OPEN}; border: 1px solid {handle};
     background: {c.raised}; }}
-QRadioButton::indicator:checked {{ border: 4px solid {c.accent}; border-radius: 7px; width: 6px; height: 6px;
+QRadioButton::indicator:checked {{ border: 4px solid {c.accent}; border-radius: {_CHECKED}; width: 6px; height: 6px;
     background: {c.accent_text}; }}
 QRadioButton::indicator:checked:disabled {{ border-color: {disabled}; background: {c.panel}; }}
 QRadioButton::indicator:focus {{ border-color: {c.text}; }}
