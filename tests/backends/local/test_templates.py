@@ -1,6 +1,8 @@
 """ChatTemplate: the well-known shapes, whose text is whose, and templates that mean harm."""
 # ruff: noqa: E501, ISC004  # templates and their renderings are clearer in one piece
 
+import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from kvdesk.backends.local.prompt.templates import AnswerTokens, ChatTemplate, R
 from kvdesk.errors import TemplateError
 from kvdesk.library.gguf_header import read_header
 from kvdesk.message import ConversationId, Message, MessageId, Role
+from kvdesk.values import replace
 
 CHATML = (
     "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}"
@@ -373,7 +376,7 @@ def test_broken_templates(name: str) -> None:
 
 def test_the_reason_of_a_refusal_is_told() -> None:
     with pytest.raises(TemplateError, match="refuses this conversation: Conversation roles must alternate"):
-        render(GEMMA, [message("user", "a"), message("user", "b")])
+        render("{{ raise_exception('Conversation roles must alternate') }}", chat("Hi"))
 
 
 def test_what_real_templates_use_is_there() -> None:
@@ -462,6 +465,19 @@ def test_two_answers_in_a_row_too() -> None:
     assert "Hello<end_of_turn>\n<start_of_turn>user\n<end_of_turn>\n" in render(GEMMA, messages).text
 
 
+def test_questions_in_a_row_become_one_where_a_template_takes_no_two() -> None:
+    """Codex and Claude Code send what they tell the model beside the question as messages of their own."""
+    messages = [m for m in chat("Where I am.", "x", "Hi", "Hello", "Bye", system="Be kind") if m.id != "m1"]
+    rendering = render(GEMMA, messages)
+    assert rendering.text == (
+        "<s><start_of_turn>user\nBe kind\n\nWhere I am.\n\nHi<end_of_turn>\n<start_of_turn>model\nHello<end_of_turn>\n"
+        "<start_of_turn>user\nBye<end_of_turn>\n<start_of_turn>model\n"
+    )
+    assert answers(rendering) == ["Hello"]
+    assert "two questions in a row" in rendering.remark
+    assert {name for _, name in rendering.places} == {m.id for m in messages[2:]}
+
+
 def test_no_question_is_added_where_a_template_needs_none() -> None:
     rendering = render(CHATML, chat("", "Welcome", "Hi")[1:])
     assert rendering.text.startswith("<|im_start|>assistant\nWelcome")
@@ -480,6 +496,17 @@ WITH_RESULTS = (  # as Gemma 4's first one
     "{% for m in messages %}<turn>{{ m.role }}:{% for call in m.tool_calls or [] %}<call>{{ call.function.name }}{{ call.function.arguments | tojson }}</call>{% endfor %}"
     "{% for one in m.tool_responses or [] %}<result>{{ one.name }}={{ one.response }}</result>{% endfor %}{{ m.content }}</turn>{% endfor %}"
 )
+IN_TURN = (  # as Ministral's: calls and results do not count, and no answer is empty
+    "{% set ns = namespace(n=0) %}{% for m in messages %}{% if m.role == 'user' or (m.role == 'assistant' and not m.tool_calls) %}"
+    "{% if (m.role == 'user') != (ns.n % 2 == 0) or not m.content %}{{ raise_exception('in turn') }}{% endif %}{% set ns.n = ns.n + 1 %}{% endif %}"
+    "[{{ m.role }}]{{ m.content }}{% for call in m.tool_calls or [] %}<call>{{ call.function.name }}{{ call.function.arguments | tojson }}</call>{% endfor %}{% endfor %}"
+)
+NINE = (  # as Mistral Small's
+    "{% for m in messages %}{% for call in m.tool_calls or [] %}<call>{{ call.function.name }}#{{ call.id }}"
+    "{% if call.id | length != 9 %}{{ raise_exception('nine') }}{% endif %}{% endfor %}{{ m.content }}"
+    "{% if m.role == 'tool' %}{% if m.tool_call_id | length != 9 %}{{ raise_exception('nine') }}{% endif %}"
+    "={{ m.tool_call_id }}{% endif %}{% endfor %}"
+)
 BLOCKS = (  # as Apertus's: one form for all answers
     "{% set ns = namespace(form=none) %}{% for m in messages %}[{{ m.role }}]{% if m.content is mapping %}"
     "{% if ns.form == 'text' %}{{ raise_exception('two forms') }}{% endif %}{% set ns.form = 'blocks' %}"
@@ -487,6 +514,35 @@ BLOCKS = (  # as Apertus's: one form for all answers
     "{% else %}{% if m.role == 'assistant' %}{% set ns.form = 'text' %}{% endif %}{{ m.content }}{% endif %}"
     "{% for call in m.tool_calls or [] %}<call>{{ call.function.name }}{{ call.function.arguments | tojson }}</call>{% endfor %}{% endfor %}"
 )
+
+
+@pytest.mark.parametrize("ids", [("call_0", "call_1"), ("", ""), ("abcdefghi", "123456789")])
+def test_calls_have_ids_that_a_template_takes(ids: tuple[str, str]) -> None:
+    """Mistral's refuse others than nine letters and digits. Ollama's clients send none, others what they made."""
+    function = {"name": "look", "arguments": {"at": "x"}}
+    calls = [{"id": one, "type": "function", "function": function} for one in ids]
+    called = replace(message("assistant", "", 1), fields=json.dumps({"tool_calls": calls}))
+    results = [
+        replace(message("tool", text, n), fields=json.dumps({"tool_call_id": one} if one else {}))
+        for n, (text, one) in enumerate(zip(("first", "second"), ids, strict=True), start=2)
+    ]
+    text = render(NINE, [message("user", "Look"), called, *results]).text
+    found = re.fullmatch(r"Look<call>look#(\w{9})<call>look#(\w{9})first=(\w{9})second=(\w{9})", text)
+    assert found is not None, text
+    assert (found[1], found[2]) == (found[3], found[4])
+    assert found[1] != found[2]
+    if len(ids[0]) == 9:
+        assert (found[1], found[2]) == ids
+    assert render(NINE, [message("user", "Look"), called, *results]).text == text, "also in the next turn"
+
+
+def test_a_question_behind_a_result_comes_after_an_answer_without_words() -> None:
+    """Claude Code sends what it tells the model beside a result."""
+    called = replace(message("assistant", "", 1), fields=CALLING)
+    messages = [message("user", "Look"), called, message("tool", "18 C", 2), message("user", "Go on", 3)]
+    before = '[user]Look[assistant]<call>look{"at": "x"}</call>[tool]18 C'
+    assert render(IN_TURN, messages).text == f"{before}[assistant] [user]Go on"
+    assert render(IN_TURN, messages[:3]).text == before
 
 
 def with_a_call(thought: str, said: str) -> list[Message]:

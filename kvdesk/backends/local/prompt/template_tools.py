@@ -1,6 +1,8 @@
-"""Writes tools, calls and results as text, for templates that do not know them."""
+"""Writes tools, calls and results as text, messages in turn and short ids, for templates that know no other."""
 
+import hashlib
 import json
+import re
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -10,6 +12,7 @@ from kvdesk.message import Message, MessageId, fields_of, fields_text
 from kvdesk.values import replace
 
 _RESULT_END: Final = RESULT.rpartition("}")[2]
+_SHORT: Final = re.compile(r"[a-zA-Z0-9]{9}")
 
 
 def calls_as_text(messages: Sequence[Message], form: CallFormat) -> Sequence[Message]:
@@ -39,6 +42,55 @@ def results_as_questions(messages: Sequence[Message]) -> Sequence[Message]:
             result = f"{found.pop().text}\n{result}"
         found.append(replace(message, role="user", text=result, fields=""))
     return found
+
+
+def questions_in_turn(messages: Sequence[Message]) -> list[Message]:
+    """The messages with questions in a row as one, and an answer without words between a result and a question. It has
+    a blank: Ministral's template refuses an empty one.
+    """
+    found: list[Message] = []
+    for message in messages:
+        before = found[-1].role if found else "system"
+        if message.role == before == "user":
+            text = "\n\n".join(filter(None, (found.pop().text, message.text)))
+            message = replace(message, text=text)
+        elif message.role == "user" and before == "tool":
+            found.append(replace(message, id=MessageId(""), role="assistant", text=" ", tokens=(), fields=""))
+        found.append(message)
+    return found
+
+
+def with_short_ids(messages: Sequence[Message]) -> list[Message]:
+    """The messages with ids as Mistral's templates want them: nine letters and digits. A result without an id is that
+    of the next call: Ollama's clients send none.
+    """
+    found: list[Message] = []
+    ids: dict[str, str] = {}
+    waiting: list[str] = []  # ids of calls without a result
+    for n, message in enumerate(messages):
+        fields = fields_of(message)
+        if calls := fields.get("tool_calls"):
+            waiting = [_short(str(call.get("id") or ""), f"{n} {i}") for i, call in enumerate(calls)]
+            fields["tool_calls"] = [{**call, "id": short} for call, short in zip(calls, waiting, strict=True)]
+            ids |= {str(call.get("id")): short for call, short in zip(calls, waiting, strict=True)}
+        elif message.role == "tool":
+            given = str(fields.get("tool_call_id") or "")
+            known = ids.get(given) if given else None
+            short = known or (waiting[0] if waiting else _short(given, f"{n}"))
+            waiting = [one for one in waiting if one != short]
+            fields["tool_call_id"] = short
+        else:
+            found.append(message)
+            continue
+        found.append(replace(message, fields=fields_text(fields)))
+    return found
+
+
+def _short(identity: str, place: str) -> str:
+    """The id, or one made of it or of its place, which stays the same in later turns."""
+    if _SHORT.fullmatch(identity):
+        return identity
+    return hashlib.sha256((identity or place).encode("utf-8", "replace")).hexdigest()[:9]
 
 
 def results_in_calls(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

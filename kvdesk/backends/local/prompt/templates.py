@@ -14,6 +14,7 @@ import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -25,9 +26,11 @@ from kvdesk.backends.local.prompt.template_calls import with_calls
 from kvdesk.backends.local.prompt.template_spans import ControlTexts, Marked, Span, SplitText, TemplateSpanFinder
 from kvdesk.backends.local.prompt.template_tools import (
     calls_as_text,
+    questions_in_turn,
     results_as_questions,
     results_in_calls,
     told_of_tools,
+    with_short_ids,
 )
 from kvdesk.backends.local.prompt.template_traits import BLOCKS, TemplateTraits, answer_in_form, traits_of
 from kvdesk.errors import TemplateError
@@ -195,7 +198,7 @@ class ChatTemplate:
             messages, tools = told_of_tools(messages, tools, self.traits.calls), ""
         given = _Given(add_generation_prompt, datetime.now().astimezone(), tools, variables)
         problem: Exception | None = None  # of the first attempt
-        for tried, remark in self._ways(messages):
+        for tried, remark in chain(self._ways(messages), self._ways_with_ids(messages)):
             folding: Rendering | None = None
             for parts in _IN_PARTS:
                 way = replace(given, parts=parts)
@@ -234,8 +237,8 @@ class ChatTemplate:
 
     def _ways(self, messages: Sequence[Message]) -> Iterator[tuple[Sequence[Message], str]]:
         """The messages to try, each with a remark for the user: unchanged, with calls as the model wrote them; with
-        calls as the template writes them; and with an empty question before every answer that lacks one, because many
-        templates require alternating turns.
+        calls as the template writes them; and as many templates require them, in turn: with an empty question before
+        every answer that lacks one, and with questions in a row as one, as agents send them.
         """
         own = [replace(m, fields="") if m.tokens and m.fields and m.role == "assistant" else m for m in messages]
         if own != [*messages]:
@@ -250,6 +253,16 @@ class ChatTemplate:
         if len(completed) > len(messages):
             said = tr("{name} does not accept an answer without a question: an empty question was added before it.")
             yield completed, said.format(name=self._name)
+        in_turn = questions_in_turn(completed)
+        if in_turn != completed:
+            said = tr("{name} does not accept two questions in a row: they became one.")
+            yield in_turn, said.format(name=self._name)
+
+    def _ways_with_ids(self, messages: Sequence[Message]) -> Iterator[tuple[Sequence[Message], str]]:
+        """The same with ids of calls that Mistral's templates take, if they are others."""
+        named = with_short_ids(messages)
+        if named != [*messages]:
+            yield from self._ways(named)
 
     def _found(self, seen: _Seen, plain: str, folded: bool, given: _Given) -> Rendering:
         """The origin of each part of the rendering `plain`."""
