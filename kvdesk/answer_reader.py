@@ -43,9 +43,11 @@ class AnswerDelta:
 class AnswerReader:
     """Reads one answer. `begin` comes before its text; without it, all of that is what it says."""
 
-    def __init__(self, tools: Sequence[Mapping[str, Any]] = (), *, splits: bool = True) -> None:
-        """tools: those that may be called; splits: reasoning is distinguished from what is said."""
-        self._tools, self._splits = tools, splits
+    def __init__(self, tools: Sequence[Mapping[str, Any]] = (), *, splits: bool = True, is_json: bool = False) -> None:
+        """tools: those that may be called; splits: reasoning is distinguished from what is said; is_json: what is said
+        follows a JSON schema.
+        """
+        self._tools, self._splits, self._is_json = tools, splits, is_json
         self._marks: ReasoningMarks | None = None
         self._start: SaidStart | None = None
         self._reader = CallReader(None)
@@ -60,7 +62,7 @@ class AnswerReader:
         """`before`: the beginning of the answer that its client has already."""
         self._marks = marks
         self._start = SaidStart(marks) if self._splits else None
-        self._reader = CallReader(form, self._tools)
+        self._reader = CallReader(form, self._tools, is_exact=self._is_json)
         if before:
             self.add(before)
 

@@ -175,4 +175,6 @@ def referred(schema: Any, whole: Mapping[str, Any]) -> Any:
         found = whole
         for part in ref.removeprefix("#/").split("/"):
             found = obj(found).get(part)
+        if not isinstance(found, dict):
+            break
     return schema

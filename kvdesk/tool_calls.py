@@ -46,15 +46,20 @@ class CallReader:
     calls  those so far; only the last may not be whole
     """
 
-    def __init__(self, form: CallFormat | None, tools: Sequence[Mapping[str, Any]] = ()) -> None:
-        """`tools`: as the protocol has them, those that were offered. Without a form, or tools, all is text."""
+    def __init__(
+        self, form: CallFormat | None, tools: Sequence[Mapping[str, Any]] = (), *, is_exact: bool = False
+    ) -> None:
+        """`tools`: as the protocol has them, those that were offered. Without a form, or tools, all is text.
+        `is_exact`: a call is written as its family does, because other JSON is an answer.
+        """
         self.said = ""
         self.calls: list[ToolCall] = []
         self._schemas = {tool["function"]["name"]: tool["function"].get("parameters") or {} for tool in tools}
         self._names: list[str] = sorted(self._schemas, key=len, reverse=True)
         self._own = form if self._schemas else None
         self._text, self._at = "", 0
-        self._in_section = self._is_open = self._has_tail = self._has_begun = False
+        self._in_section = self._is_open = self._has_tail = False
+        self._has_begun = self._is_exact = is_exact
         self._use(self._own)
 
     def _use(self, form: CallFormat | None) -> None:
@@ -284,7 +289,7 @@ class CallReader:
                 name = value
             elif key in _ARGUMENT_FIELDS:
                 arguments = begin, stop
-            elif self._form is not self._own and key not in _NAME_FIELDS:
+            elif (self._is_exact or self._form is not self._own) and key not in _NAME_FIELDS:
                 raise No
         return name, arguments
 

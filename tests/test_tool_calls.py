@@ -124,6 +124,25 @@ def test_an_object_that_looks_like_a_call_stays_text(text: str) -> None:
     assert read(FORMS["llama3"], text).calls == []
 
 
+@pytest.mark.parametrize("name", [name for name in FORMS if name != "llama3"])
+def test_json_that_looks_like_a_call_without_its_marks_is_an_answer_where_one_is_json(name: str) -> None:
+    reader = CallReader(FORMS[name], TOOLS, is_exact=True)
+    text = '{"name": "weather", "arguments": {"city": "Rom"}}'
+    reader.add(text)
+    assert (reader.said, reader.calls) == (text, [])
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_an_answer_that_is_json_is_told_as_it_comes_and_calls_are_read(name: str) -> None:
+    reader = CallReader(FORMS[name], TOOLS, is_exact=True)
+    reader.add('{"city": "Rom", "da')
+    assert reader.said.startswith('{"city": "Rom"')
+    reader = CallReader(FORMS[name], TOOLS, is_exact=True)
+    reader.add(FORMS[name].written(CALLS[:1]))
+    reader.end()
+    assert values(reader) == CALLS[:1]
+
+
 @pytest.mark.parametrize("step", [1, 3, 1000])
 @pytest.mark.parametrize("name", FORMS)
 def test_a_call_without_the_marks_of_its_family_is_read_where_an_answer_begins(name: str, step: int) -> None:

@@ -8,6 +8,7 @@ from typing import Any, Final
 from kvdesk.call_format import ID, INDEX, KEY, NAME, CallFormat, NamedArguments, Pair, referred, takes_text
 from kvdesk.errors import SchemaError
 from kvdesk.grammar.gbnf import ROOT
+from kvdesk.grammar.json_rules import PRIMITIVES
 from kvdesk.grammar.json_schema import gbnf_of
 from kvdesk.grammar.schema_parts import Part, counts
 from kvdesk.loose_json import obj
@@ -20,25 +21,29 @@ _DEFS: Final = ("$defs", "definitions")
 
 
 def grammar_of_calls(
-    form: CallFormat, tools: Sequence[Mapping[str, Any]], *, several: bool = True, blanks: bool = True
+    form: CallFormat, tools: Sequence[Mapping[str, Any]], *, several: bool = True, blanks: bool = True, schema: str = ""
 ) -> str:
-    """The grammar of an answer that calls one of these tools, or several, and says nothing else.
+    """The grammar of an answer that calls one of these tools, or several, and says nothing else. A part of their
+    parameters that no grammar can follow may be anything: one tool of many, from a program that the person did not
+    write, must not keep all answers from being written.
 
     tools   as the protocol has them: functions with name and parameters
     blanks  it may begin with some
+    schema  JSON schema of an answer that calls nothing; "": it calls
 
-    Raises SchemaError if one of them has parameters that no grammar can follow.
+    Raises SchemaError if no grammar can follow `schema`.
     """
     rules = _Rules(form)
     calls = [rules.call(i, tool["function"]) for i, tool in enumerate(tools)]
     rules.add("call", " | ".join(calls))
-    root = ["[ \\n]{0,4}"] if blanks else []
-    root.append(_literal((form.start + _lead(form)).lstrip()))
-    root.append("call")
+    parts = [_literal((form.start + _lead(form)).lstrip()), "call"]
     if several and form.between is not None:
-        root.append(f"( {_literal(form.between + _lead(form))} call )*")
-    root.append(_literal(form.end))
-    rules.add(ROOT, " ".join(part for part in root if part))
+        parts.append(f"( {_literal(form.between + _lead(form))} call )*")
+    parts.append(_literal(form.end))
+    body = " ".join(part for part in parts if part)
+    if schema:
+        body = f"( {body} | {rules.described('answer', gbnf_of(schema))} )"
+    rules.add(ROOT, f"[ \\n]{{0,4}} {body}" if blanks else body)
     return rules.text()
 
 
@@ -71,25 +76,25 @@ class _Rules:
         elif form.as_text:
             arguments = self._schema(prefix, {"type": "string"})
         else:
-            arguments = self._schema(prefix, {"type": "object", **schema})
+            arguments = self._schema(prefix, _loosened({"type": "object", **schema}))
         before = _literal(form.head.lstrip() + name + form.middle.replace(NAME, name))
         return self.add(prefix, " ".join(part for part in (before, arguments, _literal(form.tail)) if part))
 
     def _schema(self, prefix: str, schema: Any) -> str:
-        """A rule of the JSON that a schema describes."""
-        try:
-            text = gbnf_of(json.dumps(schema))
-        except SchemaError as error:
-            raise SchemaError(str(error), error.place) from None
+        """A rule of the JSON that a schema describes; of any value where no grammar can follow it."""
+        return self.described(prefix, gbnf_of(json.dumps(schema if _can_be_followed(schema) else True)))
+
+    def described(self, prefix: str, grammar: str) -> str:
+        """The root of another grammar, whose rules come in: those that are the same in each once."""
 
         def renamed(found: re.Match[str]) -> str:
             part = found[0]
-            return part if part[0] in '"[' else f"{prefix}-{part}"
+            return part if part[0] in '"[' or part in PRIMITIVES else f"{prefix}-{part}"
 
-        for line in text.splitlines():
+        for line in grammar.splitlines():
             if line.strip():
                 name, _, body = line.partition("::=")
-                self.add(f"{prefix}-{name.strip()}", _PARTS.sub(renamed, body.strip()))
+                self.add(_PARTS.sub(renamed, name.strip()), _PARTS.sub(renamed, body.strip()))
         return f"{prefix}-{ROOT}"
 
     def _named(self, prefix: str, named: NamedArguments, schema: Mapping[str, Any]) -> str:
@@ -141,9 +146,12 @@ class _Rules:
             return self._named(f"{prefix}o", named, schema)
         if kind == "array" and isinstance(schema.get("items"), dict):
             item = self._pair(f"{prefix}i", named, named.item, schema["items"])
-            least, most = counts((Part(schema),), "minItems", "maxItems")
+            try:
+                least, most = counts((Part(schema),), "minItems", "maxItems")
+            except SchemaError:
+                least, most = None, None
             return f"{item}{{{least or 0},{'' if most is None else most}}}"
-        return self._schema(prefix, {**{name: self._whole[name] for name in _DEFS if name in self._whole}, **schema})
+        return self._schema(prefix, {**_defs(self._whole), **schema} or True)  # nothing at all would mean an object
 
     def _until(self, prefix: str, end: str) -> str:
         """Any text and the first `end`: states of Knuth, Morris and Pratt's automaton, one rule each."""
@@ -166,6 +174,31 @@ class _Rules:
                 choices.append(_literal(char) + rest)
             self.add(f"{prefix}-{state}", " | ".join(choices))
         return f"{prefix}-0"
+
+
+def _loosened(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema of arguments, in which a property that no grammar can follow may be anything."""
+    if _can_be_followed(schema):
+        return schema
+    properties = {
+        name: inner if _can_be_followed({**_defs(schema), "properties": {name: inner}}) else True
+        for name, inner in obj(schema.get("properties")).items()
+    }
+    found = {**schema, "properties": properties}
+    return found if _can_be_followed(found) else _ANY
+
+
+def _can_be_followed(schema: Any) -> bool:
+    try:
+        gbnf_of(json.dumps(schema))
+    except SchemaError:
+        return False
+    return True
+
+
+def _defs(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """What the parts of a schema may refer to."""
+    return {name: schema[name] for name in _DEFS if name in schema}
 
 
 def _literal(text: str) -> str:

@@ -40,6 +40,8 @@ _PRIMITIVES: Final[dict[str, tuple[str, ...]]] = {
     "text-uuid": (r'"\"" [0-9a-fA-F]{8} ( "-" [0-9a-fA-F]{4} ){3} "-" [0-9a-fA-F]{12} "\""',),
 }
 """Each with the others that it names."""
+PRIMITIVES: Final = frozenset(_PRIMITIVES)
+"""Rules that are the same in every grammar."""
 FORMATS: Final = frozenset(name.removeprefix("text-") for name in _PRIMITIVES if name.startswith("text-"))
 _SHORT: Final = {0x22: '"', 0x5C: "\\", 0x8: "b", 0xC: "f", 0xA: "n", 0xD: "r", 0x9: "t"}
 """Characters with an escape of one letter."""

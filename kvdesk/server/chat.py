@@ -101,9 +101,9 @@ class Chat:
             raise invalid("continue_final_message", "excludes add_generation_prompt")
         sampling = sampling_of(request, service.sampling, n_ctx, service.config.max_tokens)
         reasoning = options_of(request, service.config.reasoning_budget)
-        choice = choice_of(request, has_schema=bool(sampling.json_schema))
+        choice = choice_of(request)
         self._offered = callable_tools(request, choice)
-        self._splits = request.reasoning_format != "none"
+        self._splits, self._is_json = request.reasoning_format != "none", bool(sampling.json_schema)
         client = service.client(http, reuse=request.cache_prompt)
         self.conversation = new_conversation_id()
         asked = messages_of(request.messages, self.conversation)
@@ -186,7 +186,7 @@ class Chat:
         return renderer.events(answer, event, delta)
 
     def _reader(self) -> AnswerReader:
-        return AnswerReader(self._offered, splits=self._splits)
+        return AnswerReader(self._offered, splits=self._splits, is_json=self._is_json)
 
     def _remember(self, answer: Answer) -> None:
         """The next request will have this answer among its messages."""

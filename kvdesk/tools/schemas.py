@@ -1,6 +1,6 @@
 """Tools as a chat template takes them: the same tools always give the same text, so the prompt never changes.
 
-What a server says of its tools is untrusted: it is cut to size, and an invalid schema is dropped.
+What a server says of its tools is untrusted: it is cut to size, and what is no schema of an object is dropped.
 """
 
 import json
@@ -8,8 +8,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from kvdesk.call_format import GENERIC
-from kvdesk.errors import UserError
 from kvdesk.message import storable
 from kvdesk.tools.servers import Tool
 from kvdesk.values import dataclass
@@ -50,16 +48,7 @@ def _schema(given: object) -> str:
         text = _dumped(given)
     except (TypeError, ValueError, RecursionError):
         return _ANY
-    if len(text) > MOST_SCHEMA:
-        return _ANY
-    from kvdesk.grammar.calls import grammar_of_calls
-    from kvdesk.grammar.state import checked
-
-    try:  # a schema that no grammar can express would make every answer of the chat fail
-        checked(grammar_of_calls(GENERIC, [{"type": "function", "function": {"name": "f", "parameters": given}}]))
-    except (UserError, RecursionError):
-        return _ANY
-    return text
+    return text if len(text) <= MOST_SCHEMA else _ANY
 
 
 def offer(servers: Iterable[tuple[str, Sequence[Tool]]]) -> Offer:

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from kvdesk.call_format import CallFormat
-from kvdesk.errors import SchemaError
 from kvdesk.grammar.calls import grammar_of_calls
 from kvdesk.grammar.state import GrammarState, checked
 from kvdesk.tool_calls import CallReader
@@ -15,7 +14,7 @@ from tests.test_tool_calls import CALLS, FORMS, NESTED, TOOLS, TREES
 MIXED = {"type": "object", "properties": {"days": {"enum": [5, "auto"]}}, "required": ["days"]}
 
 
-def follows(form: CallFormat, text: str, tools: list[dict[str, Any]] = TOOLS, **options: bool) -> bool:
+def follows(form: CallFormat, text: str, tools: list[dict[str, Any]] = TOOLS, **options: Any) -> bool:
     """Whether the text is a whole answer of the grammar."""
     state = GrammarState(checked(grammar_of_calls(form, tools, **options)), lambda _text: None)
     for number, char in enumerate(text):
@@ -90,15 +89,27 @@ def test_tags_inside_tags_follow_their_schema() -> None:
 
 
 @pytest.mark.parametrize("limits", [{"minItems": True}, {"minItems": -1}, {"minItems": 3, "maxItems": 2}])
-def test_tags_inside_tags_cannot_be_repeated_so_often(limits: dict[str, Any]) -> None:
+def test_tags_inside_tags_are_repeated_freely_where_their_limits_are_none(limits: dict[str, Any]) -> None:
     schema = {"type": "object", "properties": {"a": {"type": "array", "items": {"type": "string"}, **limits}}}
-    with pytest.raises(SchemaError, match="Items"):
-        grammar_of_calls(
-            FORMS["tags inside tags"], [{"type": "function", "function": {"name": "f", "parameters": schema}}]
-        )
+    tools = [{"type": "function", "function": {"name": "f", "parameters": schema}}]
+    form = FORMS["tags inside tags"]
+    for n in (0, 1, 4):
+        assert follows(form, form.written([("f", {"a": ["x"] * n})]), tools)
 
 
-def test_parameters_that_no_grammar_can_follow_are_refused() -> None:
-    schema = {"type": "object", "properties": {"a": {"$ref": "#/nowhere"}}}
-    with pytest.raises(SchemaError):
-        grammar_of_calls(FORMS["hermes"], [{"type": "function", "function": {"name": "f", "parameters": schema}}])
+@pytest.mark.parametrize("name", ["hermes", "qwen coder", "tags inside tags"])
+@pytest.mark.parametrize(
+    "schema",
+    [{"$ref": "#/nowhere"}, {"type": "any"}, {"enum": []}, {"type": "array", "items": []}, {"pattern": "(("}, None, 5],
+)
+def test_what_no_grammar_can_follow_may_be_anything_and_the_rest_counts(name: str, schema: Any) -> None:
+    parameters = {"type": "object", "properties": {"a": schema, "n": {"type": "integer"}}, "required": ["n"]}
+    wrong = {"type": "function", "function": {"name": "f", "parameters": parameters}}
+    tools, form = [wrong, *TOOLS], FORMS[name]
+    assert follows(form, form.written([("f", {"a": 5, "n": 1})]), tools)
+    assert follows(form, form.written([CALLS[0]]), tools)
+    assert not follows(form, form.written([("f", {"a": 5, "n": "x"})]), tools)
+    reader = CallReader(form, tools)
+    reader.add(form.written([("f", {"a": 5, "n": 1})]))
+    reader.end()
+    assert json.loads(reader.calls[0].arguments) == {"a": 5, "n": 1}

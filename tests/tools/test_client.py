@@ -182,7 +182,7 @@ def test_a_server_of_the_old_protocol_whose_list_is_strange_is_used_as_far_as_it
     listed = heard.started(old())
     assert heard.states[-1].version == "2024-11-05"
     assert [tool.name for tool in listed.tools] == ["echo", "flood", "sample", "elicit", "broken", "liar"]
-    assert listed.tools[4].schema == '{"properties":{},"type":"object"}', "no grammar could follow the other"
+    assert listed.tools[4].schema == '{"properties":{"a":{"pattern":"((","type":"string"}},"type":"object"}'
     assert heard.call("liar").text == "The tool failed: It violates the protocol."
 
 

@@ -26,15 +26,13 @@ def tools_of(request: ChatRequest) -> str:
             or not function["name"]
         ):
             raise invalid(f"tools.{i}", "must be a function with a name")
-        if not isinstance(function.get("parameters", {}), dict):
+        if not isinstance(function.get("parameters") or {}, dict):
             raise invalid(f"tools.{i}.function.parameters", "must be a JSON schema")
     return json.dumps(request.tools, ensure_ascii=False)
 
 
-def choice_of(request: ChatRequest, *, has_schema: bool) -> ToolChoice | None:
-    """What may be called; None: nothing. `has_schema`: the answer follows a JSON schema, and is no call. Raises
-    ApiError.
-    """
+def choice_of(request: ChatRequest) -> ToolChoice | None:
+    """What may be called; None: nothing. Raises ApiError."""
     given = request.tool_choice if request.tool_choice is not None else "auto"
     offered = {tool["function"]["name"] for tool in request.tools or ()}
     names: tuple[str, ...] = ()
@@ -49,9 +47,7 @@ def choice_of(request: ChatRequest, *, has_schema: bool) -> ToolChoice | None:
     must = _MODES[given]
     if must and not offered:
         raise _wrong("there are no tools to call")
-    if must and has_schema:
-        raise _wrong("an answer that follows a JSON schema calls nothing")
-    if not offered or has_schema:
+    if not offered:
         return None
     return ToolChoice(must, names, request.parallel_tool_calls)
 
