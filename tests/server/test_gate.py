@@ -4,9 +4,10 @@ import asyncio
 import json
 from typing import Any
 
+import pytest
 from starlette.types import Message, Receive, Scope, Send
 
-from kvdesk.server.config import Limits, ServerConfig
+from kvdesk.server.config import Key, Limits, ServerConfig
 from kvdesk.server.transport.gate import Gate
 from kvdesk.values import replace
 
@@ -15,6 +16,23 @@ def test_more_requests_than_are_answered_at_once_are_refused_in_the_protocols_fo
     """uvicorn's own refusal is plain text, which no client of the protocol can read."""
     assert asyncio.run(_asked(3, at_once=2)) == [200, 200, (503, "overloaded")]
     assert asyncio.run(_asked(3, at_once=3)) == [200, 200, 200]
+
+
+@pytest.mark.parametrize("origin", ["http://localhost:3000", "https://evil.example"])
+@pytest.mark.parametrize(("method", "status"), [("OPTIONS", 204), ("GET", 401)])
+def test_a_page_that_may_ask_can_read_why_it_was_refused(origin: str, method: str, status: int) -> None:
+    """Without the header a browser tells the page of a network error, whatever the answer says."""
+    config = ServerConfig(port=0, keys=(Key("sk-a-key-that-is-needed"),), origins=("http://localhost:3000",))
+    sent = asyncio.run(_sent(Gate(_nobody, config), method, (b"origin", origin.encode())))
+    headers = dict(sent[0]["headers"])
+    if "evil" in origin:
+        assert (sent[0]["status"], headers.get(b"access-control-allow-origin")) == (403, None)
+    else:
+        assert (sent[0]["status"], headers[b"access-control-allow-origin"]) == (status, origin.encode())
+
+
+async def _nobody(_scope: Scope, _receive: Receive, _send: Send) -> None:
+    raise AssertionError("no request gets here")
 
 
 async def _asked(n: int, at_once: int) -> list[Any]:
@@ -36,6 +54,13 @@ async def _asked(n: int, at_once: int) -> list[Any]:
 
 
 async def _status(gate: Gate) -> Any:
+    sent = await _sent(gate)
+    status = sent[0]["status"]
+    return status if status == 200 else (status, json.loads(sent[1]["body"])["error"]["code"])
+
+
+async def _sent(gate: Gate, method: str = "GET", *more: tuple[bytes, bytes]) -> list[Message]:
+    """The parts of the answer. `more`: headers of the request."""
     sent: list[Message] = []
 
     async def send(message: Message) -> None:
@@ -44,7 +69,6 @@ async def _status(gate: Gate) -> Any:
     async def receive() -> Message:
         return {"type": "http.request", "body": b"", "more_body": False}
 
-    scope = {"type": "http", "method": "GET", "path": "/v1/models", "headers": [(b"host", b"127.0.0.1")]}
+    scope = {"type": "http", "method": method, "path": "/v1/models", "headers": [(b"host", b"127.0.0.1"), *more]}
     await gate(scope | {"client": ("127.0.0.1", 1)}, receive, send)
-    status = sent[0]["status"]
-    return status if status == 200 else (status, json.loads(sent[1]["body"])["error"]["code"])
+    return sent

@@ -6,7 +6,7 @@ answer in `scope["state"]["headers"]`.
 
 import time
 from collections import OrderedDict
-from typing import Any, Final
+from typing import Final
 
 from starlette.datastructures import Headers
 from starlette.responses import Response
@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from kvdesk.server.config import NOBODY, Key, ServerConfig, host_allowed
 from kvdesk.server.errors import ApiError
 
-OPEN: Final = frozenset({"/health", "/v1/health"})
+OPEN: Final = frozenset({"/", "/health", "/v1/health"})
 """Paths that tell nothing but that there is a server: without a key."""
 _MOST_CLIENTS: Final = 1000  # whose rates are remembered
 _METHODS: Final = "GET, POST, DELETE, OPTIONS"
@@ -36,28 +36,28 @@ class Gate:
             return
         headers = Headers(scope=scope)
         origin = headers.get("origin", "")
+        state = scope.setdefault("state", {})
+        cors = _cors(origin) if origin and self._allows(origin) else []
+
+        async def with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], *cors, *state.get("headers", ())]
+            await send(message)
+
         try:
             self._check_host(headers)
             self._check_origin(headers, origin)
             if scope["method"] == "OPTIONS":
-                await self._preflight(headers, origin)(scope, receive, send)
+                await _preflight(headers)(scope, receive, with_headers)
                 return
             key = self._key(scope["path"], headers)
             self._count(key.value or str((scope.get("client") or ("",))[0]))
             if self._n_inside >= self._config.limits.connections:
                 raise ApiError(503, "Too many requests are being answered.", code="overloaded", retry_s=1)
         except ApiError as error:
-            await error.response(scope["path"])(scope, receive, send)
+            await error.response(scope["path"])(scope, receive, with_headers)
             return
-        state = scope.setdefault("state", {})
         state["key"] = key
-
-        async def with_headers(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                more = _cors(origin) if origin else []
-                message["headers"] = [*message["headers"], *more, *state.get("headers", ())]
-            await send(message)
-
         self._n_inside += 1
         try:
             await self._app(scope, receive, with_headers)
@@ -76,15 +76,17 @@ class Gate:
 
     def _check_origin(self, headers: Headers, origin: str) -> None:
         """A page in a browser, unless it was allowed. Requests without an origin that a page sent say so otherwise."""
-        allowed = self._config.origins
         from_page = origin or (headers.get("sec-fetch-site", "none") not in ("none", "same-origin"))
-        if from_page and "*" not in allowed and origin not in allowed:
+        if from_page and not self._allows(origin):
             raise ApiError(
                 403,
                 f"Pages of {origin[:200] or 'other sites'} may not ask this server. Allow the origin where it is "
                 "started (--allow-origin).",
                 code="origin_not_allowed",
             )
+
+    def _allows(self, origin: str) -> bool:
+        return "*" in self._config.origins or origin in self._config.origins
 
     def _key(self, path: str, headers: Headers) -> Key:
         if path in OPEN:
@@ -113,12 +115,11 @@ class Gate:
         while len(self._rates) > _MOST_CLIENTS:
             self._rates.popitem(last=False)
 
-    def _preflight(self, headers: Headers, origin: str) -> Response:
-        asked = headers.get("access-control-request-headers", "authorization, content-type")
-        allowed: dict[str, Any] = {"access-control-allow-methods": _METHODS, "access-control-allow-headers": asked}
-        response = Response(status_code=204, headers={**allowed, "access-control-max-age": "600"})
-        response.raw_headers.extend(_cors(origin) if origin else [])
-        return response
+
+def _preflight(headers: Headers) -> Response:
+    asked = headers.get("access-control-request-headers", "authorization, content-type")
+    allowed = {"access-control-allow-methods": _METHODS, "access-control-allow-headers": asked}
+    return Response(status_code=204, headers={**allowed, "access-control-max-age": "600"})
 
 
 def _cors(origin: str) -> list[tuple[bytes, bytes]]:
