@@ -38,6 +38,18 @@ def test_a_content_that_is_missing_or_none_is_refused(message: dict[str, Any]) -
     assert refused.value.param == "messages.0.content"
 
 
+def test_the_model_is_told_of_a_picture_in_a_result_and_a_question_with_one_is_refused() -> None:
+    """An agent that has once read a picture sends it with every later request."""
+    parts = [
+        {"type": "text", "text": "logo.png"},
+        {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA"}},
+    ]
+    result = {"role": "tool", "tool_call_id": "c", "content": parts}
+    assert texts(result) == [("tool", "logo.png\n[The tool returned a picture, which this model cannot see.]")]
+    with pytest.raises(ApiError, match="image_url are not supported"):
+        texts({"role": "user", "content": parts})
+
+
 @pytest.mark.parametrize(
     ("role", "taken", "fields"), [("critic", "user", '{"role": "critic"}'), ("function", "tool", '{"name": "look"}')]
 )

@@ -120,7 +120,11 @@ def test_a_stream_brings_the_same_message(backend: Calling, scripted_http: httpx
 
 def test_blocks_become_messages_in_their_order(backend: Calling, scripted_http: httpx.Client) -> None:
     header = "x-anthropic-billing-header: cc_version=2.1; cch=a5145;"
-    results = [{"type": "tool_result", "tool_use_id": "t1", "is_error": True, "content": "no"}]
+    picture = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AA"}}
+    results = [
+        {"type": "tool_result", "tool_use_id": "t1", "is_error": True, "content": "no"},
+        {"type": "tool_result", "tool_use_id": "t1", "content": [picture, {"type": "document", "source": {}}]},
+    ]
     text = [{"type": "text", "text": "And", "cache_control": {"type": "ephemeral"}}, {"type": "text", "text": "now?"}]
     messages = [
         USER,
@@ -136,6 +140,13 @@ def test_blocks_become_messages_in_their_order(backend: Calling, scripted_http: 
         ("user", "Hi"),
         ("assistant", "I look."),
         ("tool", "no"),
+        (
+            "tool",
+            (
+                "[The tool returned a picture, which this model cannot see.]\n"
+                "[The tool returned a file, which this model cannot read.]"
+            ),
+        ),
         ("user", "And\nnow?"),
         ("user", ""),
     ]

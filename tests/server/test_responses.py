@@ -16,7 +16,7 @@ from kvdesk.server.openai.responses_request import ResponsesRequest
 from kvdesk.server.request.schemas import parsed
 from kvdesk.thinking import at_effort, switch
 from tests.server.conftest import INSPECT, Running
-from tests.server.scripted import THINKING, Calling
+from tests.server.scripted import CALLING, THINKING, Calling
 
 TOOL: Any = {
     "type": "function",
@@ -25,6 +25,7 @@ TOOL: Any = {
     "parameters": {"type": "object"},
     "strict": True,
 }
+PICTURE = {"type": "input_image", "image_url": "data:image/png;base64,AA"}
 ASKED = "How is the weather in Rom?"
 SEALED: Any = ["reasoning.encrypted_content"]
 
@@ -100,7 +101,7 @@ def test_items_become_messages(backend: Calling, scripted: openai.OpenAI) -> Non
         {"role": "assistant", "content": [{"type": "output_text", "text": "I "}]},
         {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "look."}]},
         {"type": "function_call", "call_id": "c1", "name": "weather", "arguments": '{"city": "Rom"}'},
-        {"type": "function_call_output", "call_id": "c1", "output": [{"type": "input_text", "text": "no"}]},
+        {"type": "function_call_output", "call_id": "c1", "output": [{"type": "input_text", "text": "no"}, PICTURE]},
     ]
     scripted.responses.create(model="x", input=items, instructions="Be brief.", tools=[TOOL, {"type": "web_search"}])
     (asked,) = backend.asked
@@ -108,12 +109,43 @@ def test_items_become_messages(backend: Calling, scripted: openai.OpenAI) -> Non
         ("system", "Be brief.\nSpeak English."),
         ("user", "Hi"),
         ("assistant", "I look."),
-        ("tool", "no"),
+        ("tool", "no\n[The tool returned a picture, which this model cannot see.]"),
     ]
     (call,) = json.loads(asked.messages[2].fields)["tool_calls"]
     assert call["function"] == {"name": "weather", "arguments": {"city": "Rom"}}
     (tool,) = json.loads(asked.tools)
     assert tool["function"] == {"name": "weather", "description": "w", "parameters": {"type": "object"}}
+
+
+def test_functions_of_a_namespace_come_back_in_it(backend: Calling, scripted: openai.OpenAI) -> None:
+    """As Codex sends those of MCP servers, and knows them in its history."""
+    sky: Any = {"type": "namespace", "name": "mcp__sky", "description": "The sky", "tools": [TOOL, {"type": "custom"}]}
+    plain: Any = {**TOOL, "name": "plain"}
+    call: Any = {
+        "type": "function_call",
+        "call_id": "c1",
+        "namespace": "mcp__sky",
+        "name": "weather",
+        "arguments": "{}",
+    }
+    backend.text = CALLING.replace("weather", "mcp__sky__weather")
+    asked: Any = {"model": "x", "tools": [sky, plain], "input": [{"role": "user", "content": "Hi"}, call, output("c1")]}
+    asked["input"][-1]["output"] = "no sky"
+    done = scripted.responses.create(**asked)
+    found = items_of(done)[-1]
+    assert (found["type"], found["namespace"], found["name"]) == ("function_call", "mcp__sky", "weather")
+    with scripted.responses.create(**asked, stream=True) as stream:
+        ended = [event.item.model_dump() for event in stream if event.type == "response.output_item.done"]
+    assert (ended[-1]["namespace"], ended[-1]["name"]) == ("mcp__sky", "weather")
+    command = backend.asked[0]
+    assert [tool["function"]["name"] for tool in json.loads(command.tools)] == ["mcp__sky__weather", "plain"]
+    (before,) = json.loads(command.messages[1].fields)["tool_calls"]
+    assert before["function"]["name"] == "mcp__sky__weather"
+    last: Any = [output(found["call_id"])]
+    following = scripted.responses.create(model="x", tools=[sky], previous_response_id=done.id, input=last)
+    assert following.output_text == "It is sunny"
+    (again,) = json.loads(backend.asked[-1].messages[-2].fields)["tool_calls"]
+    assert again["function"]["name"] == "mcp__sky__weather"
 
 
 def test_options_are_those_of_chat_completions(backend: Calling, scripted: openai.OpenAI) -> None:
@@ -181,6 +213,8 @@ def test_the_oldest_go_where_too_much_is_kept(client: openai.OpenAI, monkeypatch
         ({"input": [{"type": "function_call", "call_id": "c", "name": "n"}]}, "input.0.arguments"),
         ({"text": {"format": {"type": "xml"}}}, "text.format"),
         ({"tools": [{"type": "function"}]}, "tools.0.name"),
+        ({"tools": [{"type": "namespace", "name": "n", "tools": [{"type": "function"}]}]}, "tools.0.tools.0.name"),
+        ({"tools": [{"type": "namespace"}]}, "tools.0.name"),
         ({"background": True}, "background"),
         ({"metadata": {"n": float("inf")}}, None),
         ({"conversation": "c"}, "conversation"),

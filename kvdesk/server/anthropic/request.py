@@ -109,7 +109,7 @@ def _answer(content: object, at: str) -> dict[str, Any]:
 
 def _result(block: dict[str, Any], at: str) -> dict[str, Any]:
     content = block.get("content")
-    text = "" if content is None else text_of(content, f"{at}.content")
+    text = "" if content is None else text_of(content, f"{at}.content", is_result=True)
     return {"role": "tool", "tool_call_id": string(block, "tool_use_id", at), "content": text}
 
 

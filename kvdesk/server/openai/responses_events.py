@@ -36,6 +36,7 @@ class ResponseEvents(Renderer):
         keep: Callable[[dict[str, Any]], None],
     ) -> None:
         self._request, self._keep = request, keep
+        self._namespaces = request.namespaces()
         self._n_events = 0
         self._output: list[dict[str, Any]] = []
         self._response = {
@@ -67,7 +68,7 @@ class ResponseEvents(Renderer):
             yield from self._add("message", part.said)
             for call in part.calls:
                 if call.name:
-                    item = {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": ""}
+                    item = {"type": "function_call", "call_id": call.id, **self._named(call.name), "arguments": ""}
                     yield from self._begin(item)
                 if call.arguments:
                     self._output[-1]["arguments"] += call.arguments
@@ -82,6 +83,11 @@ class ResponseEvents(Renderer):
     def failed(self, error: ApiError) -> dict[str, Any]:
         said = {"code": error.code or "server_error", "message": error.message}
         return self._event("failed", response={**self._response, "status": "failed", "error": said})
+
+    def _named(self, name: str) -> dict[str, str]:
+        """How the client knows a function."""
+        namespace, own = self._namespaces.get(name, ("", name))
+        return {"name": own, **({"namespace": namespace} if namespace else {})}
 
     def _add(self, kind: str, text: str) -> Iterator[dict[str, Any]]:
         """More text of an item that is no call."""

@@ -2,11 +2,12 @@
 
 import base64
 import binascii
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from pydantic import Field
 
+from kvdesk.loose_json import obj
 from kvdesk.server.errors import ApiError, invalid, unsupported
 from kvdesk.server.request.parts import FunctionsRequest, response_format, string, text_of
 from kvdesk.server.request.schemas import MOST_MESSAGES, Body, ChatRequest, Whole, as_chat
@@ -14,6 +15,7 @@ from kvdesk.server.request.schemas import MOST_MESSAGES, Body, ChatRequest, Whol
 ENCRYPTED: Final = "reasoning.encrypted_content"
 """What a client includes that keeps no responses here and sends reasoning back itself."""
 _SEALED: Final = "kvdesk:"
+_NAMESPACE: Final = "namespace"
 
 Find = Callable[[str], dict[str, Any]]
 """The item that an id refers to. Raises ApiError."""
@@ -24,9 +26,11 @@ class TextConfig(Body):
 
 
 class ResponsesRequest(FunctionsRequest):
-    """`/v1/responses`. `store`: the response is kept, so that others can follow it."""
+    """`/v1/responses`. `store`: the response is kept, so that others can follow it. Tools of the type namespace have
+    functions in their own `tools`: so Codex sends those of MCP servers.
+    """
 
-    FUNCTIONS, SCHEMA = ("function",), "parameters"
+    FUNCTIONS, SCHEMA = ("function", _NAMESPACE), "parameters"
     input: str | list[Any]
     instructions: str | None = None
     tool_choice: str | dict[str, Any] | None = None
@@ -39,6 +43,22 @@ class ResponsesRequest(FunctionsRequest):
     background: bool = False
     conversation: Any = None
     prompt: Any = None
+
+    def functions(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        for at, tool in super().functions():
+            if tool["type"] != _NAMESPACE:
+                yield at, tool
+                continue
+            namespace, inner = string(tool, "name", at), tool.get("tools")
+            for j, function in enumerate(inner if isinstance(inner, list) else ()):
+                if obj(function).get("type") == "function":
+                    name = string(function, "name", f"{at}.tools.{j}")
+                    names = {"name": _full_name(namespace, name), _NAMESPACE: (namespace, name)}
+                    yield f"{at}.tools.{j}", {**function, **names}
+
+    def namespaces(self) -> dict[str, tuple[str, str]]:
+        """Namespace and name of each function that has one, by the name that the model knows. Raises ApiError."""
+        return {tool["name"]: tool[_NAMESPACE] for _, tool in self.functions() if _NAMESPACE in tool}
 
 
 def chat_of_response(
@@ -79,7 +99,7 @@ def messages_of_items(items: Sequence[Any], find: Find, before: Sequence[dict[st
         kind = item.get("type", "message")
         role = item.get("role") if kind == "message" else None
         if kind == "function_call_output":
-            output = text_of(item.get("output"), f"{at}.output")
+            output = text_of(item.get("output"), f"{at}.output", is_result=True)
             messages.append({"role": "tool", "tool_call_id": string(item, "call_id", at), "content": output})
         elif kind == "message" and role != "assistant":
             if role not in ("user", "system", "developer"):
@@ -110,9 +130,17 @@ def _with_item(answer: dict[str, Any], kind: str, item: dict[str, Any], at: str)
         case "reasoning":
             thought = answer.get("reasoning_content", "") + _thought(item, at)
             return {**answer, "reasoning_content": thought} if thought else answer
-    function = {"name": string(item, "name", at), "arguments": string(item, "arguments", at)}
+    name, namespace = string(item, "name", at), item.get(_NAMESPACE)
+    if isinstance(namespace, str):
+        name = _full_name(namespace, name)
+    function = {"name": name, "arguments": string(item, "arguments", at)}
     call = {"id": string(item, "call_id", at), "type": "function", "function": function}
     return {**answer, "tool_calls": [*answer.get("tool_calls", ()), call]}
+
+
+def _full_name(namespace: str, name: str) -> str:
+    """By which the model knows a function of a namespace."""
+    return f"{namespace}{'' if namespace.endswith('_') or name.startswith('_') else '__'}{name}"
 
 
 def _thought(item: dict[str, Any], at: str) -> str:

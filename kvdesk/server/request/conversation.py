@@ -115,7 +115,7 @@ def messages_of(given: Sequence[dict[str, Any]], conversation: ConversationId) -
         thought = next((t for n in _THOUGHTS if isinstance(t := one.get(n), str)), "")
         if role == "assistant" and thought.strip():
             fields["reasoning_content"] = storable(thought)
-        text, more = text_of(content, f"{at}.content"), fields_text(fields)
+        text, more = text_of(content, f"{at}.content", is_result=role == "tool"), fields_text(fields)
         messages.append(Message(new_message_id(), conversation, None, role, text, fields=more))
     return tuple(messages)
 

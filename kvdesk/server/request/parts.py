@@ -1,5 +1,6 @@
 """What the requests of several protocols have in common: functions, and texts in parts."""
 
+from collections.abc import Iterator
 from typing import Any, ClassVar, Final
 
 from pydantic import Field
@@ -11,13 +12,22 @@ from kvdesk.server.request.schemas import ChatOptions, ResponseFormat, parsed
 
 _TEXTS: Final = {"text": "text", "input_text": "text", "output_text": "text", "refusal": "refusal"}
 """Types of parts that are texts, and the field that has the text."""
+_PICTURE: Final = "[The tool returned a picture, which this model cannot see.]"
+_FILE: Final = "[The tool returned a file, which this model cannot read.]"
+_IN_RESULTS: Final = {
+    **dict.fromkeys(("image", "image_url", "input_image"), _PICTURE),
+    **dict.fromkeys(("document", "file", "input_file"), _FILE),
+}
+"""What the model reads in place of other parts in the result of a tool. An agent put them there, and nobody who could
+choose another model. It sends them again with every later request.
+"""
 
 
 class FunctionsRequest(ChatOptions):
     """`tools` are functions, flat. Others run on the side of the protocol's maker, or have another form of call: they
     are ignored.
 
-    FUNCTIONS  types of tools that are functions
+    FUNCTIONS  types of tools that are functions, or have some
     SCHEMA     the field of a tool that has the schema of its arguments
     """
 
@@ -26,28 +36,29 @@ class FunctionsRequest(ChatOptions):
     tools: list[dict[str, Any]] | None = Field(None, max_length=1000)
 
     def unknown(self) -> list[str]:
-        kinds = [str(tool.get("type")) for tool in self.tools or () if not self._is_function(tool)]
+        kinds = [str(tool.get("type")) for tool in self.tools or () if tool.get("type") not in self.FUNCTIONS]
         return [*super().unknown(), *(f"tools.{kind}" for kind in dict.fromkeys(kinds))]
+
+    def functions(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Each function, behind its place. Raises ApiError."""
+        for i, tool in enumerate(self.tools or ()):
+            if tool.get("type") in self.FUNCTIONS:
+                yield f"tools.{i}", tool
 
     def chat_tools(self) -> list[dict[str, Any]] | None:
         """As chat completions have them. Raises ApiError."""
         found = []
-        for i, tool in enumerate(self.tools or ()):
-            if not self._is_function(tool):
-                continue
-            function: dict[str, Any] = {"name": string(tool, "name", f"tools.{i}")}
+        for at, tool in self.functions():
+            function: dict[str, Any] = {"name": string(tool, "name", at)}
             if not function["name"]:
-                raise invalid(f"tools.{i}.name", "must be a name")
+                raise invalid(f"{at}.name", "must be a name")
             if isinstance(tool.get("description"), str):
                 function["description"] = tool["description"]
             function["parameters"] = tool.get(self.SCHEMA) or {}
             if not isinstance(function["parameters"], dict):
-                raise invalid(f"tools.{i}.{self.SCHEMA}", "must be a JSON schema")
+                raise invalid(f"{at}.{self.SCHEMA}", "must be a JSON schema")
             found.append({"type": "function", "function": function})
         return found or None
-
-    def _is_function(self, tool: dict[str, Any]) -> bool:
-        return tool.get("type") in self.FUNCTIONS
 
 
 def response_format(given: dict[str, Any] | None, at: str) -> ResponseFormat | None:
@@ -70,18 +81,22 @@ def string(value: object, name: str, at: str) -> str:
     return storable(found)
 
 
-def text_of(content: object, at: str, *, between: str = "\n") -> str:
-    """A text, or a list of parts with `between` between their texts. Raises ApiError with the place in `at`."""
+def text_of(content: object, at: str, *, between: str = "\n", is_result: bool = False) -> str:
+    """A text, or a list of parts with `between` between their texts. `is_result`: of a tool. Raises ApiError with the
+    place in `at`.
+    """
     if isinstance(content, str):
         return storable(content)
     if not isinstance(content, list):
         raise invalid(at, "must be a string, or a list of parts")
-    return between.join(text_of_part(part, f"{at}.{j}") for j, part in enumerate(content))
+    return between.join(text_of_part(part, f"{at}.{j}", is_result=is_result) for j, part in enumerate(content))
 
 
-def text_of_part(part: object, at: str) -> str:
+def text_of_part(part: object, at: str, *, is_result: bool = False) -> str:
     """Raises ApiError."""
     kind = obj(part).get("type")
+    if is_result and isinstance(kind, str) and kind in _IN_RESULTS:
+        return _IN_RESULTS[kind]
     if not isinstance(kind, str) or kind not in _TEXTS:
         what = f"parts of the type {kind:.100}" if isinstance(kind, str) else "such parts"
         raise unsupported(at, f"{what} are not supported; text is")
