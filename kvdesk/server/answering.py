@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
@@ -24,7 +25,7 @@ from kvdesk.server.bridge import AnswerEvent, HostBridge
 from kvdesk.server.errors import ApiError
 from kvdesk.server.state import decode_ms, prefill_ms
 from kvdesk.translation import tr
-from kvdesk.values import dataclass, field
+from kvdesk.values import dataclass, field, replace
 
 NO_STATS = TurnStats(0, 0, 0, 0, 0.0, 0.0, 0.0)
 
@@ -48,6 +49,9 @@ class Choice:
     over_full: tuple[int, int] | None = None  # its prompt did not fit: tokens that it needs, and those that fit
     reuse: ReuseReason | None = None  # why the cache had so much; None before it began, or if unknown
     may_inspect: bool = False  # its client may see texts of the cache
+    only_reads: bool = False  # its prompt: the engine's first token is for nobody
+    first_at: float = 0.0  # when its first text came, in seconds of a clock; 0.0: none did
+    is_cut: bool = False  # it was ended because it took as long as it may
 
     @property
     def text(self) -> str:
@@ -85,7 +89,11 @@ class Choice:
                 raise ApiError(503, note)
             case "stopped" if event.finish == "" and not self.began:
                 raise ApiError(503, note)
-        self.finish = "length" if event.finish in ("limit", "context full") else "stop"
+        if self.only_reads:
+            self.stats = replace(self.stats, generated_tokens=0)
+        if self.only_reads or self.is_cut:
+            self.reason = "limit"
+        self.finish = "length" if self.reason in ("limit", "context full") else "stop"
 
 
 def over_full(n_tokens: int, n_ctx: int, param: str) -> ApiError:
@@ -98,7 +106,9 @@ def over_full(n_tokens: int, n_ctx: int, param: str) -> ApiError:
 class Answering:
     """The answers to one request. Async context manager: what has not ended when it is left is stopped.
 
-    on_start  gets the event with which the first answer begins, before anybody reads it
+    on_start    gets the event with which the first answer begins, before anybody reads it
+    only_reads  the answers have no tokens
+    most_s      so long an answer may take from its first text on; it ends with the next line. 0: no limit
     """
 
     def __init__(
@@ -108,9 +118,13 @@ class Answering:
         on_start: Callable[[TurnStarted], None],
         *,
         may_inspect: bool,
+        only_reads: bool = False,
+        most_s: float = 0.0,
     ) -> None:
-        self._bridge, self._on_start = bridge, on_start
-        self.choices = [Choice(i, command, may_inspect=may_inspect) for i, command in enumerate(commands)]
+        self._bridge, self._on_start, self._most_s = bridge, on_start, most_s
+        self.choices = [
+            Choice(i, command, may_inspect=may_inspect, only_reads=only_reads) for i, command in enumerate(commands)
+        ]
         self._events: asyncio.Queue[tuple[Choice, AnswerEvent]] = asyncio.Queue()
 
     async def __aenter__(self) -> Answering:
@@ -127,11 +141,23 @@ class Answering:
         left = len(self.choices)
         while left:
             choice, event = await self._events.get()
+            if choice.only_reads and isinstance(event, TextDelta):
+                continue
             if isinstance(event, TurnStarted) and choice.index == 0 and not choice.began:
                 self._on_start(event)
             choice.apply(event)
+            if self._most_s and isinstance(event, TextDelta):
+                self._cut(choice, event.text)
             yield choice, event
             left -= isinstance(event, TurnEnded)
+
+    def _cut(self, choice: Choice, text: str) -> None:
+        """End it if it took too long, as llama-server does (`t_max_predict_ms`). Its end comes as that of any other."""
+        now = time.monotonic()
+        choice.first_at = choice.first_at or now
+        if "\n" in text and now - choice.first_at > self._most_s and not choice.is_cut:
+            choice.is_cut = True
+            self._bridge.end_early(choice.command.answer)
 
     async def finish(self) -> None:
         """Wait for all answers. Raises ApiError."""

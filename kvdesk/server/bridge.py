@@ -82,6 +82,11 @@ class HostBridge:
         if self._asked.pop(answer, None) is not None:
             self.host.stop(answer)
 
+    def end_early(self, answer: MessageId) -> None:
+        """End the request with what it has; its last events still come."""
+        if answer in self._asked:
+            self.host.stop(answer)
+
     async def tokenized(self, command: Tokenize | Detokenize) -> Tokenized:
         """The answer to a question about tokens. Raises ApiError."""
         return cast("Tokenized", await self._answered(command))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 from starlette.requests import Request
@@ -17,13 +18,13 @@ from kvdesk.answer_reader import AnswerDelta, AnswerReader
 from kvdesk.message import new_conversation_id, new_message_id
 from kvdesk.protocol.chat import Generate, TextDelta, TurnEnded, TurnStarted
 from kvdesk.protocol.prompt import Tokenize, Tokenized
-from kvdesk.server.answering import Choice
+from kvdesk.server.answering import Answering, Choice
 from kvdesk.server.bridge import AnswerEvent
 from kvdesk.server.errors import ApiError, invalid
 from kvdesk.server.request.conversation import GivenAnswer, chains, messages_of, with_tokens
 from kvdesk.server.request.parts import text_of
 from kvdesk.server.request.reasoning_options import options_of
-from kvdesk.server.request.sampling import check_schema, sampling_of, seeded
+from kvdesk.server.request.sampling import check_schema, only_reads, sampling_of, seeded
 from kvdesk.server.request.schemas import ChatRequest
 from kvdesk.server.request.tools import callable_tools, choice_of, tools_of
 from kvdesk.server.service import Service, key_of
@@ -109,6 +110,8 @@ class Chat:
         asked = messages_of(request.messages, self.conversation)
         if [message.role for message in asked[-2:]] == ["assistant", "assistant"]:
             raise invalid("messages", "at most one answer can be at the end")
+        if len(asked) > 1 and asked[-1].role == "assistant" and not asked[-1].text and not asked[-1].fields:
+            asked = asked[:-1]  # the place of this answer, which has not begun
         *_, self._chain = chains(asked, self._tools, self._sharing)
         messages = with_tokens(asked, service.answers, self._tools, self._sharing)
         continued = None
@@ -159,7 +162,7 @@ class Chat:
         return await self._service.tokenized(Tokenize("", prompt=command, begins=begins))
 
     async def _whole(self, renderer: Renderer) -> dict[str, Any]:
-        async with self._service.answering(self._commands, self._http) as answering:
+        async with self._answering() as answering:
             answers = [Answer(choice, self._reader()) for choice in answering.choices]
             async for choice, event in answering.events():
                 for _ in self._rendered(renderer, answers[choice.index], event):
@@ -167,7 +170,7 @@ class Chat:
         return renderer.whole(answers)
 
     async def _stream(self, renderer: Renderer, framing: Framing) -> AsyncGenerator[bytes, None]:
-        async with self._service.answering(self._commands, self._http) as answering:
+        async with self._answering() as answering:
             answers = [Answer(choice, self._reader()) for choice in answering.choices]
             async for choice, event in answering.events():
                 for one in self._rendered(renderer, answers[choice.index], event):
@@ -176,6 +179,9 @@ class Chat:
             yield framing.write(one)
         if renderer.done:
             yield renderer.done
+
+    def _answering(self) -> AbstractAsyncContextManager[Answering]:
+        return self._service.answering(self._commands, self._http, only_reads=only_reads(self.request))
 
     def _rendered(self, renderer: Renderer, answer: Answer, event: AnswerEvent) -> Iterator[dict[str, Any]]:
         if isinstance(event, TurnStarted) and answer.began:

@@ -135,9 +135,11 @@ class Service:
         return "" if self.config.share_prefixes else f"key {key.name or key.value}"
 
     @asynccontextmanager
-    async def answering(self, commands: Sequence[Generate], http: Request) -> AsyncIterator[Answering]:
+    async def answering(
+        self, commands: Sequence[Generate], http: Request, *, only_reads: bool, most_s: float = 0.0
+    ) -> AsyncIterator[Answering]:
         """Wait until the answers may run, and stop what has not ended when it is left. What the cache had of the prompt
-        becomes a header of the response that has not begun. Raises ApiError.
+        becomes a header of the response that has not begun. `only_reads`, `most_s`: as in `Answering`. Raises ApiError.
         """
 
         def begun(event: TurnStarted) -> None:
@@ -147,7 +149,9 @@ class Service:
         inspect, began_ns = key_of(http).inspect, time.time_ns()
         async with (
             self.places.taken(len(commands)),
-            Answering(self.bridge, commands, begun, may_inspect=inspect) as answering,
+            Answering(
+                self.bridge, commands, begun, may_inspect=inspect, only_reads=only_reads, most_s=most_s
+            ) as answering,
         ):
             try:
                 yield answering

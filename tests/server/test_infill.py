@@ -46,6 +46,24 @@ def test_what_is_between_is_written(http: httpx.Client) -> None:
     assert json.loads(streamed[-1].removeprefix("data: "))["stop"] is True
 
 
+def test_what_an_editor_sends_is_read_and_then_filled(http: httpx.Client) -> None:
+    """As llama.vim and llama.vscode ask: first for nothing but the files around, then for the text between."""
+    around = [{"filename": "three.py", "text": "def three(): return 1 + 2 + 3 + 4 + 5 + 6 + 7\n" * 2, "time": [1, 2]}]
+    first = {"input_prefix": "", "input_suffix": "", "prompt": "", "n_predict": 0, "samplers": []}
+    limits = {"t_max_prompt_ms": 500, "t_max_predict_ms": 60_000, "cache_prompt": True, "input_extra": around}
+    warm = http.post("/infill", json={**first, **limits, "temperature": 0.0, "response_fields": [""]})
+    if warm.status_code == 501:  # the embedded model has no tokens for it
+        return
+    assert (warm.status_code, warm.json()) == (200, {})
+    wanted = ["content", "timings/prompt_n", "timings/predicted_n", "truncated", "tokens_cached", "prefix_cache/reused"]
+    asked = {**FILLED, **limits, "n_indent": 4, "samplers": ["top_k", "top_p", "infill"], "response_fields": wanted}
+    found = http.post("/infill", json=asked)
+    assert set(found.json()) == set(wanted)
+    assert found.json()["prefix_cache/reused"] > 20, "the files are in the cache"
+    assert found.json()["timings/predicted_n"] == 3
+    assert found.headers["x-kvdesk-passed-over"] == "t_max_prompt_ms, n_indent, samplers.infill"
+
+
 def test_a_model_without_the_tokens_says_so() -> None:
     model = ModelInfo(Endpoint("http://box", "plain"), "plain", infill=InfillTokens(prefix=1, suffix=2))
     service: Any = SimpleNamespace(model=model, state=SimpleNamespace(context=SimpleNamespace(n_batch=64)))

@@ -54,6 +54,26 @@ def test_the_second_time_its_prompt_is_in_the_cache(http: httpx.Client) -> None:
     assert afresh["timings"]["cache_n"] == 0
 
 
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_prompt_that_is_only_read_is_in_the_cache(http: httpx.Client, stream: bool) -> None:
+    prompt = f"The {'streamed' if stream else 'whole'} tide comes in twice a day, and twice a day it goes out again."
+    answer = http.post("/completion", json={"prompt": prompt, "n_predict": 0, "stream": stream})
+    (one,) = [json.loads(line.removeprefix("data: ")) for line in answer.text.strip().split("\n\n")]
+    assert (one["content"], one["tokens_predicted"], one["stop_type"]) == ("", 0, "limit")
+    assert one["timings"]["predicted_n"] == 0
+    after = http.post("/completion", json={"prompt": prompt, "n_predict": 1}).json()
+    assert after["timings"]["prompt_n"] == 1, "the last token is read again for what follows it"
+
+
+def test_an_answer_that_takes_too_long_ends_with_its_line(http: httpx.Client) -> None:
+    body = {"prompt": "Lines:", "grammar": 'root ::= "line\\n"{400}', "n_predict": 400}
+    assert http.post("/completion", json={**body, "n_predict": 20}).json()["tokens_predicted"] == 20
+    cut = http.post("/completion", json={**body, "t_max_predict_ms": 1}).json()
+    assert (cut["stop_type"], cut["stop"]) == ("limit", True)
+    assert cut["tokens_predicted"] < 300
+    assert "\n" in cut["content"]
+
+
 def test_a_stop_string_is_reported(http: httpx.Client) -> None:
     text = asked(http)["content"]
     done = asked(http, stop=[text[2:4], "never written"])
@@ -96,7 +116,7 @@ def test_only_the_wanted_fields_come(http: httpx.Client) -> None:
         {"prompt": [-1, 2]},
         {"prompt": [1, [2]]},
         {"prompt": [1 << 30]},
-        {"prompt": ["x"] * 9, "n": 2},
+        {"prompt": ["x"] * 65, "n": 2},
         {"prompt": {"prompt_string": "x", "multimodal_data": ["AAAA"]}},
         {"n_probs": -1},
         {"post_sampling_probs": True},

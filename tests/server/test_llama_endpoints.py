@@ -34,6 +34,15 @@ def test_a_chat_template_is_applied(http: httpx.Client) -> None:
     assert http.post("/apply-template", json=ended).json()["prompt"] == f"{prompt}Well, <|im_end|>\n"
 
 
+def test_an_empty_answer_at_the_end_is_where_this_one_begins(http: httpx.Client) -> None:
+    """As llama-server has it, for clients that send the message they are about to fill."""
+    asked = [{"role": "user", "content": "Hi"}]
+    plain = http.post("/apply-template", json={"messages": asked}).json()
+    for empty in ("", None):
+        messages = [*asked, {"role": "assistant", "content": empty}]
+        assert http.post("/apply-template", json={"messages": messages}).json() == plain
+
+
 def test_half_a_character_in_any_field_is_replaced(http: httpx.Client) -> None:
     tool = r'{"type": "function", "function": {"name": "f", "description": "\ud800", "parameters": {}}}'
     body = r'{"messages": [{"role": "user", "content": "\ud83d\ude00"}], "tools": [' + tool + "]}"

@@ -200,6 +200,13 @@ def test_options_are_those_of_chat_completions(backend: Calling, scripted_http: 
     assert answer.headers["x-kvdesk-passed-over"] == "context_management, tools.web_search_20250305"
 
 
+def test_the_older_name_of_a_format_is_taken(backend: Calling, scripted_http: httpx.Client) -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}}}
+    form = {"output_format": {"type": "json_schema", "schema": schema}}
+    scripted_http.post("messages", json={**HELLO, **form}).raise_for_status()
+    assert json.loads(backend.asked[0].sampling.json_schema) == schema
+
+
 @pytest.mark.parametrize(
     ("more", "place"),
     [
@@ -213,6 +220,7 @@ def test_options_are_those_of_chat_completions(backend: Calling, scripted_http: 
         ({"tool_choice": {"type": "tool"}, "tools": [TOOL]}, "tool_choice"),
         ({"tool_choice": {"type": "any"}}, "tool_choice"),
         ({"output_config": {"format": {"type": "json"}}}, "output_config.format"),
+        ({"output_format": {"type": "json"}}, "output_format"),
         ({"n": 2}, "n"),
     ],
 )
@@ -250,6 +258,8 @@ def test_why_an_answer_ended_is_named(http: httpx.Client) -> None:
     assert whole["content"] == [{"type": "text", "text": "one"}]
     cut = http.post("/v1/messages", json={**body, "max_tokens": 1}).raise_for_status().json()
     assert (cut["stop_reason"], cut["stop_sequence"], cut["usage"]["output_tokens"]) == ("max_tokens", None, 1)
+    none = http.post("/v1/messages", json={**body, "max_tokens": 0}).raise_for_status().json()
+    assert (none["content"], none["stop_reason"], none["usage"]["output_tokens"]) == ([], "max_tokens", 0)
 
 
 def test_an_answer_that_is_begun_is_continued_without_its_beginning(http: httpx.Client) -> None:

@@ -161,6 +161,75 @@ def test_a_tool_is_called_where_one_must_be(client: openai.OpenAI) -> None:
     assert cached >= done.usage.total_tokens - 2, "the call is in the cache as the model wrote it"
 
 
+def test_beside_tools_an_answer_follows_its_schema_or_calls(client: openai.OpenAI) -> None:
+    """As the Agents SDK, pydantic-ai and the AI SDK ask if an agent with tools has a type of output."""
+    schema = {"type": "object", "properties": {"legs": {"enum": [2, 4]}}, "required": ["legs"]}
+    request: Any = {
+        "model": MODEL,
+        "messages": asked("How is the weather in Rome?"),
+        "tools": [WEATHER],
+        "parallel_tool_calls": False,
+        "response_format": {"type": "json_schema", "json_schema": {"name": "animal", "schema": schema}},
+        "temperature": 0.0,
+        "max_tokens": 100,
+    }
+    said = client.chat.completions.create(**request, logit_bias={"<": -100})
+    assert said.choices[0].finish_reason == "stop"
+    assert json.loads(said.choices[0].message.content or "")["legs"] in (2, 4)
+    for more in ({"logit_bias": {"<": 100}}, {"tool_choice": "required"}):
+        called: Any = client.chat.completions.create(**request, **more)
+        assert called.choices[0].finish_reason == "tool_calls", more
+        (call,) = called.choices[0].message.tool_calls
+        assert set(json.loads(call.function.arguments)) == {"city", "days"}
+
+
+def test_a_tool_whose_parameters_no_grammar_can_follow_keeps_nothing_from_being_answered(client: openai.OpenAI) -> None:
+    """Tools of MCP servers have what their makers wrote."""
+    odd: Any = {"type": "object", "properties": {"a": {"$ref": "#/components/x"}, "b": {"type": "any"}}}
+    tools: Any = [
+        WEATHER,
+        {"type": "function", "function": {"name": "odd", "parameters": odd}},
+        {"type": "function", "function": {"name": "none", "description": "Takes nothing", "parameters": None}},
+    ]
+    request: Any = {"model": MODEL, "messages": asked("Hello"), "tools": tools, "temperature": 0.0}
+    assert client.chat.completions.create(**request, max_tokens=3).choices[0].finish_reason == "length"
+    choice: Any = {"type": "function", "function": {"name": "odd"}}
+    done: Any = client.chat.completions.create(**request, tool_choice=choice, max_tokens=400)
+    (call,) = done.choices[0].message.tool_calls
+    assert call.function.name == "odd"
+
+
+def test_a_prompt_is_only_read_where_no_token_is_wanted(client: openai.OpenAI) -> None:
+    question = "Which of the seven seas is the one that no river ever reaches?"
+    done = chat(client, question, max_tokens=0)
+    assert (done.choices[0].message.content, done.choices[0].finish_reason) == ("", "length")
+    assert done.usage.completion_tokens == 0
+    with chat(client, question, max_completion_tokens=0, stream=True) as stream:
+        deltas = [chunk.choices[0] for chunk in stream if chunk.choices]
+    assert [one.finish_reason for one in deltas] == [None, "length"]
+    after = chat(client, question, max_tokens=1)
+    assert after.usage.prompt_tokens_details.cached_tokens == after.usage.prompt_tokens - 1
+
+
+def test_as_many_prompts_are_answered_as_langchain_sends(client: openai.OpenAI) -> None:
+    done = client.completions.create(model=MODEL, prompt=[f"Number {n}" for n in range(20)], max_tokens=1)
+    assert [choice.index for choice in done.choices] == [*range(20)]
+
+
+def test_a_suffix_is_what_comes_behind_the_answer_or_refused(client: openai.OpenAI) -> None:
+    request: Any = {"model": MODEL, "prompt": "def one():\n", "max_tokens": 2}
+    plain: Any = client.completions.create(**request, suffix="")
+    if plain.model != "talking":  # the embedded model has no tokens for it
+        with pytest.raises(openai.APIStatusError, match="501"):
+            client.completions.create(**request, suffix="\n\ndef two(): ...")
+        return
+    filled: Any = client.completions.create(**request, suffix="\n\ndef two(): ...")
+    assert filled.usage.prompt_tokens > plain.usage.prompt_tokens + 3
+    with pytest.raises(openai.BadRequestError) as caught:
+        client.completions.create(**{**request, "prompt": [1, 2]}, suffix="x")
+    assert caught.value.param == "suffix"
+
+
 def test_a_completion_goes_on_with_its_prompt(client: openai.OpenAI) -> None:
     done: Any = client.completions.create(model=MODEL, prompt="The capital of France is", max_tokens=4, logprobs=2)
     assert "Paris" in done.choices[0].text or done.model == "talking", "random weights do not know it"
@@ -220,8 +289,8 @@ def test_unknown_fields_are_passed_over_and_listed_once(
 def test_a_field_inside_another_is_listed_with_it_and_known_ones_are_not(client: openai.OpenAI) -> None:
     create = client.completions.with_raw_response.create
     options = {"include_usage": True, "continuous_usage_stats": True}
-    answer = create(model=MODEL, prompt="Hi", max_tokens=1, extra_body={"suffix": "x", "stream_options": options})
-    assert answer.headers["x-kvdesk-passed-over"] == "suffix, stream_options.continuous_usage_stats"
+    answer = create(model=MODEL, prompt="Hi", max_tokens=1, extra_body={"wibble": "x", "stream_options": options})
+    assert answer.headers["x-kvdesk-passed-over"] == "wibble, stream_options.continuous_usage_stats"
     assert "x-kvdesk-passed-over" not in create(model=MODEL, prompt="Hi", max_tokens=1, seed=1, user="me").headers
 
 

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from kvdesk.server.errors import ApiError
-from kvdesk.server.request.sampling import check_schema, sampling_of
+from kvdesk.server.request.sampling import check_schema, only_reads, sampling_of
 from kvdesk.server.request.schemas import ChatRequest, parsed
-from kvdesk.settings import Sampling
+from kvdesk.settings import SamplerName, Sampling
 
 HI: dict[str, Any] = {"messages": [{"role": "user", "content": "Hi"}]}
 
@@ -25,6 +25,7 @@ def of_schema(schema: object) -> dict[str, Any]:
     return {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}
 
 
+MANY = ("top_k", "typ_p", "min_p", "temperature")
 WRONG = {"properties": {"x": {"type": "string", "pattern": "(a"}}}
 
 
@@ -76,10 +77,17 @@ def test_a_schema_that_is_too_long_is_refused_where_the_client_wrote_it() -> Non
         ({"max_tokens": 40}, 16, 40),
         ({"max_completion_tokens": 8}, 16, 8),
         ({"max_tokens": 9000}, 16, 512),
+        ({"max_tokens": 0}, 16, 1),
     ],
 )
 def test_an_answer_is_as_long_as_its_request_says_or_the_server(fields: dict[str, Any], usual: int, most: int) -> None:
     assert sampling_of(request(**fields), Sampling(), 512, usual).max_tokens == most
+    assert only_reads(request(**fields)) == (fields == {"max_tokens": 0})
+
+
+def test_samplers_that_are_not_known_are_reported() -> None:
+    assert request(samplers=["top_k", "infill"]).passed_over() == ("samplers.infill",)
+    assert request(samplers="ki").passed_over() == ("samplers.i",)
 
 
 @pytest.mark.parametrize(
@@ -92,6 +100,10 @@ def test_an_answer_is_as_long_as_its_request_says_or_the_server(fields: dict[str
         ({"typ_p": 0.5}, {"typical_p": 0.5}),
         ({"repeat_last_n": -1}, {"repeat_last_n": 512}),
         ({"n_predict": 9}, {"max_tokens": 9}),
+        ({"samplers": ["top_k", "top_p", "infill"]}, {"samplers": ("top_k", "top_p")}),  # llama.vim, llama.vscode
+        ({"samplers": "edkypmxt"}, {"samplers": tuple(name for name in SamplerName if name != "top_n_sigma")}),
+        ({"samplers": ["Top-K", "typical_p", "minp", "temp", "temperature"]}, {"samplers": MANY}),
+        ({"samplers": []}, {"samplers": ()}),
         ({"temperature": None, "stop": ["", "x"]}, {"temperature": Sampling().temperature, "stop": ("x",)}),
         ({"logit_bias": {"5": -1, " hello": 2.5}}, {"logit_bias": ((5, -1.0), (" hello", 2.5))}),
         ({"logit_bias": [[5, -100], [7.0, False], ["9", 1]]}, {"logit_bias": ((5, -100.0), (7, -100.0), ("9", 1.0))}),
@@ -109,6 +121,8 @@ def test_what_clients_write_is_taken(fields: dict[str, Any], found: dict[str, An
         ({"max_tokens": True}, "max_tokens"),
         ({"repetition_penalty": 100.0}, "repeat_penalty"),
         ({"stop": 3}, "stop"),
+        ({"samplers": 3}, "samplers"),
+        ({"samplers": [3]}, "samplers"),
         ({"stop": ["x", 3]}, "stop"),
         ({"logit_bias": 3}, "logit_bias"),
         ({"logit_bias": [5]}, "logit_bias"),

@@ -29,7 +29,9 @@ class MessagesToolChoice(Body):
 
 
 class MessagesRequest(FunctionsRequest):
-    """`/v1/messages`. `max_tokens` may be missing, as with llama-server."""
+    """`/v1/messages`. `max_tokens` may be missing, as with llama-server. `output_format` is what `output_config.format`
+    was first; packages of that time send it.
+    """
 
     FUNCTIONS, SCHEMA = (None, "custom"), "input_schema"
     messages: list[dict[str, Any]] = Field(min_length=1, max_length=MOST_MESSAGES)
@@ -37,6 +39,7 @@ class MessagesRequest(FunctionsRequest):
     stop_sequences: list[str] | None = None
     tool_choice: MessagesToolChoice | None = None
     output_config: OutputConfig | None = None
+    output_format: dict[str, Any] | None = None
 
 
 def chat_of_messages(request: MessagesRequest) -> ChatRequest:
@@ -51,8 +54,10 @@ def chat_of_messages(request: MessagesRequest) -> ChatRequest:
         "stop": request.stop_sequences,
         "tools": request.chat_tools(),
         "reasoning_effort": output.effort if output is not None else None,
-        "response_format": response_format(output.format, "output_config.format") if output is not None else None,
+        "response_format": response_format(request.output_format, "output_format"),
     }
+    if output is not None and output.format is not None:
+        more["response_format"] = response_format(output.format, "output_config.format")
     if choice is not None:
         more["tool_choice"] = _choice(choice)
         more["parallel_tool_calls"] = not choice.disable_parallel_tool_use

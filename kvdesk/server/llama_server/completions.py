@@ -15,7 +15,7 @@ from kvdesk.server.mixed_prompts import TokenizedPrompt, prompts_of, tokens_of
 from kvdesk.server.prefix_cache import prefix_cache
 from kvdesk.server.raw_completion import RawCompletion
 from kvdesk.server.request.sampling import check_schema
-from kvdesk.server.request.schemas import MOST_CHOICES, MOST_PROBS, Sampled, Whole
+from kvdesk.server.request.schemas import MOST_ANSWERS, MOST_PROBS, Sampled, Whole
 from kvdesk.server.service import Service
 from kvdesk.server.streaming import sse
 from kvdesk.settings import Mirostat, Sampling
@@ -27,13 +27,14 @@ _STOP_TYPES: Final = {"limit": "limit", "context full": "limit", "stop string": 
 
 class LlamaSampled(Sampled):
     """What `/completion` and `/infill` share. `response_fields`: only these of the answer, such as
-    `generation_settings/n_predict`.
+    `generation_settings/n_predict`; `t_max_predict_ms`: see `Answering`.
     """
 
     n_probs: Whole = Field(0, ge=0, le=MOST_PROBS)
     post_sampling_probs: bool = False
     return_tokens: bool = False
     return_progress: bool = False
+    t_max_predict_ms: Whole = Field(-1, ge=-1)
     response_fields: list[str] = Field(default_factory=list, max_length=100)
 
 
@@ -50,7 +51,7 @@ async def complete(service: Service, http: Request) -> Response:
     request = await service.body(http, LlamaCompletionRequest)
     await check_schema(request)
     several = isinstance(request.prompt, list) and not any(isinstance(part, int) for part in request.prompt)
-    parts = prompts_of(request.prompt, "prompt", MOST_CHOICES // request.n)
+    parts = prompts_of(request.prompt, "prompt", MOST_ANSWERS // request.n)
     prompts = [await tokens_of(service, one) for one in parts]
     return LlamaCompletion(service, request, http, prompts, several=several).response()
 
@@ -72,11 +73,12 @@ class LlamaCompletion(RawCompletion):
             said = "post_sampling_probs is not supported: probabilities are those before sampling."
             raise ApiError(400, said, "post_sampling_probs", "unsupported_parameter")
         self._several = several or request.n > 1
+        self.most_s = max(0, request.t_max_predict_ms) / 1e3
         raw = [RawPrompt(tokens=prompt.tokens) for prompt in prompts]
         super().__init__(service, request, http, raw, request.n_probs or -1)
 
     async def _whole(self) -> Any:
-        async with self._service.answering(self._commands, self._http) as answering:
+        async with self._answering() as answering:
             await answering.finish()
         found = []
         for choice in answering.choices:
@@ -88,7 +90,7 @@ class LlamaCompletion(RawCompletion):
         return found if self._several else found[0]
 
     async def _chunks(self) -> AsyncGenerator[bytes, None]:
-        async with self._service.answering(self._commands, self._http) as answering:
+        async with self._answering() as answering:
             n_sent = [0 for _ in answering.choices]
             async for choice, event in answering.events():
                 if isinstance(event, TextDelta) and (event.text or event.tokens):

@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from kvdesk.message import storable
+from kvdesk.protocol.chat import RawPrompt
 from kvdesk.protocol.model import InfillTokens
 from kvdesk.protocol.prompt import Tokenize
 from kvdesk.server.errors import ApiError
@@ -49,6 +50,12 @@ async def infill(service: Service, http: Request) -> Response:
     await check_schema(request)
     prompt = await tokens_of(service, (await tokens_to_fill(service, request),))
     return LlamaCompletion(service, request, http, [prompt]).response()
+
+
+async def filled(service: Service, before: str, behind: str) -> RawPrompt:
+    """The prompt of a text between two others, for protocols that call the second one a suffix. Raises ApiError."""
+    request = InfillRequest(input_prefix=before, input_suffix=behind)
+    return RawPrompt(tokens=await tokens_to_fill(service, request))
 
 
 async def tokens_to_fill(service: Service, request: InfillRequest) -> tuple[int, ...]:

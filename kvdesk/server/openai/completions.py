@@ -10,13 +10,14 @@ from starlette.responses import Response
 
 from kvdesk.protocol.chat import RawPrompt, TextDelta, TurnEnded
 from kvdesk.server.answering import Choice, timings
-from kvdesk.server.errors import ApiError
+from kvdesk.server.errors import ApiError, invalid
+from kvdesk.server.llama_server.infill import filled
 from kvdesk.server.logprobs import text_logprobs
 from kvdesk.server.mixed_prompts import Part, prompts_of, tokens_of
 from kvdesk.server.prefix_cache import counted, prefix_cache
 from kvdesk.server.raw_completion import RawCompletion
 from kvdesk.server.request.sampling import check_schema
-from kvdesk.server.request.schemas import MOST_CHOICES, CompletionRequest
+from kvdesk.server.request.schemas import MOST_ANSWERS, CompletionRequest
 from kvdesk.server.service import FINGERPRINT, Service
 from kvdesk.server.streaming import DONE, sse
 
@@ -29,8 +30,9 @@ async def completions(service: Service, http: Request) -> Response:
         raise ApiError(400, "The field echo is not supported.", "echo", "unsupported_parameter")
     if request.best_of not in (None, 1, request.n):
         raise ApiError(400, "best_of is not supported beside n.", "best_of", "unsupported_parameter")
-    prompts = prompts_of(request.prompt, "prompt", MOST_CHOICES // request.n)
-    return Completion(service, request, http, [await _raw(service, parts) for parts in prompts]).response()
+    prompts = prompts_of(request.prompt, "prompt", MOST_ANSWERS // request.n)
+    raw = [await _raw(service, parts, request.suffix) for parts in prompts]
+    return Completion(service, request, http, raw).response()
 
 
 class Completion(RawCompletion):
@@ -50,7 +52,7 @@ class Completion(RawCompletion):
         }
 
     async def _whole(self) -> dict[str, Any]:
-        async with self._service.answering(self._commands, self._http) as answering:
+        async with self._answering() as answering:
             await answering.finish()
         choices = [
             {
@@ -64,7 +66,7 @@ class Completion(RawCompletion):
         return {**self._common, "choices": choices, **counted(answering.choices)}
 
     async def _chunks(self) -> AsyncGenerator[bytes, None]:
-        async with self._service.answering(self._commands, self._http) as answering:
+        async with self._answering() as answering:
             sent = [0 for _ in self._commands]
             async for choice, event in answering.events():
                 if isinstance(event, TextDelta) and (event.text or event.logprobs):
@@ -92,9 +94,13 @@ class Completion(RawCompletion):
         return sse(chunk)
 
 
-async def _raw(service: Service, parts: Sequence[Part]) -> RawPrompt:
-    """A plain text is left to the engine. Raises ApiError."""
+async def _raw(service: Service, parts: Sequence[Part], suffix: str) -> RawPrompt:
+    """A plain text is left to the engine. `suffix`: what comes behind the answer. Raises ApiError."""
     match parts:
+        case (str(text),) if suffix:
+            return await filled(service, text, suffix)
         case (str(text),) if text:
             return RawPrompt(text)
+    if suffix:
+        raise invalid("suffix", "needs a prompt that is a text")
     return RawPrompt(tokens=(await tokens_of(service, parts)).tokens)

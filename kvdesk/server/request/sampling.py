@@ -10,11 +10,12 @@ from pydantic import ValidationError
 from kvdesk.errors import SchemaError
 from kvdesk.grammar.json_schema import gbnf_of
 from kvdesk.server.errors import ApiError, invalid, unsupported
+from kvdesk.server.request.samplers import samplers_of
 from kvdesk.server.request.schemas import ChatRequest, ResponseFormat, Sampled, wrong_field
 from kvdesk.settings import RANDOM_SEED, Mirostat, Sampling
 
 SAME: Final = (Sampled.model_fields.keys() & Sampling.model_fields.keys()) - {
-    *("json_schema", "logit_bias", "max_tokens", "mirostat", "seed", "stop")
+    *("json_schema", "logit_bias", "max_tokens", "mirostat", "samplers", "seed", "stop")
 }
 """Fields that have the same name and meaning in `Sampling`."""
 _WINDOWS: Final = ("repeat_last_n", "dry_penalty_last_n")
@@ -30,7 +31,9 @@ def sampling_of(request: Sampled, base: Sampling, n_ctx: int, max_tokens: int = 
     changes |= {name: n_ctx for name in _WINDOWS if changes.get(name) == -1}
     if changes.get("top_k", 0) < 0:
         changes["top_k"] = 0  # among all tokens
-    changes["max_tokens"] = _most_tokens(request, n_ctx, max_tokens)
+    changes["max_tokens"] = max(1, _most_tokens(request, n_ctx, max_tokens))
+    if request.samplers is not None:
+        changes["samplers"] = samplers_of(request.samplers)
     if request.seed is not None:
         changes["seed"] = RANDOM_SEED if request.seed == -1 else request.seed & 0xFFFFFFFF
     if request.stop is not None:
@@ -58,11 +61,18 @@ def seeded(sampling: Sampling, choice: int) -> Sampling:
     return sampling.model_copy(update={"seed": (sampling.seed + choice) % RANDOM_SEED})
 
 
-def _most_tokens(request: Sampled, n_ctx: int, usual: int) -> int:
+def only_reads(request: Sampled) -> bool:
+    """Whether the client wants no token, but the prompt in the cache, for requests that begin with it."""
+    return _asked_tokens(request) == 0
+
+
+def _asked_tokens(request: Sampled) -> int | None:
     others = request.max_completion_tokens if isinstance(request, ChatRequest) else None
-    asked = next((n for n in (others, request.n_predict, request.max_tokens) if n is not None), None)
-    if asked == 0:
-        raise invalid("max_tokens", "an answer has at least one token")
+    return next((n for n in (others, request.n_predict, request.max_tokens) if n is not None), None)
+
+
+def _most_tokens(request: Sampled, n_ctx: int, usual: int) -> int:
+    asked = _asked_tokens(request)
     if asked is None or asked < 0:
         asked = usual or n_ctx
     return min(asked, n_ctx)

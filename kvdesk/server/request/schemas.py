@@ -13,6 +13,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from kvdesk.codec import read_json
 from kvdesk.message import storable
 from kvdesk.server.errors import ApiError, unsupported
+from kvdesk.server.request.samplers import unknown_samplers
 
 IGNORED: Final = frozenset(
     {
@@ -35,6 +36,8 @@ _MOST_PASSED_OVER: Final = 20
 _KINDS: Final = frozenset({"str", "int", "float", "bool"})  # where a field may have several
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 MOST_CHOICES: Final = 16
+MOST_ANSWERS: Final = 128
+"""Of one request with several prompts: LangChain sends 20 at once."""
 MOST_PROBS: Final = 20
 MOST_MESSAGES: Final = 10_000
 
@@ -143,7 +146,10 @@ class Sampled(Body):
     mirostat_eta: float | None = None
     adaptive_target: float | None = None
     adaptive_decay: float | None = None
-    samplers: list[str] | None = None
+    samplers: str | list[str] | None = None  # read by `kvdesk.server.request.samplers`
+
+    def unknown(self) -> list[str]:
+        return [*super().unknown(), *(f"samplers.{name}" for name in unknown_samplers(self.samplers or ()))]
 
     @property
     def usage_in_stream(self) -> bool:
@@ -195,9 +201,10 @@ def as_chat(request: ChatOptions, messages: list[dict[str, Any]], more: Mapping[
 
 
 class CompletionRequest(Sampled):
-    """`/v1/completions`. `prompt` is read by `kvdesk.server.mixed_prompts`."""
+    """`/v1/completions`. `prompt` is read by `kvdesk.server.mixed_prompts`; `suffix` comes behind the answer."""
 
     prompt: Any
+    suffix: str = ""
     logprobs: Whole | None = Field(None, ge=0, le=MOST_PROBS)
     echo: bool = False
     best_of: Whole | None = None
