@@ -4,9 +4,12 @@ import msgspec
 
 
 class Embed(msgspec.Struct, frozen=True, tag=True):
-    """What are the vectors of these prompts? Each is texts and token ids in order. Answered by `Embedded`."""
+    """What are the vectors of these prompts? Each is texts and token ids in order. Answered by `Embedded`. `cuts`: of
+    one that is too long as much counts as the model reads.
+    """
 
     prompts: tuple[tuple[str | tuple[int, ...], ...], ...]
+    cuts: bool = False
 
 
 class Rank(msgspec.Struct, frozen=True, tag=True):

@@ -22,8 +22,9 @@ from kvdesk.server.llama_server.rerank import rerank
 from kvdesk.server.llama_server.slot_actions import slot_action
 from kvdesk.server.llama_server.slots import slots
 from kvdesk.server.metrics import metrics
-from kvdesk.server.ollama import about
+from kvdesk.server.ollama import about, embed
 from kvdesk.server.ollama.chat import chat
+from kvdesk.server.ollama.generate import generate
 from kvdesk.server.openai import models, responses
 from kvdesk.server.openai.chat_completions import apply_template, chat_completions
 from kvdesk.server.openai.completions import completions
@@ -45,6 +46,9 @@ _POST: Final[dict[str, Endpoint]] = {
     "/embedding": embeddings,
     "/apply-template": apply_template,
     "/api/chat": chat,
+    "/api/generate": generate,
+    "/api/embed": embed.embed,
+    "/api/embeddings": embed.embeddings,
     "/api/show": about.show,
 }
 _GET: Final[dict[str, Endpoint]] = {
@@ -53,8 +57,10 @@ _GET: Final[dict[str, Endpoint]] = {
     "/slots": slots,
     "/metrics": metrics,
     "/props": props,
+    "/": about.root,
     "/api/version": about.version,
     "/api/tags": about.tags,
+    "/api/ps": about.running,
     "/kv/map": kv.kv_map,
     "/kv/score": kv.kv_score,
     "/kv/events": kv.kv_events,

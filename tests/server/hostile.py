@@ -19,6 +19,7 @@ FIELDS = (
     *("best_of", "n_probs", "return_tokens", "response_fields", "wibble", "system", "stop_sequences", "thinking"),
     *("output_config", "input", "instructions", "text"),
     *("reasoning", "max_output_tokens", "previous_response_id", "include", "store"),
+    *("options", "format", "think", "raw", "suffix", "images", "dimensions"),
 )
 _BLOCKS = ("text", "thinking", "tool_use", "tool_result", "image", "input_text", "output_text", "x")
 _ITEMS = ("message", "function_call", "function_call_output", "reasoning", "item_reference", "x")
@@ -67,17 +68,18 @@ PATHS = (
 )
 MESSAGES = ("/v1/messages", "/v1/messages/count_tokens")
 RESPONSES = ("/v1/responses", "/v1/responses/input_tokens")
+OLLAMA = ("/api/chat", "/api/generate", "/api/show")
 
 
 def send(http: httpx.Client, path: str, body: bytes) -> None:
     """It is answered, or refused in the form of the protocol; never an error of ours. Long answers are cut off."""
     with http.stream("POST", path, content=body) as answer:
         kind = answer.headers.get("content-type", "")
-        assert answer.status_code in (200, 400, 404, 413, 503), (answer.status_code, body)
+        assert answer.status_code in (200, 400, 404, 413, 501, 503), (answer.status_code, body)
         if answer.status_code != 200:
             error = json.loads(answer.read())["error"]
-            assert error["message"], body
-        elif not kind.startswith("text/event-stream"):
+            assert error if path in OLLAMA else error["message"], body
+        elif not kind.startswith(("text/event-stream", "application/x-ndjson")):
             answer.read()
 
 

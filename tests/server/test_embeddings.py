@@ -91,6 +91,22 @@ def test_llama_server_s_own_form_is_a_list(encoder: httpx.Client) -> None:
     assert [value * 32760 / largest for value in plain[0]["embedding"][0]] == pytest.approx(scaled[0]["embedding"][0])
 
 
+def test_ollama_s_forms_have_the_same_vectors(encoder: httpx.Client) -> None:
+    vectors = [one["embedding"] for one in asked(encoder, "/v1/embeddings", input=TEXTS)["data"]]
+    found = asked(encoder, "/api/embed", model="any", input=TEXTS, truncate=True, keep_alive="5m", options={})
+    assert (found["embeddings"], found["prompt_eval_count"]) == (vectors, sum(map(len, TEXTS)))
+    assert asked(encoder, "/api/embed", input=TEXTS[1])["embeddings"] == vectors[1:]
+    assert asked(encoder, "/api/embeddings", prompt=TEXTS[0]) == {"embedding": vectors[0]}
+
+
+def test_a_long_text_is_cut_as_ollama_does_it(encoder: httpx.Client) -> None:
+    long = "x" * (N_CTX + 1)
+    found = asked(encoder, "/api/embed", input=[long, "x"])
+    assert 100 < found["prompt_eval_count"] <= N_CTX
+    assert found["embeddings"][0] == asked(encoder, "/api/embeddings", prompt=long)["embedding"]
+    assert encoder.post("/api/embed", json={"input": long, "truncate": False}).status_code == 400
+
+
 def test_the_model_that_chats_embeds_too(chatting: Running) -> None:
     with chatting.http() as http:
         first, again = (asked(http, "/v1/embeddings", input="Hello")["data"][0]["embedding"] for _ in range(2))
@@ -119,6 +135,9 @@ def test_documents_are_ranked(encoder: httpx.Client) -> None:
         ("/v1/embeddings", {"input": {"content": [{"type": "image_url", "image_url": {"url": "x"}}]}}),
         ("/v1/embeddings", {"input": [1 << 30]}),
         ("/v1/embeddings", {"input": ["x"] * 2049}),
+        ("/api/embed", {"input": 5}),
+        ("/api/embed", {"input": "x", "dimensions": 1}),
+        ("/api/embeddings", {"input": "x"}),
         ("/v1/embeddings", {"input": "x" * (N_CTX + 1)}),
         ("/v1/embeddings", {"input": "x", "dimensions": 3}),
         ("/v1/embeddings", {"input": "x", "encoding_format": "int8"}),
@@ -131,7 +150,8 @@ def test_documents_are_ranked(encoder: httpx.Client) -> None:
 def test_what_is_none_is_refused(encoder: httpx.Client, path: str, body: dict[str, Any]) -> None:
     answer = encoder.post(path, json=body)
     assert answer.status_code == 400, answer.text
-    assert answer.json()["error"]["message"]
+    error = answer.json()["error"]
+    assert error if path.startswith("/api/") else error["message"]
     assert asked(encoder, "/v1/embeddings", input="still there")
 
 

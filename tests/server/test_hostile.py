@@ -10,13 +10,23 @@ from hypothesis import strategies as st
 
 from kvdesk.protocol.cache import AuditCache
 from tests.server.conftest import Running, raw_request
-from tests.server.hostile import BODIES, MESSAGES, PATHS, RESPONSES, a_request, one_that_dies, send, wait_until_quiet
+from tests.server.hostile import (
+    BODIES,
+    MESSAGES,
+    OLLAMA,
+    PATHS,
+    RESPONSES,
+    a_request,
+    one_that_dies,
+    send,
+    wait_until_quiet,
+)
 
 CHAT = {"messages": [{"role": "user", "content": "Say hello."}], "max_tokens": 3}
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
-@given(st.sampled_from(PATHS + MESSAGES + RESPONSES), BODIES)
+@given(st.sampled_from(PATHS + MESSAGES + RESPONSES + OLLAMA), BODIES)
 def test_any_body_is_answered_or_refused(http: httpx.Client, path: str, body: bytes) -> None:
     send(http, path, body)
 

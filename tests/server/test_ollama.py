@@ -1,30 +1,45 @@
 """What Ollama's clients ask."""
 
 import json
+from datetime import UTC, datetime
 from typing import Any
 
 import httpx2 as httpx
 import pytest
 
-from kvdesk import __version__
 from kvdesk.loose_json import object_in
 from kvdesk.server.errors import ApiError
 from kvdesk.server.ollama.chat import OllamaChatRequest, chat_of_ollama
 from kvdesk.server.request.schemas import parsed
+from tests.server.conftest import SETTINGS, Running
 
 
 def test_the_open_model_is_listed_and_shown(http: httpx.Client) -> None:
-    assert http.get("/api/version").json() == {"version": __version__}
+    version = tuple(map(int, http.get("/api/version").json()["version"].split(".")))
+    assert version >= (0, 13, 4), "VS Code's Copilot and Codex refuse what calls itself older"
     (one,) = http.get("/api/tags").json()["models"]
     assert one["name"] == one["model"] == http.get("/v1/models").json()["data"][0]["id"]
     assert one["size"] > 0
     shown = http.post("/api/show", json={"model": one["name"]}).json()
     assert shown["details"] == one["details"]
     assert (one["details"]["format"], one["details"]["family"]) == ("gguf", "llama")
-    assert shown["model_info"]["llama.context_length"] > 0
+    assert shown["model_info"]["llama.context_length"] == SETTINGS.n_ctx, "what a client may use, not what is possible"
+    assert shown["model_info"]["general.basename"] == one["name"]
+    assert shown["parameters"] == f"num_ctx {SETTINGS.n_ctx}"
+    assert len(one["digest"]) == 64, "`ollama list` shows twelve of them"
+    (there,) = http.get("/api/ps").json()["models"]
+    assert {name: there[name] for name in ("name", "digest", "details")} == {
+        name: one[name] for name in ("name", "digest", "details")
+    }
+    assert datetime.fromisoformat(there["expires_at"]) > datetime.now(UTC)
     assert "<|im_start|>" in shown["template"]
     assert {"completion", "tools"} <= set(shown["capabilities"])
     assert http.post("/api/show", content=b"no").status_code == 400
+
+
+def test_whether_a_server_is_there_needs_no_key(running: Running) -> None:
+    with httpx.Client(base_url=running.root) as nobody:
+        assert nobody.head("/").status_code == nobody.get("/").status_code == 200
 
 
 def chat(http: httpx.Client, **fields: Any) -> httpx.Response:
@@ -59,6 +74,56 @@ def test_a_schema_and_tools_reach_the_model(http: httpx.Client) -> None:
     assert chat(http, messages=history, tools=[tool], think=False, stream=False).json()["done"] is True
 
 
+def test_a_model_that_is_to_be_loaded_is(http: httpx.Client) -> None:
+    for path in ("/api/chat", "/api/generate"):
+        found = http.post(path, json={"model": "any", "keep_alive": -1}).raise_for_status().json()
+        assert (found["done"], found["done_reason"]) == (True, "load")
+
+
+@pytest.mark.parametrize("limit", [0, -1, -2])
+def test_no_limit_is_none(limit: int) -> None:
+    body = {"messages": [{"role": "user", "content": "x"}], "options": {"num_predict": limit}}
+    assert chat_of_ollama(parsed(OllamaChatRequest, body)).max_tokens == -1
+
+
+def lines_of(http: httpx.Client, **fields: Any) -> list[dict[str, Any]]:
+    """Of an answer to one text."""
+    body = {"model": "any", "options": {"num_predict": 5}, **fields}
+    answer = http.post("/api/generate", json=body).raise_for_status()
+    return [json.loads(line) for line in answer.text.splitlines()]
+
+
+def test_a_text_is_answered_as_a_chat_of_one_message_is(http: httpx.Client) -> None:
+    (whole,) = lines_of(http, prompt="Say hello.", stream=False)
+    assert whole["response"] == chat(http, stream=False).json()["message"]["content"]
+    *parts, last = lines_of(http, prompt="Say hello.")
+    assert "".join(part["response"] for part in parts) == whole["response"]
+    assert (last["response"], last["done"], last["done_reason"], last["eval_count"]) == ("", True, "length", 5)
+    (brief,) = lines_of(http, prompt="Say hello.", system="Be brief.", stream=False)
+    messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Say hello."}]
+    assert brief["response"] == chat(http, messages=messages, stream=False).json()["message"]["content"]
+    schema = {"type": "object", "properties": {"n": {"enum": [1, 2]}}, "required": ["n"]}
+    (form,) = lines_of(http, prompt="A number.", format=schema, options={"num_predict": 60}, stream=False)
+    assert json.loads(form["response"])["n"] in (1, 2)
+
+
+def test_a_raw_text_goes_on(http: httpx.Client) -> None:
+    (whole,) = lines_of(http, prompt="The sea is", raw=True, stream=False, options={"num_predict": 4, "stop": ["~"]})
+    plain = http.post("/v1/completions", json={"prompt": "The sea is", "max_tokens": 4}).json()
+    assert whole["response"] == plain["choices"][0]["text"]
+    assert whole["prompt_eval_count"] == plain["usage"]["prompt_tokens"]
+    *parts, last = lines_of(http, prompt="The sea is", raw=True, options={"num_predict": 4})
+    assert ("".join(part["response"] for part in parts), last["done_reason"]) == (whole["response"], "length")
+
+
+def test_a_suffix_is_what_comes_behind(http: httpx.Client) -> None:
+    answer = http.post("/api/generate", json={"prompt": "a = ", "suffix": "\nb = 2", "stream": False})
+    if "insert" in http.post("/api/show", json={}).json()["capabilities"]:
+        assert answer.json()["done"] is True
+    else:
+        assert (answer.status_code, "tokens" in answer.json()["error"]) == (501, True)
+
+
 @pytest.mark.parametrize(("name", "value"), [("num_predict", "many"), ("temperature", "hot"), ("stop", [1])])
 def test_a_wrong_option_is_called_as_the_client_calls_it(name: str, value: object) -> None:
     body = {"messages": [{"role": "user", "content": "x"}], "options": {name: value}}
@@ -75,11 +140,9 @@ def test_arguments_that_were_cut_off_are_none(text: str) -> None:
 @pytest.mark.parametrize(
     "fields",
     [
-        {"messages": []},
         {"messages": [{"role": "user", "content": "x", "images": ["AAAA"]}]},
         {"format": "xml"},
         {"options": {"temperature": "hot"}},
-        {"options": {"num_predict": 0}},
         {"tools": [{"type": "function"}]},
     ],
 )

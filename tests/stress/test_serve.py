@@ -15,7 +15,17 @@ from hypothesis import strategies as st
 from kvdesk.protocol.cache import AuditCache, UsePolicy
 from kvdesk.settings import CachePolicy
 from tests.server.conftest import Running, engine, http, running  # noqa: F401 - fixtures
-from tests.server.hostile import BODIES, MESSAGES, PATHS, RESPONSES, a_request, one_that_dies, send, wait_until_quiet
+from tests.server.hostile import (
+    BODIES,
+    MESSAGES,
+    OLLAMA,
+    PATHS,
+    RESPONSES,
+    a_request,
+    one_that_dies,
+    send,
+    wait_until_quiet,
+)
 from tests.stress.conftest import SEED, SHARE, Row
 from tests.stress.serving import kvdesk_serve
 
@@ -28,8 +38,8 @@ pytestmark = [pytest.mark.stress, pytest.mark.timeout(3600)]
 
 @pytest.mark.parametrize(
     ("paths", "n_bodies"),
-    [(PATHS, 2000), (MESSAGES, 500), (RESPONSES, 500)],
-    ids=["completions", "messages", "responses"],
+    [(PATHS, 2000), (MESSAGES, 500), (RESPONSES, 500), (OLLAMA, 500)],
+    ids=["completions", "messages", "responses", "ollama"],
 )
 def test_malformed_requests_are_refused_and_leave_nothing(
     running: Running,  # noqa: F811

@@ -39,6 +39,8 @@ def _answer(embedder: Embedder, asked: EmbeddingRequest) -> Embedded:
     """Raises PromptError."""
     if isinstance(asked, Embed):
         prompts = [_tokens(embedder, parts) for parts in asked.prompts]
+        if asked.cuts:
+            prompts = [embedder.cut(tokens) for tokens in prompts]
     else:
         prompts = [embedder.ranked(asked.query, document) for document in asked.documents]
     vectors = tuple(embedder.vectors(tokens) for tokens in prompts)

@@ -1,15 +1,22 @@
-"""What Ollama's clients ask before they chat: `/api/version`, `/api/tags`, `/api/show`. There is one model."""
+"""What Ollama's clients ask before they chat: version, models and facts about one. There is one model."""
 
-from datetime import UTC, datetime
-from typing import Any
+import hashlib
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 
-from kvdesk import __version__
 from kvdesk.protocol.model import ModelInfo
 from kvdesk.server.request.schemas import Body
 from kvdesk.server.service import Service
+from kvdesk.thinking import levels_of
+
+PROTOCOL: Final = "0.14.0"
+"""The first Ollama that spoke all protocols that are spoken here too, Anthropic's the last. Clients refuse what calls
+itself older than they know: Copilot 0.6.4, Codex 0.13.4.
+"""
+_KEPT: Final = timedelta(days=365)
 
 
 class ShowRequest(Body):
@@ -18,42 +25,61 @@ class ShowRequest(Body):
     verbose: bool = False
 
 
+async def root(_service: Service, _http: Request) -> Response:
+    """Says that there is a server, as clients and people who open its address want to know."""
+    return PlainTextResponse("kvdesk is running")
+
+
 async def version(_service: Service, _http: Request) -> Response:
-    """What Ollama's clients ask before they chat: the version."""
-    return JSONResponse({"version": __version__})
+    """What Ollama's clients ask before they chat: the version of Ollama whose protocol this is."""
+    return JSONResponse({"version": PROTOCOL})
 
 
 async def tags(service: Service, _http: Request) -> Response:
     """What Ollama's clients ask before they chat: a list of the open model."""
-    model = service.state.model
-    if model is None:
-        return JSONResponse({"models": []})
-    name = service.model_name
     now = datetime.now(UTC).isoformat()
-    one = {"name": name, "model": name, "modified_at": now, "size": model.size_bytes, "digest": ""}
-    return JSONResponse({"models": [{**one, "details": _details(model)}]})
+    return JSONResponse({"models": [{**one, "modified_at": now} for one in _models(service)]})
+
+
+async def running(service: Service, _http: Request) -> Response:
+    """What Ollama's clients ask: the models in memory, which is the open one. It stays there."""
+    until = (datetime.now(UTC) + _KEPT).isoformat()
+    more = {"expires_at": until, "size_vram": 0}
+    return JSONResponse({"models": [{**one, **more, "context_length": service.n_ctx} for one in _models(service)]})
 
 
 async def show(service: Service, http: Request) -> Response:
     """What Ollama's clients ask before they chat: facts about the open model."""
     await service.body(http, ShowRequest)
     model = service.model
-    kind = model.architecture
+    kind, n_ctx = model.architecture, service.n_ctx
+    able = {"tools": True, "insert": model.infill.fills, "thinking": bool(levels_of(model.template))}
     return JSONResponse(
         {
             "modelfile": "",
-            "parameters": "",
+            "parameters": f"num_ctx {n_ctx}",
             "template": model.template,
             "details": _details(model),
             "model_info": {
                 "general.architecture": kind,
+                "general.basename": service.model_name,
                 "general.parameter_count": model.n_params,
                 f"{kind}.block_count": model.n_layer,
-                f"{kind}.context_length": model.n_ctx_train,
+                f"{kind}.context_length": n_ctx,  # of the open context, which no request can change
             },
-            "capabilities": ["completion", "tools", *(["insert"] if model.infill.fills else [])],
+            "capabilities": ["completion", *(name for name, is_able in able.items() if is_able)],
         }
     )
+
+
+def _models(service: Service) -> list[dict[str, Any]]:
+    """The open model, if there is one. `digest`: of its name and size, by which clients tell models apart."""
+    model, name = service.state.model, service.model_name
+    if model is None:
+        return []
+    digest = hashlib.sha256(f"{name} {model.size_bytes}".encode()).hexdigest()
+    one = {"name": name, "model": name, "size": model.size_bytes, "digest": digest}
+    return [{**one, "details": _details(model)}]
 
 
 def _details(model: ModelInfo) -> dict[str, Any]:

@@ -39,11 +39,11 @@ async def embeddings(service: Service, http: Request) -> Response:
     """
     request = await service.body(http, EmbeddingRequest)
     own = not http.url.path.startswith("/v1/") or request.input is None
-    return WholeResponse(_embeddings(service, request, own=own))
+    return WholeResponse(embedded(service, request, own=own))
 
 
-async def _embeddings(service: Service, request: EmbeddingRequest, *, own: bool) -> Any:
-    """Raises ApiError."""
+async def embedded(service: Service, request: EmbeddingRequest, *, own: bool, cuts: bool = False) -> Any:
+    """The answer in OpenAI's form, or llama-server's `own`. `cuts`: as in `Embed`. Raises ApiError."""
     param = "content" if request.input is None else "input"
     given = getattr(request, param)
     if given is None:
@@ -55,7 +55,7 @@ async def _embeddings(service: Service, request: EmbeddingRequest, *, own: bool)
         raise ApiError(400, said, code="not_supported")
     if request.dimensions not in (None, model.n_embd):
         raise unsupported("dimensions", f"this model has {model.n_embd}, and they cannot be fewer")
-    model, found = await service.embedding.ask(service.model_file, Embed(prompts))
+    model, found = await service.embedding.ask(service.model_file, Embed(prompts, cuts))
     pools = model.pooling not in ("none", "rank")
     vectors = [
         [normalized(vector, request.embd_normalize) if pools else list(vector) for vector in of_one]

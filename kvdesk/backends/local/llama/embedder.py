@@ -60,6 +60,10 @@ class Embedder:
         """How the vectors of tokens become one vector."""
         return POOLINGS[self._pooling]
 
+    def cut(self, tokens: list[int]) -> list[int]:
+        """As many as the model reads; the last one stays, with which many models end a text."""
+        return tokens if len(tokens) <= self.n_most else [*tokens[: self.n_most - 1], tokens[-1]]
+
     def vectors(self, tokens: Sequence[int]) -> tuple[tuple[float, ...], ...]:
         """One vector for all tokens, or one per token without pooling. Raises PromptError."""
         if not tokens:
