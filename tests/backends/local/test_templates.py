@@ -516,6 +516,63 @@ BLOCKS = (  # as Apertus's: one form for all answers
 )
 
 
+ONE_CALL = (  # as Llama 3's
+    "{% for tool in tools or [] %}{{ '// ' + tool.function.description + ' ' + tool.function.name }}"
+    "{{ tool.function.parameters.properties | tojson }}{% endfor %}{% for m in messages %}{% if m.tool_calls %}"
+    "{% if m.tool_calls | length != 1 %}{{ raise_exception('single') }}{% endif %}{% set call = m.tool_calls[0].function %}"
+    "{{ m.content }}<call>{{ call.name }}{% for key in call.arguments.keys() %}{% endfor %}{{ call.arguments | tojson }}</call>"
+    "{% else %}[{{ m.role }}]{{ m.content }}{% endif %}{% endfor %}"
+)
+POPPING = (  # as Kimi's
+    "{% set ns = namespace(ids=[]) %}{% for m in messages %}{{ m.content }}{% for call in m.tool_calls or [] %}"
+    "{% set _ = ns.ids.append(call.function.name) %}<call>{{ call.function.name }}{{ call.function.arguments | tojson }}</call>"
+    "{% endfor %}{% if m.role == 'tool' %} of {{ ns.ids.pop(0) }}{% endif %}{% endfor %}"
+)
+
+
+def called_at_once(*arguments: object) -> list[Message]:
+    """A question, calls in one answer, and a result for each, the last first."""
+    calls = [
+        {"id": f"c{n}", "type": "function", "function": {"name": "look", "arguments": given}}
+        for n, given in enumerate(arguments)
+    ]
+    called = replace(message("assistant", "Well.", 1), fields=json.dumps({"tool_calls": calls}))
+    results = [
+        replace(message("tool", f"seen {n}", n + 2), fields=json.dumps({"tool_call_id": f"c{n}"}))
+        for n in range(len(calls))
+    ]
+    return [message("user", "Look"), called, *reversed(results)]
+
+
+def test_calls_are_one_by_one_where_a_template_takes_one() -> None:
+    """Llama 3's refuse several, which another model or an agent may have put into the conversation."""
+    messages = [*called_at_once({"at": "x"}, {"at": "y"}), message("user", "Go on", 9)]
+    assert render(ONE_CALL, messages).text == (
+        '[user]LookWell.<call>look{"at": "x"}</call>[tool]seen 0<call>look{"at": "y"}</call>[tool]seen 1[user]Go on'
+    )
+    unanswered = render(ONE_CALL, messages[:2]).text
+    assert unanswered == '[user]LookWell.<call>look{"at": "x"}</call><call>look{"at": "y"}</call>'
+
+
+@pytest.mark.parametrize("given", ['{"at": "x', 5, ["x"]])
+def test_arguments_that_are_no_object_become_one_where_a_template_takes_no_others(given: object) -> None:
+    """A model did not end its JSON, and its agent sends the call with every later request."""
+    assert render(ONE_CALL, called_at_once(given)).text == (
+        f"[user]LookWell.<call>look{json.dumps({'arguments': given})}</call>[tool]seen 0"
+    )
+
+
+def test_tools_have_a_description_and_parameters() -> None:
+    """The template of gpt-oss fails without."""
+    tools = [{"type": "function", "function": {"name": "look", **more}} for more in ({}, {"description": None})]
+    text = template(ONE_CALL).rendering([message("user", "Hi")], True, json.dumps(tools)).text
+    assert text == "//  look{}//  look{}[user]Hi"
+
+
+def test_a_template_may_take_from_its_lists() -> None:
+    assert render(POPPING, called_at_once({"at": "x"})).text == 'LookWell.<call>look{"at": "x"}</call>seen 0 of look'
+
+
 @pytest.mark.parametrize("ids", [("call_0", "call_1"), ("", ""), ("abcdefghi", "123456789")])
 def test_calls_have_ids_that_a_template_takes(ids: tuple[str, str]) -> None:
     """Mistral's refuse others than nine letters and digits. Ollama's clients send none, others what they made."""

@@ -20,12 +20,12 @@ class Raised(JinjaError):
 
 
 class Sandbox(ImmutableSandboxedEnvironment):
-    """The environment that chat templates are written for. Lists have `append`, which Kimi's templates need: a
-    template's input belongs to its own process.
+    """The environment that chat templates are written for. Lists have `append` and `pop`, which Kimi's templates
+    need: a template's input belongs to its own process.
     """
 
     def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
-        return (attr == "append" and isinstance(obj, list)) or super().is_safe_attribute(obj, attr, value)
+        return (attr in ("append", "pop") and isinstance(obj, list)) or super().is_safe_attribute(obj, attr, value)
 
     def __init__(self) -> None:
         super().__init__(

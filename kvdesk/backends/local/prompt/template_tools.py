@@ -1,9 +1,9 @@
-"""Writes tools, calls and results as text, messages in turn and short ids, for templates that know no other."""
+"""Writes tools, calls, results and messages as templates take them that know no other form."""
 
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from kvdesk.call_format import RESULT, TOLD, CallFormat
@@ -12,6 +12,8 @@ from kvdesk.message import Message, MessageId, fields_of, fields_text
 from kvdesk.values import replace
 
 _RESULT_END: Final = RESULT.rpartition("}")[2]
+_MISSING: Final = {"description": "", "parameters": {"type": "object", "properties": {}}}
+"""What a tool has that does not say it."""
 _SHORT: Final = re.compile(r"[a-zA-Z0-9]{9}")
 
 
@@ -86,6 +88,51 @@ def with_short_ids(messages: Sequence[Message]) -> list[Message]:
     return found
 
 
+def one_call_each(messages: Sequence[Message]) -> list[Message]:
+    """The messages with one call in each answer, and its results behind it, as Llama 3's templates want it."""
+    found: list[Message] = []
+    waiting: list[Message] = []  # calls without a result
+    for message in messages:
+        fields = fields_of(message)
+        calls = fields.get("tool_calls") or ()
+        if message.role == "tool" and waiting:
+            asked = next((one for one in waiting if _id_of_call(one) == fields.get("tool_call_id")), waiting[0])
+            waiting = [one for one in waiting if one is not asked]
+            at = next(i for i, one in enumerate(found) if one is asked)
+            found.insert(at + 1, message)
+            continue
+        waiting = []
+        if len(calls) > 1:
+            more = replace(message, id=MessageId(""), text="", tokens=())
+            message = replace(message, tokens=(), fields=fields_text({**fields, "tool_calls": calls[:1]}))
+            waiting = [message, *(replace(more, fields=fields_text({"tool_calls": [call]})) for call in calls[1:])]
+        found += waiting or [message]
+    return found
+
+
+def _id_of_call(message: Message) -> Any:
+    return fields_of(message)["tool_calls"][0].get("id")
+
+
+def with_objects(messages: Sequence[Message]) -> list[Message]:
+    """The messages with an object for arguments of calls that are none, such as JSON that a model did not end. Agents
+    send such a call again with every later request.
+    """
+    found = []
+    for message in messages:
+        fields = fields_of(message)
+        if calls := fields.get("tool_calls"):
+            fields["tool_calls"] = [{**call, "function": _with_object(call["function"])} for call in calls]
+            message = replace(message, fields=fields_text(fields))
+        found.append(message)
+    return found
+
+
+def _with_object(function: Mapping[str, Any]) -> dict[str, Any]:
+    given = function["arguments"]
+    return {**function, "arguments": given if isinstance(given, dict) else {"arguments": given}}
+
+
 def _short(identity: str, place: str) -> str:
     """The id, or one made of it or of its place, which stays the same in later turns."""
     if _SHORT.fullmatch(identity):
@@ -109,6 +156,15 @@ def results_in_calls(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]
         else:
             found.append({**message})
     return found
+
+
+def complete(tools: str) -> str:
+    """The tools, each with a description and parameters, as llama-server gives them: some templates fail without."""
+    found = []
+    for tool in json.loads(tools):
+        given = {name: value for name, value in tool["function"].items() if value is not None}
+        found.append({**tool, "function": {"name": "", **_MISSING, **given}} if _MISSING.keys() - given else tool)
+    return json.dumps(found, ensure_ascii=False)
 
 
 def told_of_tools(messages: Sequence[Message], tools: str, form: CallFormat) -> Sequence[Message]:

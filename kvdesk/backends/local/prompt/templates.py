@@ -26,10 +26,13 @@ from kvdesk.backends.local.prompt.template_calls import with_calls
 from kvdesk.backends.local.prompt.template_spans import ControlTexts, Marked, Span, SplitText, TemplateSpanFinder
 from kvdesk.backends.local.prompt.template_tools import (
     calls_as_text,
+    complete,
+    one_call_each,
     questions_in_turn,
     results_as_questions,
     results_in_calls,
     told_of_tools,
+    with_objects,
     with_short_ids,
 )
 from kvdesk.backends.local.prompt.template_traits import BLOCKS, TemplateTraits, answer_in_form, traits_of
@@ -189,16 +192,10 @@ class ChatTemplate:
     def _rendering(
         self, messages: Sequence[Message], add_generation_prompt: bool, tools: str, variables: str
     ) -> Rendering:
-        messages = [self._with_thought(message) for message in messages]
-        if not self.traits.writes_calls:
-            messages = calls_as_text(messages, self.traits.calls)
-            if not self.traits.takes_tools:
-                messages = results_as_questions(messages)
-        if tools and not self.traits.takes_tools:
-            messages, tools = told_of_tools(messages, tools, self.traits.calls), ""
+        messages, tools = self._taken([self._with_thought(message) for message in messages], tools)
         given = _Given(add_generation_prompt, datetime.now().astimezone(), tools, variables)
         problem: Exception | None = None  # of the first attempt
-        for tried, remark in chain(self._ways(messages), self._ways_with_ids(messages)):
+        for tried, remark in chain(self._ways(messages), self._ways_with_calls(messages)):
             folding: Rendering | None = None
             for parts in _IN_PARTS:
                 way = replace(given, parts=parts)
@@ -225,6 +222,16 @@ class ChatTemplate:
                 return folding
         assert problem is not None
         raise problem
+
+    def _taken(self, messages: Sequence[Message], tools: str) -> tuple[Sequence[Message], str]:
+        """Messages and tools in forms that this template takes."""
+        if not self.traits.writes_calls:
+            messages = calls_as_text(messages, self.traits.calls)
+            if not self.traits.takes_tools:
+                messages = results_as_questions(messages)
+        if tools and not self.traits.takes_tools:
+            return told_of_tools(messages, tools, self.traits.calls), ""
+        return messages, complete(tools) if tools else ""
 
     def _with_thought(self, message: Message) -> Message:
         """An answer with the reasoning from its fields, if the template's family reasons."""
@@ -258,11 +265,12 @@ class ChatTemplate:
             said = tr("{name} does not accept two questions in a row: they became one.")
             yield in_turn, said.format(name=self._name)
 
-    def _ways_with_ids(self, messages: Sequence[Message]) -> Iterator[tuple[Sequence[Message], str]]:
-        """The same with ids of calls that Mistral's templates take, if they are others."""
-        named = with_short_ids(messages)
-        if named != [*messages]:
-            yield from self._ways(named)
+    def _ways_with_calls(self, messages: Sequence[Message]) -> Iterator[tuple[Sequence[Message], str]]:
+        """The same with calls in each form that some templates require, where it is another."""
+        for formed in (with_short_ids, one_call_each, with_objects):
+            changed = formed(messages)
+            if changed != [*messages]:
+                yield from self._ways(changed)
 
     def _found(self, seen: _Seen, plain: str, folded: bool, given: _Given) -> Rendering:
         """The origin of each part of the rendering `plain`."""
