@@ -108,7 +108,8 @@ class BlockTree:
         """
         if self._next_seq >= 0 and seq < self._next_seq:
             return False
-        self._n_missed += len(self.missing(seq))
+        missing = self.missing(seq)
+        self._n_missed += missing.stop - missing.start  # a number of 64 bits is no length
         if self._first_seq < 0 or self._next_seq < 0:
             self._first_seq = seq
         self._next_seq = seq + 1

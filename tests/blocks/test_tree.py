@@ -84,6 +84,13 @@ def test_missed_messages_are_counted_and_old_ones_change_nothing() -> None:
     assert tree.layout().n_restarts == 1
 
 
+def test_any_number_of_64_bits_may_be_the_next() -> None:
+    tree = following(stored("a"))
+    last = (1 << 64) - 1
+    assert tree.apply(last, Batch(4.0, (stored("b", "a"),)))
+    assert tree.layout().n_missed == last - 1
+
+
 def test_the_oldest_is_forgotten_when_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST_BLOCKS", 3)
     shown = following(stored("abcde")).layout()

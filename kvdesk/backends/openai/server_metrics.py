@@ -1,7 +1,8 @@
 """Reads counters of the caches of vLLM and SGLang from Prometheus's text format."""
 
+import math
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 from kvdesk.protocol.blocks import ServerMetrics
 
@@ -20,14 +21,30 @@ _MEANS: Final = {"usage", "hit_rate"}
 
 def read(text: str) -> ServerMetrics:
     """The available figures; the others are None. Raises ValueError for text of another format."""
-    from prometheus_client.parser import text_string_to_metric_families
-
     values: dict[str, list[float]] = {}
-    for family in text_string_to_metric_families(text):
-        for sample in family.samples:
-            values.setdefault(sample.name, []).append(sample.value)
+    for sample in _samples(text):
+        if (number := _finite(sample.value)) is not None:
+            values.setdefault(sample.name, []).append(number)
     found: dict[str, float | None] = {}
     for field, names in NAMES.items():
         numbers = next((values[name] for name in names if name in values), None)
         found[field] = None if numbers is None else sum(numbers) / (len(numbers) if field in _MEANS else 1)
     return ServerMetrics(**found)
+
+
+def _samples(text: str) -> list[Any]:
+    """Raises ValueError."""
+    from prometheus_client.parser import text_string_to_metric_families
+
+    try:
+        return [sample for family in text_string_to_metric_families(text) for sample in family.samples]
+    except (IndexError, OverflowError) as error:  # a name of blanks, a time of 400 digits
+        raise ValueError(str(error)) from error
+
+
+def _finite(value: float) -> float | None:
+    """None for a number that no counter has: NaN, infinity, an integer that is no float."""
+    try:
+        return float(value) if math.isfinite(value) else None
+    except OverflowError:
+        return None

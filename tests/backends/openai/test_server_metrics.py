@@ -1,5 +1,7 @@
 """Figures of a server's cache under the names of several versions."""
 
+from contextlib import suppress
+
 import pytest
 
 from kvdesk.backends.openai.server_metrics import read
@@ -43,3 +45,14 @@ def test_what_is_not_told_is_not_made_up() -> None:
 def test_another_format_is_refused() -> None:
     with pytest.raises(ValueError, match=r"."):
         read("<html> 1 2 3 {")
+
+
+def test_numbers_that_no_counter_has_are_left_out() -> None:
+    for number in ("NaN", "+Inf", "1" + "0" * 400, "1e999"):
+        assert read(f"vllm:kv_cache_usage_perc {number}\nvllm:num_requests_running 2\n") == ServerMetrics(running=2.0)
+
+
+@pytest.mark.parametrize("text", ['# TYPE   "', "# HELP \t\x0b a", f"a 1 1{'0' * 400}", 'a{ ="b"} 1', "{", "a{"])
+def test_other_text_is_an_error_of_one_kind(text: str) -> None:
+    with suppress(ValueError):
+        read(text)
