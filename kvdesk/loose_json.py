@@ -20,3 +20,8 @@ def obj(value: object) -> dict[str, Any]:
 def object_in(text: object) -> dict[str, Any]:
     """The object of a JSON text; empty for anything else, such as a text that was cut off."""
     return obj(json_value(text))
+
+
+def text_in(value: object) -> str:
+    """The value if it is a text, else "": anything else may be nested too deeply to be written."""
+    return value if isinstance(value, str) else ""

@@ -24,7 +24,10 @@ from kvdesk.server.errors import ApiError
 from kvdesk.server.spans import PARENT
 from kvdesk.server.streaming import until_gone
 
-COMPARED: Final = ("/chat/completions", "/completions", "/completion", "/responses", "/messages")
+COMPARED: Final = (
+    *("/chat/completions", "/completions", "/completion", "/responses", "/messages"),
+    *("/api/chat", "/api/generate"),  # Ollama's own
+)
 """Ends of the paths whose requests are compared."""
 CONNECT_S: Final = 10.0
 WRITE_S: Final = 600.0

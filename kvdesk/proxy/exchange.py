@@ -16,7 +16,8 @@ MOST_BODY: Final = 16 << 20
 """Bytes of a request that is compared."""
 _MOST_LINE: Final = 4 << 20
 """Bytes of one event, or of an answer that is no stream, which is read for its numbers."""
-_COUNTED: Final = re.compile(rb'"(?:usage|timings)"\s*:\s*\{')
+_FASTEST: Final = 1e9  # tokens a second
+_COUNTED: Final = re.compile(rb'"(?:usage|timings)"\s*:\s*\{|"prompt_eval_count"\s*:')
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +116,8 @@ def usage_of(value: Mapping[str, Any]) -> Usage:
         if isinstance(inner := value.get(name), dict):
             value = {**value, **inner}
     found = _of_protocol(obj(value.get("usage")))
+    if found.prompt < 0 and (prompt := _count(value.get("prompt_eval_count"))) >= 0:  # Ollama's own protocol
+        found = Usage(prompt, -1, max(0, _count(value.get("eval_count"))))
     timings = obj(value.get("timings"))
     cached, read = _count(timings.get("cache_n")), _count(timings.get("prompt_n"))
     if read < 0:
@@ -124,7 +127,7 @@ def usage_of(value: Mapping[str, Any]) -> Usage:
         read + max(0, cached) if found.prompt < 0 or cached >= 0 else found.prompt,
         cached if cached >= 0 else found.cached,
         max(found.answer, _count(timings.get("predicted_n")), 0),
-        float(speed) if isinstance(speed, int | float) and speed > 0 else 0.0,
+        float(speed) if isinstance(speed, int | float) and 0 < speed < _FASTEST else 0.0,
     )
 
 

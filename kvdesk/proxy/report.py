@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from kvdesk.cache.reuse.prompt_change import Change, Prompt
 from kvdesk.cache.reuse.score import NOT_KEPT, Score
-from kvdesk.loose_json import object_in
+from kvdesk.loose_json import object_in, text_in
 from kvdesk.message import TurnStats
 from kvdesk.printable import printable
 from kvdesk.proxy.exchange import Exchange
@@ -137,7 +137,7 @@ class Reporter:
         if exchange.status < 400:
             self.score = self.score.with_request(stats)
             self.is_estimated = self.is_estimated or (is_estimated and stats.prompt_tokens > 0)
-        return Finding(self._n, exchange, stats, comparison, is_estimated, str(asked.get("model", ""))[:100])
+        return Finding(self._n, exchange, stats, comparison, is_estimated, text_in(asked.get("model"))[:100])
 
     @property
     def lines(self) -> list[str]:

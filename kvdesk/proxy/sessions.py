@@ -72,8 +72,7 @@ class Sessions:
 
 def prompt_of(request: Mapping[str, Any]) -> Prompt | None:
     """The prompt of a request; None if it cannot be compared, such as where its server has the history."""
-    found = None if request.get("previous_response_id") else prompt_of_json(request)
-    return found if found is not None and found.parts else None
+    return None if request.get("previous_response_id") else prompt_of_json(request)
 
 
 def session_of(request: Mapping[str, Any]) -> str:

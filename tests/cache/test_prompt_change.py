@@ -7,6 +7,7 @@ import pytest
 
 from kvdesk.cache.reuse.prompt_change import Change, Prompt, change_between, overlap, prompt_of_json, prompt_of_text
 from kvdesk.cache.reuse.usual_causes import UsualCause
+from kvdesk.loose_json import json_value
 from kvdesk.values import replace
 
 SYSTEM = {"role": "system", "content": "You are a careful assistant for the garden."}
@@ -203,3 +204,21 @@ def test_anthropic_and_responses_bodies_are_prompts_too() -> None:
     assert prompt_of_json({"messages": 3}) is None
     text = prompt_of_json({"prompt": "Once upon a time"})
     assert text.parts[0].text == "Once upon a time"
+
+
+def test_what_is_nested_too_deeply_is_no_error() -> None:
+    """JSON may be read a few levels deeper than it can be written."""
+    for depth in range(850, 1000):
+        deep = json_value("[" * depth + "]" * depth)
+        for body in (
+            {"messages": [{"role": deep, "content": [deep]}]},
+            {"messages": [{"content": "Hi"}], "tools": [{"name": deep, "parameters": deep}]},
+        ):
+            assert prompt_of_json(body) is not None
+
+
+def test_tokens_and_the_text_around_a_gap_are_no_messages() -> None:
+    bodies: list[dict[str, Any]] = [
+        *({"prompt": [1, 2]}, {"prompt": [1, "a"]}, {"messages": []}, {"input_prefix": "a", "prompt": "b"})
+    ]
+    assert [prompt_of_json(body) for body in bodies] == [None] * len(bodies)

@@ -47,6 +47,9 @@ def events(*values: Any) -> bytes:
         ([{"timings": TIMINGS}, {}], Usage(100, 90, 7, 50.0)),
         ({"usage": {"prompt_tokens": "many", "prompt_tokens_details": [1]}, "timings": {"prompt_n": True}}, Usage()),
         ({"choices": []}, Usage()),
+        *(({"timings": TIMINGS | {"prompt_per_second": speed}}, Usage(100, 90, 7)) for speed in (10**400, -1, "9")),
+        ({"model": "a", "done": True, "prompt_eval_count": 26, "eval_count": 290}, Usage(26, -1, 290)),
+        ({"message": {"role": "assistant"}, "done": True, "prompt_eval_count": 26}, Usage(26, -1, 0)),
         (3, Usage()),
     ],
 )

@@ -222,6 +222,24 @@ def test_what_cannot_be_compared_is_said(body: bytes) -> None:
     assert "cannot be compared" in found.line
 
 
+def test_ollamas_own_protocol_is_compared() -> None:
+    _, found = explained(exchange("/api/chat", chat(TALK), Usage(160)), exchange("/api/chat", chat(NEXT), Usage(190)))
+    assert (found.comparison.is_first, found.comparison.change.change) == (False, Change.NOTHING)
+    assert "190" in found.line
+    before, after = ({"model": "m", "system": SYSTEM, "prompt": f"It is {n}. Beans?"} for n in ("14:03", "14:04"))
+    _, found = explained(exchange("/api/generate", before), exchange("/api/generate", after))
+    assert found.comparison.change.message == 2
+
+
+def test_what_is_nested_too_deeply_ends_no_report() -> None:
+    for depth in range(850, 1000):
+        deep = "[" * depth + "]" * depth
+        message = f'{{"role": {deep}, "content": [{deep}]}}'
+        body = f'{{"model": {deep}, "messages": [{message}], "tools": [{{"name": {deep}}}]}}'
+        (found,) = explained(Exchange(CHAT, b"client", body.encode(), status=200, ended=True))
+        assert found.line
+
+
 def test_a_line_has_no_signs_that_a_terminal_acts_on() -> None:
     bad = [said("system", SYSTEM), said("user", "\x1b[2J\x1b]0;owned\x07 once upon a time in a garden"), ANSWERED]
     good = [bad[0], said("user", "another text, once upon a time in a garden"), ANSWERED]

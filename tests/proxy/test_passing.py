@@ -197,3 +197,16 @@ def test_what_is_no_prompt_passes_without_a_word(upstream: Upstream, passing: tu
     assert httpx.get(f"{server.url}/v1/models", trust_env=False).content == upstream.pieces[0]
     httpx.post(f"{server.url}{CHAT}", json=BODY, trust_env=False)
     assert [found.exchange.path for found in findings.wait(1)] == [CHAT]
+
+
+@pytest.mark.parametrize("path", ["/api/chat", "/api/generate"])
+def test_requests_of_ollamas_own_protocol_are_counted(
+    path: str, upstream: Upstream, passing: tuple[ProxyServer, Findings]
+) -> None:
+    lines = [{"response": "Hi", "done": False}, {"done": True, "prompt_eval_count": 40, "eval_count": 7}]
+    upstream.headers = [("Content-Type", "application/x-ndjson")]
+    upstream.pieces = [json.dumps(line).encode() + b"\n" for line in lines]
+    server, findings = passing
+    httpx.post(f"{server.url}{path}", json=BODY, trust_env=False)
+    (found,) = findings.wait(1)
+    assert (found.stats.prompt_tokens, found.stats.generated_tokens) == (40, 7)

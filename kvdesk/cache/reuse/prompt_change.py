@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from kvdesk.cache.reuse.prefix import common_prefix
 from kvdesk.cache.reuse.usual_causes import AROUND, UsualCause, cause_in_answer, usual_cause
+from kvdesk.loose_json import text_in
 from kvdesk.translation import tr
 from kvdesk.values import dataclass, replace
 
@@ -127,7 +128,11 @@ class Overlap:
 
 
 def prompt_of_json(body: Mapping[str, Any]) -> Prompt | None:
-    """The prompt of a request to a chat, Anthropic's or a completion endpoint; None for anything else."""
+    """The prompt of a request to a chat, Anthropic's or a completion endpoint; None for anything else, such as tokens
+    or the text around a gap that is to be filled.
+    """
+    if "input_prefix" in body or "input_suffix" in body:
+        return None
     parts = [_part("system", {"content": body[name]}) for name in ("system", "instructions") if body.get(name)]
     messages = body.get("messages") or body.get("input") or body.get("prompt")
     if isinstance(messages, str):
@@ -135,7 +140,9 @@ def prompt_of_json(body: Mapping[str, Any]) -> Prompt | None:
     if not isinstance(messages, list):
         return None
     asked = (message for message in messages if isinstance(message, dict))
-    parts += [_part(str(message.get("role", message.get("type", ""))), message) for message in asked]
+    parts += [_part(text_in(message.get("role", message.get("type"))), message) for message in asked]
+    if not parts:
+        return None
     tools = body.get("tools")
     return Prompt(tuple(parts), tuple(map(_tool, tools)) if isinstance(tools, list) else ())
 
@@ -174,7 +181,7 @@ def _part(role: str, message: Mapping[str, Any]) -> Part:
 
 def _tool(tool: object) -> tuple[str, str]:
     inner = tool.get("function", tool) if isinstance(tool, dict) else tool
-    return str(inner.get("name", "")) if isinstance(inner, dict) else "", _json(tool)
+    return text_in(inner.get("name")) if isinstance(inner, dict) else "", _json(tool)
 
 
 def _text(content: object) -> str:
@@ -200,10 +207,15 @@ def _block(block: object) -> str:
 
 
 def _json(value: object) -> str:
-    """Without marks about what a server should keep, which no template renders and which move with each request."""
+    """Without marks about what a server should keep, which no template renders and which move with each request; ""
+    for what is nested too deeply.
+    """
     if isinstance(value, dict) and "cache_control" in value:
         value = {name: one for name, one in value.items() if name != "cache_control"}
-    return json.dumps(value, ensure_ascii=False)
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except RecursionError:
+        return ""
 
 
 def change_between(before: Prompt, after: Prompt) -> PromptChange:
