@@ -4,6 +4,7 @@ Pure. Owns the causes and their words. Must never know lines.
 """
 
 import re
+from collections.abc import Iterator
 from enum import StrEnum
 from typing import Final
 
@@ -32,6 +33,7 @@ class Cause(StrEnum):
     NEW = "new conversation"
     CONTINUED = "continued"
     REGENERATED = "regenerated"
+    STATELESS = "embedding"
     LOADED = "loaded from memory"
     SHIFTED_CHUNKS = "chunks reused"
     TOO_LONG = "context full"
@@ -63,7 +65,10 @@ class Cause(StrEnum):
 
 
 HITS: Final = frozenset(
-    {Cause.NEW, Cause.CONTINUED, Cause.REGENERATED, Cause.LOADED, Cause.SHIFTED_CHUNKS, Cause.UNKNOWN}
+    {
+        *(Cause.NEW, Cause.CONTINUED, Cause.REGENERATED, Cause.LOADED, Cause.SHIFTED_CHUNKS, Cause.STATELESS),
+        Cause.UNKNOWN,
+    }
 )
 """Causes that lose nothing worth a cure."""
 _UNUSED: Final = frozenset(
@@ -91,6 +96,8 @@ _CHANGES: Final = {
 
 _HERE: Final = " | "
 """Where the texts around a difference differ (`LLAMA_SERVER_SLOTS_N_DIFF`)."""
+_STATELESS: Final = re.compile(r"embed|rerank")
+"""Paths of requests that llama-server never compares with its slots."""
 _BEFORE, _BEHIND = 20, 40
 """Characters of them that are shown."""
 _NO_CHANGE: Final = PromptChange(Change.NOTHING)
@@ -159,7 +166,7 @@ _Found = tuple[Cause, str, tuple[Cure, ...]]
 
 
 def _cause(r: Request, s: Server) -> _Found:
-    for look in (_failure, _engine_loss, _moved_on, _slot_loss, _client_change):
+    for look in (_failure, _stateless, _engine_loss, _moved_on, _slot_loss, _client_change):
         if found := look(r, s):
             return found
     return _hit(r)
@@ -169,12 +176,24 @@ def _failure(r: Request, s: Server) -> _Found | None:
     if r.cut_from >= 0:
         said = tr("The prompt of {n:,} tokens was longer than the context: its beginning was cut off silently.")
         return Cause.TRUNCATED, said.format(n=r.cut_from), (cures.CONTEXT,)
-    if r.error:
-        if "exceed" in r.error or "larger than the max context" in r.error or "too large" in r.error:
-            helps = (cures.CONTEXT,) if s.slots == 1 else (cures.CONTEXT, cures.UNIFIED)
-            return Cause.TOO_LONG, tr("The prompt did not fit into the slot: {error}").format(error=r.error), helps
-        return Cause.UNKNOWN, tr("The server refused the request: {error}").format(error=r.error), ()
-    return None
+    if not r.error:
+        return None
+    room = (cures.CONTEXT,) if s.slots == 1 or s.is_unified else (cures.CONTEXT, cures.UNIFIED)
+    if "too large to process" in r.error:
+        said = tr("Embeddings and ranks are computed in one physical batch, and the input did not fit: {error}")
+        return Cause.TOO_LONG, said.format(error=r.error), (cures.BATCH,)
+    if "has been exceeded" in r.error:
+        said = tr("There were no free cells left while the request ran, so the server ended all: {error}")
+        return Cause.TOO_LONG, said.format(error=r.error), room
+    if "exceed" in r.error or "larger than the max context" in r.error:
+        return Cause.TOO_LONG, tr("The prompt did not fit into the slot: {error}").format(error=r.error), room
+    return Cause.UNKNOWN, tr("The server refused the request: {error}").format(error=r.error), ()
+
+
+def _stateless(r: Request, _: Server) -> _Found | None:
+    if r.reused > 0 or not _STATELESS.search(r.path):
+        return None
+    return Cause.STATELESS, tr("llama-server computes embeddings and ranks without its cache.") + " " + _counts(r), ()
 
 
 def _engine_loss(r: Request, s: Server) -> _Found | None:
@@ -209,7 +228,9 @@ def _full(s: Server, r: Request) -> tuple[Cure, ...]:
 
 def _forced(r: Request, s: Server) -> _Found:
     at = tr("the first difference (token {same:,})").format(same=r.same) if r.same >= 0 else tr("the first difference")
-    reuse = (cures.NO_CACHE_REUSE,) if r.reuse_off > 0 else ()
+    reuse: tuple[Cure, ...] = (cures.NO_CACHE_REUSE,) if r.reuse_off > 0 else ()
+    if r.prepared == "file" and not (r.checked or r.invalidated):
+        reuse += (cures.READ_ONCE,)
     was_filled = r.prepared == "restored" or (r.is_first and s.slots > 0)  # no request of this log did
     if was_filled and not (r.checked or r.invalidated):
         said = tr("The slot came from a file, and a slot file has no checkpoints: this memory cannot go back to {at}.")
@@ -266,7 +287,7 @@ def _slot_loss(r: Request, s: Server) -> _Found | None:
     if r.load_failed:
         said = tr("A prompt saved in memory began like this one, but there were not enough free cells to restore it.")
         return Cause.EVICTED, said, (cures.CONTEXT,)
-    if r.prepared == "purged":
+    if r.prepared == "purged" and r.loaded < 0:
         said = tr("The slot had been emptied because other requests needed its cells.")
         return Cause.EVICTED, said, (cures.CONTEXT, cures.CACHE_RAM)
     if r.prepared == "cleared" and r.how == "id" and r.loaded < 0 and r.reused <= 0:
@@ -415,6 +436,8 @@ def _notes(r: Request, cause: Cause) -> list[str]:
         notes.append(_unlike_all(r))
     if r.restored >= 0 and cause is not Cause.CHECKPOINT:
         notes.append(tr("A checkpoint at token {at:,} was restored.").format(at=r.restored))
+    if r.prepared == "file":
+        notes.append(tr("Before, the slot was saved to a file, restored or erased. A slot file has no checkpoints."))
     if r.shifted > 0:
         notes.append(
             tr("The context was full: {n:,} tokens after the beginning were dropped and the rest was shifted.").format(
@@ -427,18 +450,22 @@ def _notes(r: Request, cause: Cause) -> list[str]:
         notes.append(tr("There were no free cells for a whole batch: it was retried in smaller ones."))
     if r.dropped:
         notes.append(tr("Saved prompts dropped for this one: {n}.").format(n=r.dropped))
-    if r.created:
-        size = f" ({r.created_mib:,.0f} MiB)" if r.created_mib else ""
-        notes.append(tr("Checkpoints made: {n}{size}.").format(n=r.created, size=size))
-    if r.invalidated:
-        notes.append(tr("Checkpoints erased after the difference: {n}.").format(n=r.invalidated))
-    if r.erased:
-        notes.append(tr("Old checkpoints erased, since --ctx-checkpoints was reached: {n}.").format(n=r.erased))
+    notes += _checkpoint_notes(r)
     if r.reuse_off > 0:
         notes.append(tr("--cache-reuse {n} was ignored: this memory cannot be shifted.").format(n=r.reuse_off))
     if r.cancelled and not r.error:  # a server cancels what it refuses, too
         notes.append(tr("The client disconnected."))
     return notes
+
+
+def _checkpoint_notes(r: Request) -> Iterator[str]:
+    if r.created:
+        size = f" ({r.created_mib:,.0f} MiB)" if r.created_mib else ""
+        yield tr("Checkpoints made: {n}{size}.").format(n=r.created, size=size)
+    if r.invalidated:
+        yield tr("Checkpoints erased after the difference: {n}.").format(n=r.invalidated)
+    if r.erased:
+        yield tr("Old checkpoints erased, since --ctx-checkpoints was reached: {n}.").format(n=r.erased)
 
 
 def _more(r: Request, cause: Cause, s: Server) -> str:

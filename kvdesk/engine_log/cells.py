@@ -17,6 +17,8 @@ from kvdesk.cache.snapshot import CacheName, StreamMap
 from kvdesk.engine_log.lines import LONGEST, LogLine
 from kvdesk.translation import tr
 
+SEARCH: Final = "find_slot: "
+"""Begins the lines with which the engine prints its cells."""
 _MOST_CHARS: Final = 64 << 20
 """Characters of the maps that are remembered, of all streams."""
 _MEANWHILE: Final = 32
@@ -64,7 +66,7 @@ class CellsReader:
 
     def feed(self, line: LogLine) -> bool:
         """Whether a dump was completed by this line."""
-        is_slot = line.text.startswith("find_slot: ")
+        is_slot = line.text.startswith(SEARCH)
         found = False
         for message in self._messages.feed(line):
             found |= self._take(self._dumps.feed(message), line)
@@ -118,7 +120,7 @@ class _Messages:
 
     def feed(self, line: LogLine) -> Iterator[str]:
         text = line.text
-        if text.startswith("find_slot: "):
+        if text.startswith(SEARCH):
             yield from self._map()
             self.in_dump, self._n_others = True, 0
             yield text + "\n"

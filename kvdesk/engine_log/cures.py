@@ -99,6 +99,11 @@ CONTEXT: Final = Cure(
     marked("a larger context"),
     (("Ollama", _OLLAMA_CONTEXT), (_IN_OLLAMA, _OLLAMA_CONTEXT), ("llama-cpp-python", "Llama(n_ctx=N)")),
 )
+BATCH: Final = Cure(
+    "-ub N, -b N",
+    marked("larger batches, each as large as the longest input"),
+    (("llama-cpp-python", "Llama(n_ubatch=N, n_batch=N)"), (_IN_OLLAMA, "LLAMA_ARG_UBATCH=N, LLAMA_ARG_BATCH=N")),
+)
 CACHE_PROMPT: Final = Cure(
     '"cache_prompt": true in the request',
     marked("or no --no-cache-prompt: the slot is compared at all"),

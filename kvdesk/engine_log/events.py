@@ -20,6 +20,7 @@ class Event:
     """One event. `slot`, `task`: -1 if the line has none; `values`: what varies in its sentence.
 
     level   at which llama-server prints it now, 0 for another program
+    source  of its line
     """
 
     kind: Kind
@@ -29,6 +30,7 @@ class Event:
     task: int = -1
     level: int = 0
     values: Mapping[str, str] = field(default_factory=dict)
+    source: str = ""
 
     def number(self, name: str, default: int = -1) -> int:
         """A value as a whole number; `default` if there is none."""
@@ -50,6 +52,7 @@ _HEAD: Final = re.compile(
     rf"(?:slot|srv|que|res)\s+[^\s|:]{{0,30}}:\s*(?:id\s+(?P<slot>{_ID}) \| task (?P<task>{_ID}) \|)?[\s-]*"
     r"(?P<word>\w*)"
 )
+_TIMES: Final = "print_timing:"
 _LATEST: Final = 600
 """Characters before what marks a line of Ollama."""
 _GO: Final = re.compile(r'(?:time=(?P<time>\S+) )?level=\w+ source=\S+ msg="?(?P<msg>[^"=]*)"?(?P<rest>.*)')
@@ -86,6 +89,8 @@ def event_of(line: LogLine) -> Event | None:
     head = _HEAD.match(text)
     if head:
         slot, task, word = head.group("slot", "task", "word")
+        if not word and _TIMES in head[0]:  # older versions print them below, without a head
+            return Event(Kind.TIMES, line.number, line.clock, int(slot or -1), int(task or -1), 3, source=line.source)
         if (rules := _SERVER.get(word.lower())) is None:
             return None
         return _found(line, text, head.start("word"), rules, int(slot or -1), int(task or -1))
@@ -96,9 +101,10 @@ def event_of(line: LogLine) -> Event | None:
         kind = OLLAMA.get(go["msg"].strip())
         values = dict(_PAIR.findall(go["rest"]))
         slot = int(values.pop("id", -1))
-        return Event(kind, line.number, go["time"] or line.clock, slot, values=values) if kind else None
+        clock = go["time"] or line.clock
+        return Event(kind, line.number, clock, slot, values=values, source=line.source) if kind else None
     if "[GIN]" in text[:_LATEST] and (gin := _GIN.search(text[:_LONGEST])):
-        return Event(Kind.DONE, line.number, gin["time"], values=gin.groupdict())
+        return Event(Kind.DONE, line.number, gin["time"], values=gin.groupdict(), source=line.source)
     return None
 
 
@@ -110,7 +116,7 @@ def _found(line: LogLine, text: str, at: int, rules: list[_Rule], slot: int = -1
                 values = {name: value for name, value in values.items() if value is not None}
             if len(text) > _LONGEST and "json" not in values:
                 values = {name: value[:_LONGEST] for name, value in values.items()}
-            event = Event(kind, line.number, line.clock, slot, task, level, values)
+            event = Event(kind, line.number, line.clock, slot, task, level, values, line.source)
             return _detailed(event) if kind in _OPEN else event
     return None
 
@@ -149,6 +155,8 @@ class TextJoiner:
         if self._open is None and (event is None or event.kind not in _TEXTS):
             return () if event is None else (event,)
         before = self._open
+        if before is not None and event is None and line.source != before.source:
+            return ()
         if before is not None and event is None and not _HEAD.match(line.text):
             text = before.values["text"]
             if len(text) < _LONGEST:

@@ -18,7 +18,8 @@ from kvdesk.cache.reuse.prefix import common_prefix
 from kvdesk.cache.reuse.prompt_change import change_between, followed, prompt_of_text
 from kvdesk.engine_log.causes import HITS, Finding
 from kvdesk.engine_log.record import Request
-from kvdesk.protocol.servers import is_this_computer
+from kvdesk.errors import UserError
+from kvdesk.protocol.servers import is_this_computer, server_url
 from kvdesk.translation import tr
 from kvdesk.values import dataclass
 
@@ -44,6 +45,11 @@ class _Ended:
     is_miss: bool
     is_elsewhere: bool
 
+    @property
+    def place(self) -> tuple[str, int]:
+        """Server and slot."""
+        return self.url, self.slot
+
 
 @dataclass(frozen=True, slots=True)
 class _Text:
@@ -60,24 +66,24 @@ class FirstTokens:
     def __init__(self, say: Callable[[str], None]) -> None:
         self._say = say
         self._ended: queue.SimpleQueue[_Ended | None] = queue.SimpleQueue()
-        self._held: dict[int, _Text] = {}  # by slot: what its cells are of
+        self._held: dict[tuple[str, int], _Text] = {}  # by server and slot: what its cells are of
         self._thread: threading.Thread | None = None
         self._is_closing = False
-        self._told = (-1, -1)
+        self._told = ("", -1, -1)
 
     def has_said(self, request: Request) -> bool:
         """Whether a line was said about it, the last of all."""
-        return self._told == (request.slot, request.task)
+        return self._told == (_reached(request.server.url), request.slot, request.task)
 
     def ended(self, request: Request, finding: Finding, url: str) -> None:
         """A request has ended at the server of this address, "" unknown."""
-        if not url or not is_this_computer(url) or request.task < 0 or self._ended.qsize() >= _MOST_WAITING:
+        if not (url := _reached(url)) or request.task < 0 or self._ended.qsize() >= _MOST_WAITING:
             return
         if self._thread is None:
             self._thread = threading.Thread(target=self._ask_all, name="kvdesk-slots", daemon=True)
             self._thread.start()
         is_miss, is_elsewhere = finding.cause not in HITS, request.how == "age"
-        self._ended.put(_Ended(url.rstrip("/"), request.slot, request.task, request.body, is_miss, is_elsewhere))
+        self._ended.put(_Ended(url, request.slot, request.task, request.body, is_miss, is_elsewhere))
 
     def close(self) -> None:
         """Answers that wait are given first, unless the server does not answer any more."""
@@ -91,23 +97,24 @@ class FirstTokens:
         while (ended := self._ended.get()) is not None:
             try:
                 if line := self._line(ended):
-                    self._told = (ended.slot, ended.task)
+                    self._told = (ended.url, ended.slot, ended.task)
                     self._say(line)
             except OSError:  # it has ended, or hangs
-                self._held.pop(ended.slot, None)
+                self._held.pop(ended.place, None)
                 if self._is_closing:
                     return
             except (ValueError, TypeError, KeyError, OverflowError, RecursionError):  # it does not show its slots
-                self._held.pop(ended.slot, None)
+                self._held.pop(ended.place, None)
 
     def _line(self, ended: _Ended) -> str:
         """ "" if nothing differs, or the prompt is not shown. Raises the errors of a bad answer."""
-        own = self._held.pop(ended.slot, None)
+        own = self._held.pop(ended.place, None)
         asked = self._by_slots(ended) or self._by_template(ended)
         if asked is None:
             return ""
-        known = [own, *self._held.values()] if ended.is_elsewhere else []
-        self._held[ended.slot] = asked
+        others = [text for (url, _), text in self._held.items() if url == ended.url]
+        known = [own, *others] if ended.is_elsewhere else []
+        self._held[ended.place] = asked
         found = _followed([one for one in known if one and one.by == asked.by], asked)
         if found is None and not ended.is_miss:
             return ""
@@ -168,6 +175,18 @@ class FirstTokens:
             raise ValueError(str(error)) from error
         finally:
             connection.close()
+
+
+def _reached(url: str) -> str:
+    """Where this computer reaches a server that listens there; "" if it is another one, or no address."""
+    try:
+        url = server_url(url)
+        place = urlsplit(url)
+    except (UserError, ValueError):
+        return ""
+    if place.hostname in ("0.0.0.0", "::"):
+        url = place._replace(netloc=f"{'127.0.0.1' if '.' in place.netloc else '[::1]'}:{place.port or 80}").geturl()
+    return url if is_this_computer(url) else ""
 
 
 def _followed(earlier: Sequence[_Text], asked: _Text) -> tuple[_Text, str] | None:

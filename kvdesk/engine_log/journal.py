@@ -14,6 +14,8 @@ from kvdesk.engine_log.lines import seconds_of
 from kvdesk.translation import tr
 from kvdesk.values import replace
 
+_MOST_CELLS: Final = 1 << 22
+"""Cells of all streams that are recorded."""
 _MOST_MS: Final = 1e11
 _LATEST_S: Final = 1e11
 _NAMES: tuple[CacheName, ...] = ("kv", "base", "window")
@@ -29,10 +31,16 @@ class CellsJournal:
         self.n = 0
 
     def take(self, caches: Mapping[tuple[bool, int], ShownCache]) -> None:
-        """Record what was printed last of each stream; streams whose cells are not known are left out."""
-        shown = {key: cache for key, cache in caches.items() if cache.cells is not None}
-        latest = max(shown.values(), key=lambda cache: (cache.ubatch, cache.at_line), default=None)
-        if latest is None or latest is self._latest:
+        """Record what was printed last of each stream; streams whose cells are not known are left out, and those of
+        another size than the latest of their cache, which are of another context.
+        """
+        known = [(key, cache) for key, cache in caches.items() if cache.cells is not None]
+        known.sort(key=lambda one: (one[1].ubatch, one[1].at_line))
+        latest = known[-1][1] if known else None
+        sizes = {is_window: cache.line.size for (is_window, _), cache in known}
+        shown = {key: cache for key, cache in known if cache.line.size == sizes[key[0]]}
+        streams = {is_window: max(n for one, n in shown if one == is_window) + 1 for is_window in sizes}
+        if latest is None or latest is self._latest or sum(n * sizes[i] for i, n in streams.items()) > _MOST_CELLS:
             return
         self._latest = latest
         self.n += 1

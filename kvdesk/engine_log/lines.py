@@ -8,6 +8,7 @@ import codecs
 import datetime as dt
 import re
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Final
 
 from kvdesk.engine_log.sentences import IDLE_OTHER, IDLE_SLOT
@@ -19,6 +20,10 @@ LONGEST: Final = 4 << 20
 CHUNK: Final = 1 << 20
 """Bytes read at once."""
 
+_ENCODED: Final = 64
+"""Bytes of a log that show how it is encoded."""
+_NUL: Final = "\0"
+"""Fills a file that was cut while its program went on writing; says nothing."""
 _RUNS: Final = re.compile(
     rf"^((?:[.M0-9][.M0-9 *]{{40,}}\n){{2,}}|(?:{IDLE_SLOT}){{2,}}|(?:{IDLE_OTHER}){{2,}})", re.MULTILINE
 )
@@ -39,17 +44,21 @@ class LogLine:
     number  of the line in the log, from 1
     clock   the time as it is printed, "" for none
     level   1 (errors) to 5 (debug), 0 if the log does not show it
+    source  which of several programs wrote it, by what wraps it: the port of a router's child, a container, a process
     """
 
     number: int
     text: str
     clock: str = ""
     level: int = 0
+    source: str = ""
 
 
 def read_lines(chunks: Iterable[bytes]) -> Iterator[LogLine]:
-    """The messages of a log that comes in pieces, cut anywhere. UTF-8 or, by its mark, UTF-16; other bytes are �."""
-    unwrapper = Unwrapper()
+    """The messages of a log that comes in pieces, cut anywhere; with an empty piece another file begins. UTF-8 or
+    UTF-16, also where its mark was cut off; other bytes are �.
+    """
+    unwrapper, number = Unwrapper(), 0
     for number, text in _split(_decoded(chunks)):
         plain = _PLAIN.match(text)
         if plain and "\x1b" not in text and "\r" not in text:
@@ -57,6 +66,7 @@ def read_lines(chunks: Iterable[bytes]) -> Iterator[LogLine]:
             yield LogLine(number, text[plain.end() :], clock, LEVELS[letter])
         else:
             yield from (LogLine(number, *message) for message in unwrapper.messages(text))
+    yield from (LogLine(number, *message) for message in unwrapper.close())
 
 
 def seconds_of(clock: str) -> float:
@@ -73,13 +83,30 @@ def seconds_of(clock: str) -> float:
 
 def _decoded(chunks: Iterable[bytes]) -> Iterator[str]:
     decoder: codecs.IncrementalDecoder | None = None
-    for chunk in chunks:
+    begin, is_open = b"", False
+    for chunk in chain(chunks, (b"",)):
+        data = chunk
         if decoder is None:
-            encoding = "utf-16" if chunk[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "utf-8-sig"
-            decoder = codecs.getincrementaldecoder(encoding)("replace")
-        yield decoder.decode(chunk)
-    if decoder is not None:
-        yield decoder.decode(b"", True)
+            begin += chunk
+            if not begin or (chunk and len(begin) < _ENCODED and b"\n" not in begin):
+                continue
+            decoder, data, begin = codecs.getincrementaldecoder(_encoding(begin))("replace"), begin, b""
+        text = decoder.decode(data, not chunk).replace(_NUL, "")
+        is_open = not text.endswith("\n") if text else is_open
+        if not chunk:
+            text += "\n" if is_open else ""
+            decoder, is_open = None, False
+        yield text
+
+
+def _encoding(begin: bytes) -> str:
+    """Of a log that begins with these bytes: an ASCII sign of UTF-16 has a NUL on one side."""
+    if begin.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    even, odd = begin[::2].count(0), begin[1::2].count(0)
+    if 4 * max(even, odd) > len(begin) > 8 * min(even, odd):
+        return "utf-16-le" if odd > even else "utf-16-be"
+    return "utf-8-sig"
 
 
 def _split(pieces: Iterable[str]) -> Iterator[tuple[int, str]]:

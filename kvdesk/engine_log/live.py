@@ -1,19 +1,22 @@
 """A log that grows: its requests explained as they end, and the cells that the engine printed last, as text."""
 
 import os
+import stat
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
 from kvdesk.engine_log.causes import HITS, Finding, explain_request
-from kvdesk.engine_log.cells import CellsReader, ShownCache, cache_lines
+from kvdesk.engine_log.cells import SEARCH, CellsReader, ShownCache, cache_lines
 from kvdesk.engine_log.events import TextJoiner
 from kvdesk.engine_log.first_token import FirstTokens
 from kvdesk.engine_log.lines import CHUNK, LogLine
 from kvdesk.engine_log.record import Request
 from kvdesk.engine_log.report import Totals, late_lines, request_lines, summary_lines
-from kvdesk.engine_log.requests import RequestReader
+from kvdesk.engine_log.sources import LogRequests
+from kvdesk.printable import printable
+from kvdesk.translation import tr
 from kvdesk.values import replace
 
 LOOK_S: Final = 0.2
@@ -21,12 +24,18 @@ LOOK_S: Final = 0.2
 
 
 def follow(path: Path, caught_up: Callable[[], None], is_over: Callable[[], bool]) -> Iterator[bytes]:
-    """The bytes of a file, and what is appended to it until `is_over`. A file that was cut or replaced is read again.
+    """The bytes of a file, and what is appended to it until `is_over`. A file that was cut or replaced is read again,
+    after an empty piece. A pipe is read to its end.
 
     `caught_up` is called once, when everything that was there has been given. Raises OSError if the file cannot be
     opened.
     """
     log = path.open("rb")
+    if not stat.S_ISREG(os.fstat(log.fileno()).st_mode):
+        caught_up()
+        with log:
+            yield from iter(lambda: log.read1(CHUNK), b"")
+        return
     there: int | None = os.fstat(log.fileno()).st_size
     try:
         while True:
@@ -40,9 +49,11 @@ def follow(path: Path, caught_up: Callable[[], None], is_over: Callable[[], bool
             if is_over():
                 return
             if _was_replaced(path, log.fileno(), log.tell()):
+                while chunk := log.read(CHUNK):  # what was written to it last
+                    yield chunk
                 log.close()
                 log = path.open("rb")
-                yield b"\n"
+                yield b""
             else:
                 time.sleep(LOOK_S)
     finally:
@@ -80,8 +91,10 @@ class LiveLog:
         self._say, self._with_cells, self._on_request = say, with_cells, on_request
         self._joiner = TextJoiner()
         self._asks, self._first_tokens = asks, FirstTokens(say)
-        self._requests = RequestReader(is_live=True)
+        self._requests = LogRequests(is_live=True)
         self._cells = CellsReader()
+        self._cells_of: str | None = None  # the first program that prints cells
+        self._says_one = False
 
     @property
     def caches(self) -> Mapping[tuple[bool, int], ShownCache]:
@@ -90,8 +103,9 @@ class LiveLog:
 
     def feed(self, line: LogLine) -> bool:
         """Say what this line completes. Whether it completed a dump of cells."""
-        has_cells = self._cells.feed(line)
-        if self._cells.in_map:
+        is_shown = self._shows_cells(line)
+        has_cells = is_shown and self._cells.feed(line)
+        if is_shown and self._cells.in_map:
             return has_cells
         for event in self._joiner.feed(line):
             for request in self._requests.feed(event):
@@ -100,12 +114,25 @@ class LiveLog:
                 self._say_late()
         return has_cells
 
+    def _shows_cells(self, line: LogLine) -> bool:
+        """Whether the line is of the program whose cells are read: those of several are no one cache."""
+        if self._cells_of == line.source:
+            return True
+        if not line.text.startswith(SEARCH):
+            return not self._cells_of
+        if self._cells_of is None:
+            self._cells_of = line.source
+            return True
+        if not self._says_one:
+            self._says_one = True
+            said = tr("Several programs print their cells. Only those of {source} are shown.")
+            self._say(said.format(source=printable(self._cells_of)))
+        return False
+
     def _say_late(self) -> None:
         late, self._requests.late = self._requests.late, []
         for request in late:
-            before, now = (
-                explain_request(one, self._requests.server) for one in (replace(request, follows=None), request)
-            )
+            before, now = (explain_request(one, request.server) for one in (replace(request, follows=None), request))
             if before.cause not in HITS:
                 continue  # said already
             self.totals.correct(before, now)
@@ -128,7 +155,7 @@ class LiveLog:
         self.wait_for_answers()
         if not self.totals.score.requests and self._with_cells:
             self.say_cells()
-        for text in summary_lines(self.totals, self._requests.server):
+        for text in summary_lines(self.totals, self._requests.servers):
             self._say(text)
 
     def say_cells(self) -> None:
@@ -138,7 +165,7 @@ class LiveLog:
                 self._say(text)
 
     def _finished(self, request: Request) -> None:
-        finding = explain_request(request, self._requests.server)
+        finding = explain_request(request, request.server)
         self.totals.add(request, finding)
         if self._on_request:
             self._on_request(request, finding)
@@ -146,6 +173,6 @@ class LiveLog:
             for text in request_lines(request, finding):
                 self._say(text)
             if self._asks():
-                self._first_tokens.ended(request, finding, self._requests.server.url)
+                self._first_tokens.ended(request, finding, request.server.url)
             if self._with_cells:
                 self.say_cells()

@@ -13,7 +13,9 @@ class Server:
     memory   "attention", "window", "recurrent": what a part of a state can be cut from; "" unknown
     program  whose own sentences were met last: "Ollama", "LM Studio", "llama-cpp-python"; "" for llama-server
     inside   the program that runs llama-server: "Ollama", "LM Studio"; "" none that is known
+    source   which of the programs that write the log it is, "" if there is one alone
     level    the highest level of llama-server's lines that were met
+    is_unified    all slots share one cache
     ms_per_token  of the last prompt that was read
     """
 
@@ -28,7 +30,9 @@ class Server:
     can_preserve: bool = False
     program: str = ""
     inside: str = ""
+    source: str = ""
     level: int = 0
+    is_unified: bool = False
     n_dropped: int = 0
     dropped_mib: float = 0.0
     n_lines: int = 0
@@ -44,6 +48,7 @@ class Server:
         match event.kind:
             case Kind.SLOTS:
                 self.slots, self.ctx = event.number("n"), event.number("ctx")
+                self.is_unified = event.values.get("unified", "").startswith("true")
             case Kind.RAM_LIMIT | Kind.RAM_OFF as kind:
                 self.ram_mib = event.number("mib") if kind is Kind.RAM_LIMIT else 0
             case Kind.CHECKPOINT_LIMIT | Kind.CHECKPOINTS_OFF as kind:
@@ -57,22 +62,24 @@ class Server:
             case Kind.FULL_WINDOW:
                 self.full_window = True
             case Kind.LISTENING:
-                self.url = self.url or event.values["url"].strip()[:200]
+                self.url = self.url or event.values["url"].strip().partition(" ")[0][:200]
             case Kind.IN_LM_STUDIO:
                 self.inside = "LM Studio"
 
 
 @dataclass(slots=True)
 class Request:
-    """One request. Numbers of tokens are -1 if the log does not say them.
+    """One request, to `server`. Numbers of tokens are -1 if the log does not say them.
 
     n_prompt, reused, read   of its prompt: all, from the cache, computed
     held, same   tokens the slot held before, and how many of them begin the prompt
-    is_rounded   `same` and `held` follow from similarities with three digits
+    is_rounded   `same` and `held` follow from similarities with three digits, or `n_prompt` from a slot with drafts
+    has_drafts   tokens were drafted: what was accepted behind the answer's last token is in the slot too
     how          "similarity", "age", "id": how the slot was chosen; "" unknown
     sim, keep    shares that the server printed; threshold: of similarity that it asks for
     elsewhere    the other slot whose tokens begin the prompt best, its tokens that do, and whether it was busy
-    prepared     what had happened to the slot before: "" | "cleared" | "purged" | "restored" | "adapters" | "shifted"
+    prepared     what had happened to the slot before: "" | "cleared" | "purged" | "restored" | "adapters" | "shifted" |
+                 "file": it was saved to one, or restored or erased
     is_first     of its slot; has_earlier: another slot, or this one, had a request before
     checked, created, invalidated, erased   checkpoints; restored: tokens of the one that was restored, -1 none
     loaded       share of the prompt that a prompt saved in memory brought, -1 none; load_failed: its state did not fit
@@ -97,6 +104,7 @@ class Request:
     held: int = -1
     same: int = -1
     is_rounded: bool = False
+    has_drafts: bool = False
     how: str = ""
     sim: float = -1.0
     keep: float = -1.0
@@ -134,6 +142,55 @@ class Request:
     prompt_before: int = -1
     thought: bool = False
     levels: set[int] = field(default_factory=set)
+    server: Server = field(default_factory=Server)
+
+    @property
+    def has_numbers(self) -> bool:
+        """Whether the log says how much of its prompt was reused."""
+        return self.n_prompt >= 0 and self.reused >= 0
+
+    @property
+    def asked(self) -> int:
+        """Tokens of the prompt that were reused or read: not all of it if the client went."""
+        return self.reused + self.read if self.cancelled and self.read >= 0 else self.n_prompt
+
+
+@dataclass(slots=True)
+class Slot:
+    """What is known of a slot: its request, the one before, and what happened since. `last`: that was given without its
+    text, while the log is live.
+
+    over       task of the request before, or of a child (`n` > 1): what is still printed of it is of no other request
+    unsaved    `prepared` before the slot was saved to a file, or restored
+    """
+
+    current: Request | None = None
+    last: Request | None = None
+    over: int = -1
+    held: int = -1
+    used: bool = False
+    prepared: str = ""
+    unsaved: str = ""
+    prompt: Prompt | None = None
+    has_body: bool = False
+    n_prompt: int = -1
+    thought: bool = False
+
+
+@dataclass(slots=True)
+class Choice:
+    """What the server said before it started a request."""
+
+    slot: int = -1
+    how: str = ""
+    sim: float = -1.0
+    keep: float = -1.0
+    threshold: float = -1.0
+    same: dict[int, tuple[int, int]] = field(default_factory=dict)
+    busy: set[int] = field(default_factory=set)
+    loaded: float = -1.0
+    dropped: int = 0
+    load_failed: bool = False
 
 
 def complete(request: Request, held: int) -> None:
@@ -143,12 +200,14 @@ def complete(request: Request, held: int) -> None:
     """
     r = request
     if r.n_prompt < 0 and held > 0 and r.generated > 0 and r.shifted < 0 and not r.truncated:
-        r.n_prompt = held - r.generated + 1
+        r.n_prompt, r.is_rounded = held - r.generated + 1, r.has_drafts
     if r.n_prompt < 0 and r.reused >= 0 and r.read >= 0:
         r.n_prompt = r.reused + r.read
     if r.reused < 0 and r.n_prompt >= 0 and 0 <= r.read <= r.n_prompt:
         r.reused = r.n_prompt - r.read
-    if r.read < 0 and r.n_prompt >= 0 and r.reused >= 0 and not (r.error or r.cancelled):
+    if r.cancelled and r.read < 0 and r.generated < 0 and r.has_numbers and held >= 0:
+        r.read = max(0, min(held, r.n_prompt) - r.reused)
+    if r.read < 0 and r.has_numbers and not (r.error or r.cancelled):
         r.read = r.n_prompt - r.reused
     if r.same < 0 and r.sim >= 0 and r.n_prompt > 0:
         r.same, r.is_rounded = round(r.sim * r.n_prompt), True

@@ -1,7 +1,7 @@
 """Requests explained, as text for a terminal or as JSON: one after another, then the sums. Memory stays bounded."""
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
 
 from kvdesk.cache.reuse.score import Misses, Score, total
 from kvdesk.engine_log.causes import HITS, Cause, Finding
@@ -11,19 +11,25 @@ from kvdesk.printable import printable
 from kvdesk.translation import tr
 from kvdesk.values import dataclass, field, replace
 
+_MOST_NAMED: Final = 4
+"""Servers that are alike and named."""
+
 
 @dataclass(slots=True)
 class Totals:
-    """The sums over all requests so far. cures: of each cause; more: how to log more."""
+    """The sums over all requests so far. n_known: requests whose numbers the log has; only their tokens are in the
+    score; cures: of each cause; more: how to log more.
+    """
 
     score: Score = Score()
+    n_known: int = 0
     cures: dict[str, tuple[Cure, ...]] = field(default_factory=dict)
     more: str = ""
 
     def add(self, request: Request, finding: Finding) -> None:
         """Count one request."""
-        is_known = request.n_prompt >= 0 and request.reused >= 0
-        one = Score(1, request.n_prompt, request.reused) if is_known else Score(1)
+        one = Score(1, request.asked, request.reused) if request.has_numbers else Score(1)
+        self.n_known += request.has_numbers
         self.score = total((self.score, one))
         self._count(finding)
 
@@ -49,7 +55,8 @@ class Totals:
 def request_lines(request: Request, finding: Finding) -> Iterator[str]:
     """One request as lines of text."""
     r, is_miss = request, finding.cause not in HITS
-    who = tr("slot {slot}").format(slot=r.slot) + (tr(", task {task}").format(task=r.task) if r.task >= 0 else "")
+    who = f"{printable(r.server.source)} · " if r.server.source else ""
+    who += tr("slot {slot}").format(slot=r.slot) + (tr(", task {task}").format(task=r.task) if r.task >= 0 else "")
     numbers = []
     if r.n_prompt >= 0:
         numbers.append(tr("{n:,} tokens").format(n=r.n_prompt))
@@ -86,10 +93,10 @@ def _miss_lines(r: Request, finding: Finding) -> Iterator[str]:
     yield from (f"        → {cure.sentence()}" for cure in finding.cures)
 
 
-def summary_lines(totals: Totals, server: Server) -> Iterator[str]:
-    """The sums as lines of text."""
+def summary_lines(totals: Totals, servers: Sequence[Server]) -> Iterator[str]:
+    """The sums as lines of text, over all servers of the log."""
     yield ""
-    yield _server_line(server)
+    yield from _server_lines(servers)
     score, missed = totals.score, totals.score.misses.values()
     n_misses, lost = sum(found.n for found in missed), sum(found.tokens for found in missed)
     seconds = sum(found.seconds for found in missed)
@@ -98,6 +105,8 @@ def summary_lines(totals: Totals, server: Server) -> Iterator[str]:
     if score.prompt_tokens:
         counts = tr("{tokens:,} tokens in prompts, {share} % reused")
         requests = f"{requests}, {counts.format(tokens=score.prompt_tokens, share=score.share)}"
+        if totals.n_known < score.requests:
+            requests += " " + tr("in the {n:,} whose numbers the log contains").format(n=totals.n_known)
     if lost:
         misses += ": " + tr("{n:,} tokens read again").format(n=lost)
         misses += f", {seconds:,.1f} s" if seconds else ""
@@ -106,14 +115,24 @@ def summary_lines(totals: Totals, server: Server) -> Iterator[str]:
         names = "; ".join(cure.name for cure in totals.cures[cause])
         cost = f"{found.seconds:9,.1f} s" if found.seconds else " " * 11
         yield f"  {cause:26} {found.n:6,} × {found.tokens:10,} " + tr("tokens") + f" {cost}  {names}"
-    if server.n_dropped:
+    if n_dropped := sum(server.n_dropped for server in servers):
         yield tr("{n:,} prompts saved in memory were dropped ({mib:,.0f} MiB).").format(
-            n=server.n_dropped, mib=server.dropped_mib
+            n=n_dropped, mib=sum(server.dropped_mib for server in servers)
         )
     if totals.more:
         yield tr("To log more: {how}").format(how=totals.more)
-    if server.level >= 5:
+    if any(server.level >= 5 for server in servers):
         yield tr("This log contains prompts.")
+
+
+def _server_lines(servers: Sequence[Server]) -> Iterator[str]:
+    """Servers that are alike in one line, such as one that was started again."""
+    alike: dict[str, list[str]] = {}
+    for server in servers:
+        alike.setdefault(_server_line(server), []).append(printable(server.source))
+    for line, sources in alike.items():
+        named = ", ".join(sources[:_MOST_NAMED]) + (" …" if len(sources) > _MOST_NAMED else "")
+        yield f"{named}: {line}" if len(alike) > 1 and any(sources) else line
 
 
 def _server_line(s: Server) -> str:
@@ -152,6 +171,7 @@ def request_json(request: Request, finding: Finding) -> dict[str, Any]:
         "type": "request",
         "line": r.line,
         "clock": r.clock,
+        "source": r.server.source,
         "slot": r.slot,
         "path": r.path,
         **{name: None if value < 0 else value for name, value in numbers.items()},
@@ -167,19 +187,28 @@ def request_json(request: Request, finding: Finding) -> dict[str, Any]:
     }
 
 
-def summary_json(totals: Totals, server: Server) -> dict[str, Any]:
-    """The sums."""
+def summary_json(totals: Totals, servers: Sequence[Server]) -> dict[str, Any]:
+    """The sums. The keys of a server are those of the one that was met last; `servers`: all, if there are several."""
+    described = [
+        {
+            "program": server.name,
+            "model": server.model,
+            "memory": server.memory,
+            "log_level": server.level,
+            "source": server.source,
+        }
+        for server in servers
+    ]
     return {
         "type": "summary",
-        "program": server.name,
-        "model": server.model,
-        "memory": server.memory,
-        "log_level": server.level,
-        "lines": server.n_lines,
+        **(described[-1] if described else {}),
+        **({"servers": described} if len(described) > 1 else {}),
+        "lines": max((server.n_lines for server in servers), default=0),
         "requests": totals.score.requests,
+        "requests_with_numbers": totals.n_known,
         "prompt_tokens": totals.score.prompt_tokens,
         "reused_tokens": totals.score.reused_tokens,
-        "saved_prompts_dropped": server.n_dropped,
+        "saved_prompts_dropped": sum(server.n_dropped for server in servers),
         "misses": {
             cause: {
                 "n": found.n,

@@ -6,14 +6,14 @@ Owns the state of slots between requests, bounded however long the log is. Must 
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from http import HTTPStatus
 from typing import Final
 
 from kvdesk.cache.reuse.prompt_change import LONGEST, Prompt, followed, has_reasoning, prompt_of_json, prompt_of_text
 from kvdesk.engine_log.events import DEFAULT_LEVEL, Event
-from kvdesk.engine_log.record import Request, Server, complete
+from kvdesk.engine_log.record import Choice, Request, Server, Slot, complete
 from kvdesk.engine_log.sentences import Kind
-from kvdesk.loose_json import object_in
-from kvdesk.values import dataclass, field
+from kvdesk.loose_json import object_in, text_in
 
 MOST_SLOTS: Final = 256
 """Slots that are remembered: llama.cpp has no more sequences."""
@@ -23,42 +23,7 @@ MOST_LATEST: Final = 8
 """Prompts that have ended and may go on in another slot."""
 MOST_CHARS: Final = 64 << 20
 """Characters of all prompts that are remembered."""
-
-
-@dataclass(slots=True)
-class _Slot:
-    """What is known of a slot: its request, the one before, and what happened since. `last`: that was given without its
-    text, while the log is live.
-    """
-
-    current: Request | None = None
-    last: Request | None = None
-    held: int = -1
-    used: bool = False
-    prepared: str = ""
-    prompt: Prompt | None = None
-    has_body: bool = False
-    n_prompt: int = -1
-    thought: bool = False
-
-
-@dataclass(slots=True)
-class _Choice:
-    """What the server said before it started a request."""
-
-    slot: int = -1
-    how: str = ""
-    sim: float = -1.0
-    keep: float = -1.0
-    threshold: float = -1.0
-    same: dict[int, tuple[int, int]] = field(default_factory=dict)
-    busy: set[int] = field(default_factory=set)
-    loaded: float = -1.0
-    dropped: int = 0
-    load_failed: bool = False
-
-
-_ANSWERS: Final = re.compile(r"completion|/messages$|/responses$|/infill|/api/(?:chat|generate)|embedding|rerank")
+_ANSWERS: Final = re.compile(r"completion|/messages$|/responses$|/infill|/api/(?:chat|generate|embed)|embedding|rerank")
 """Paths whose requests get a slot."""
 _REASONED: Final = re.compile(r'"reasoning_content":\s*"[^"]')
 _Handler = Callable[[Event], list[Request] | None]
@@ -76,12 +41,13 @@ class RequestReader:
         self.server = Server()
         self.late: list[Request] = []
         self._is_live, self._has_done = is_live, False
-        self._slots: dict[int, _Slot] = {}
-        self._choice = _Choice()
+        self._slots: dict[int, Slot] = {}
+        self._choice = Choice()
         self._waiting: deque[Request] = deque()  # in order of their end
         self._whole: set[int] = set()  # ids of those that wait for earlier ones alone
         self._timed: Request | None = None
-        self._last_done = ""
+        self._started: Request | None = None  # last of all
+        self._last_done = ""  # whose body comes next
         self._cut_from = -1
         self._latest: deque[tuple[int, Prompt]] = deque(maxlen=MOST_LATEST)  # with their slots, the latest first
         self._n_chars = 0  # of the prompts that are remembered, some of them twice
@@ -128,7 +94,8 @@ class RequestReader:
             self._on_state_read: (k.STATE_READ,),
             self._on_launching: (k.LAUNCHING,),
             self._on_started: (k.STARTED,),
-            self._on_numbers: (k.PROMPT, k.PREFIX, k.CACHED),
+            self._on_numbers: (k.PROMPT, k.PREFIX, k.CACHED, k.DRAFTED),
+            self._on_times: (k.TIMES,),
             self._on_timing: (k.EVALUATED, k.GENERATED),
             self._on_checkpoint: (k.FORCED, k.CHECKED, k.RESTORED, k.CREATED, k.INVALIDATED, k.ERASED),
             self._on_slot_fact: (k.SHIFTED, k.CHUNK, k.REUSE_OFF, k.NO_ROOM, k.OLD_TEXT, k.NEW_TEXT),
@@ -146,30 +113,44 @@ class RequestReader:
 
     # -- slots and requests
 
-    def _slot(self, number: int) -> _Slot:
+    def _slot(self, number: int) -> Slot:
         slot = self._slots.get(number)
         if slot is None:
             if len(self._slots) >= MOST_SLOTS:
                 self._slots.clear()  # no server has that many: what was read is no log of one
-            slot = self._slots[number] = _Slot()
+            slot = self._slots[number] = Slot()
         return slot
 
+    def _new(self, slot: int, task: int, event: Event) -> Request:
+        return Request(slot, task, event.line, event.clock, server=self.server)
+
     def _request(self, event: Event) -> Request | None:
-        """The request of a line, begun where the log begins in its middle."""
+        """The request of a line, begun where the log begins in its middle, or lacks the lines between two."""
         if event.slot < 0:
             return self._timed
         slot = self._slot(event.slot)
+        if event.task >= 0 and event.task == slot.over:
+            return None
+        if slot.current is not None and 0 <= slot.current.task != event.task >= 0:
+            if event.task < slot.current.task:  # of another program, whose lines are among these
+                return None
+            self._end(slot, -1)
         if slot.current is None and event.task >= 0:
-            slot.current = Request(event.slot, event.task, event.line, event.clock)
+            slot.current = self._new(event.slot, event.task, event)
         current = slot.current
         if current is not None:
             current.levels.add(event.level)
         return current
 
     def _on_choice(self, event: Event) -> None:
+        """The server looks at one slot after another, and again for a task that waited for one."""
         c, kind = self._choice, event.kind
+        is_look = kind in (Kind.SIMILARITY, Kind.BUSY)
+        goes_on = not c.how or (is_look and c.how == "id" and c.slot == event.slot)
+        if not goes_on or (is_look and (event.slot in c.same or event.slot in c.busy)):
+            c = self._choice = Choice()
         if len(c.same) + len(c.busy) > 2 * MOST_SLOTS:
-            c = self._choice = _Choice()
+            c = self._choice = Choice()
         if kind is Kind.SIMILARITY:
             c.same[event.slot] = (event.number("same"), event.number("n"))
             c.threshold = event.real("threshold")
@@ -189,14 +170,18 @@ class RequestReader:
         elif kind is Kind.LOAD_FAILED:
             c.loaded, c.load_failed = -1.0, True
         else:
-            c.dropped += 1
+            if not c.how and self._started is not None:  # for idle slots that are saved when a request has started
+                self._started.dropped += 1
+            else:
+                c.dropped += 1
             self.server.n_dropped += 1
             self.server.dropped_mib += event.real("mib", 0.0)
 
     def _on_cleared(self, event: Event) -> None:
         slot = self._slot(event.slot)
         prepared = {Kind.PURGED: "purged", Kind.ADAPTERS: "adapters", Kind.EVICTED: "purged"}.get(event.kind, "cleared")
-        slot.prepared = prepared
+        if prepared != "cleared" or slot.prepared != "purged":  # at level 4, both are said of one slot
+            slot.prepared = prepared
         if event.kind is not Kind.EVICTED:
             slot.held, slot.n_prompt, slot.prompt, slot.has_body = 0, -1, None, False
 
@@ -212,7 +197,7 @@ class RequestReader:
         found = object_in(event.values["json"])
         text = found.get("prompt")
         last = next((r for r in reversed(self._waiting) if r.slot == event.slot), None)
-        slot.thought |= has_reasoning(str(found.get("generated", "")))
+        slot.thought |= has_reasoning(text_in(found.get("generated")))
         if isinstance(text, str) and text and not slot.has_body:
             slot.prompt = self._remembered(prompt_of_text(text))
             if last is not None and last.task == found.get("id_task"):
@@ -229,9 +214,14 @@ class RequestReader:
         slot = self._slot(event.slot)
         found = self._finished(slot, -1)
         found += self._texts_missing(event.slot)
-        c = self._choice if self._choice.slot in (-1, event.slot) else _Choice()
-        self._choice = _Choice()
-        request = Request(event.slot, event.task, event.line, event.clock)
+        if event.number("child", 0) == 1:  # gets the cells and the numbers of its parent, which reads the prompt
+            slot.over, slot.prepared, slot.used = event.task, "", True
+            slot.held, slot.n_prompt, slot.prompt, slot.has_body = 0, -1, None, False
+            return found
+        c = self._choice if self._choice.slot in (-1, event.slot) else Choice()
+        self._choice = Choice()
+        slot.over = -1
+        request = self._new(event.slot, event.task, event)
         request.how, request.sim, request.keep, request.threshold = c.how, c.sim, c.keep, c.threshold
         request.loaded, request.load_failed, request.dropped = c.loaded, c.load_failed, c.dropped
         request.prepared, request.held, request.before = slot.prepared, slot.held, slot.prompt
@@ -249,6 +239,7 @@ class RequestReader:
             request.elsewhere = (min(c.busy), -1, True)
         request.levels.add(event.level)
         slot.current, slot.prepared, slot.used, slot.has_body, slot.thought = request, "", True, False, False
+        self._started = request
         return found
 
     def _on_numbers(self, event: Event) -> None:
@@ -268,16 +259,29 @@ class RequestReader:
             self.server.ms_per_token = request.prompt_ms / n if n > 0 else self.server.ms_per_token
         elif kind is Kind.GENERATED:
             request.generated, request.generated_ms = n, event.real("ms")
+        elif kind is Kind.DRAFTED:
+            request.has_drafts = True
+
+    def _on_times(self, event: Event) -> None:
+        """The next times, which have no head, are of this request. It may have ended."""
+        known = (*self._waiting, self._slot(event.slot).current)
+        of_task = (one for one in known if one is not None and (one.slot, one.task) == (event.slot, event.task))
+        self._timed = next(of_task, None) or self._new(event.slot, event.task, event)
 
     def _on_timing(self, event: Event) -> list[Request]:
         """Times without a head belong to the slot named last; llama-cpp-python has no slots at all."""
         if event.slot < 0:
             self._timed = self._timed or self._only_current()
             if self._timed is None and event.kind is Kind.EVALUATED and not self.server.level:
-                self._timed = self._slot(0).current = Request(0, -1, event.line, event.clock, is_first=True)
+                self._timed = self._slot(0).current = self._new(0, -1, event)
+                self._timed.is_first = True
         else:
             self._timed = None
         self._on_numbers(event)
+        if event.kind is Kind.GENERATED and (timed := self._timed) is not None:
+            self._timed = None
+            if any(timed is one for one in self._waiting):
+                complete(timed, self._slot(timed.slot).held)
         if self.server.program == "llama-cpp-python" and event.kind is Kind.GENERATED and 0 in self._slots:
             return self._finished(self._slots[0], -1)
         return []
@@ -306,18 +310,20 @@ class RequestReader:
             request.erased += 1
 
     def _on_slot_fact(self, event: Event) -> None:
-        request = self._request(event) or self._only_current()
+        request = self._request(event) if event.slot >= 0 else self._only_current()
         if request is None:
             return
         kind = event.kind
-        if kind is Kind.SHIFTED:
+        if kind is Kind.NO_ROOM:  # of the batch of all that run
+            for slot in self._slots.values():
+                if slot.current is not None:
+                    slot.current.no_room = True
+        elif kind is Kind.SHIFTED:
             request.shifted = max(request.shifted, 0) + event.number("n", event.number("discard", 0))
         elif kind is Kind.CHUNK:
             request.chunks += event.number("n", 0)
         elif kind is Kind.REUSE_OFF:
             request.reuse_off = event.number("n")
-        elif kind is Kind.NO_ROOM:
-            request.no_room = True
         elif kind is Kind.OLD_TEXT:
             request.old = event.values["text"]
         elif kind is Kind.NEW_TEXT:
@@ -338,18 +344,24 @@ class RequestReader:
                 else:
                     slot.current.error = event.values["what"]
 
-    def _finished(self, slot: _Slot, held: int) -> list[Request]:
+    def _end(self, slot: Slot, held: int) -> None:
         """Takes the request out of its slot. What it says only together is computed here."""
         request, slot.current = slot.current, None
         if request is None:
-            return []
+            return
         complete(request, held)
-        slot.held, slot.n_prompt = held, request.n_prompt
+        slot.held, slot.n_prompt, slot.over = held, request.n_prompt, request.task
         slot.prepared = "shifted" if request.shifted > 0 else ""
         if self._timed is request:
             self._timed = None
         self._waiting.append(request)
         slot.last = request if self._is_live else None
+
+    def _finished(self, slot: Slot, held: int) -> list[Request]:
+        """The requests that are complete when that of a slot has ended."""
+        if slot.current is None:
+            return []
+        self._end(slot, held)
         is_told_later = self._has_done if self._is_live else self.server.level > DEFAULT_LEVEL
         return self._all_waiting() if self.server.program or not is_told_later else []
 
@@ -379,27 +391,33 @@ class RequestReader:
 
     def _on_done(self, event: Event) -> list[Request]:
         path, status, self._has_done = event.values.get("path", ""), event.number("status"), True
+        self._last_done = ""
         if "time" in event.values:  # a line of Ollama's own server
             self.server.inside = "Ollama"
         if path.startswith("/slots/"):
             number = path.removeprefix("/slots/").split("?")[0]
-            if number.isdecimal() and len(number) < 4 and status == 200:
-                self._slot(int(number)).prepared = "restored"  # or saved: the response says which, if it is in the log
+            if number.isdecimal() and len(number) < 4 and status == HTTPStatus.OK:
+                slot = self._slot(int(number))
+                if slot.prepared != "file":
+                    slot.unsaved, slot.prepared = slot.prepared, "file"  # the response says which, if it is in the log
             return []
         if not _ANSWERS.search(path):
             return []
+        waiting = (request for request in self._open() if not request.path)
+        if status >= HTTPStatus.BAD_REQUEST:  # most of those that are refused never had a slot
+            waiting = (request for request in waiting if request.error)
+        request = next(waiting, None)
+        if request is None and status >= HTTPStatus.BAD_REQUEST:
+            return []
         self._last_done = path
-        for request in self._open():
-            if not request.path and path:
-                request.path, request.status = path, status
-                break
+        if request is not None:
+            request.path, request.status = path, status
         return self._all_waiting() if self.server.level < 5 else []
 
     def _on_body(self, event: Event) -> None:
-        body = object_in(event.values["json"])
-        if not body:
-            return
         path = self._last_done
+        if not path or not (body := object_in(event.values["json"])):
+            return
         request = next((r for r in self._open() if r.prompt is None and r.path in ("", path)), None)
         if request is None:
             return
@@ -417,7 +435,10 @@ class RequestReader:
         if "n_restored" in answer and isinstance(number := answer.get("id_slot"), int):
             self._slot(number).prepared, self._slot(number).held = "restored", _count(answer["n_restored"])
         elif answer.keys() & {"n_saved", "n_erased"} and isinstance(number := answer.get("id_slot"), int):
-            self._slot(number).prepared = "cleared" if "n_erased" in answer else ""
+            slot = self._slot(number)
+            slot.prepared = "cleared" if "n_erased" in answer else slot.unsaved if slot.prepared == "file" else ""
+        if not self._last_done:
+            return []
         ready = [request for request in self._open() if request.path]
         if len(ready) == 1 and _REASONED.search(event.values["json"]):
             self._slot(ready[0].slot).thought = True
@@ -448,7 +469,7 @@ class RequestReader:
             "Ollama" if is_ollama else "LM Studio" if event.kind is Kind.SUMMARY else "llama-cpp-python"
         )
         found = self._finished(slot, -1)
-        request = Request(number, -1, event.line, event.clock)
+        request = self._new(number, -1, event)
         used, remaining = event.number("used"), event.number("remaining")
         request.n_prompt = event.number("prompt", event.number("n"))
         if event.kind is Kind.LOOKUP_FORCED:
@@ -473,16 +494,9 @@ class RequestReader:
         self.server.memory, self.server.full_window = "", False
         found = [request for slot in self._slots.values() for request in self._finished(slot, -1)]
         self._slots.clear()
-        self._choice = _Choice()
+        self._choice = Choice()
         return found + self._all_waiting()
 
 
 def _count(number: object) -> int:
     return number if isinstance(number, int) and number < 1 << 31 else -1
-
-
-def read_requests(events: Iterable[Event], reader: RequestReader) -> Iterator[Request]:
-    """The requests of a whole log."""
-    for event in events:
-        yield from reader.feed(event)
-    yield from reader.close()

@@ -36,8 +36,10 @@ class Kind(StrEnum):
     PROMPT = "prompt"
     PREFIX = "prefix"
     CACHED = "cached"
+    TIMES = "times follow"
     EVALUATED = "prompt evaluated"
     GENERATED = "generated"
+    DRAFTED = "tokens drafted"
     STOPPED = "stopped"
     DONE = "request done"
     BODY = "request body"
@@ -103,7 +105,7 @@ SERVER: Final = (
     (2, Kind.PURGED, "purging slot {slot} with {n} tokens"),
     (2, Kind.NO_ROOM, "failed to find free space in the kv cache"),
     (5, Kind.LAUNCHING, "launching slot : {json:}"),
-    (3, Kind.STARTED, "processing task"),
+    (3, Kind.STARTED, "processing task[, is_child = {child}]"),
     (4, Kind.PROMPT, "new prompt, n_ctx_slot = {ctx}, n_keep = {keep}, <task.n_tokens|n_prompt_tokens> = {n}"),
     (4, Kind.PREFIX, _PREFIX),
     (4, Kind.CACHED, "cached n_tokens = {n}, memory_seq_rm"),
@@ -111,6 +113,7 @@ SERVER: Final = (
     (4, Kind.CACHED, "kv cache rm \\[{n}, end)"),
     (3, Kind.EVALUATED, "prompt eval " + _TIMES),
     (3, Kind.GENERATED, "eval " + _TIMES),
+    (3, Kind.DRAFTED, "draft acceptance[ rate] = {share}"),
     (3, Kind.STOPPED, "stop processing: n_<tokens|past> = {n}, truncated = {truncated}"),
     (4, Kind.DONE, "done request: {method:}"),
     (5, Kind.BODY, "request: {json:}"),
@@ -129,13 +132,14 @@ SERVER: Final = (
     (2, Kind.REUSE_OFF, "cache reuse is not supported - ignoring n_cache_reuse = {n}"),
     (4, Kind.CHUNK, "reusing chunk with size {n}"),
     (2, Kind.SHIFTED, "slot context shift, n_keep = {keep}, n_left = {left}, n_discard = {n}"),
-    (3, Kind.SLOTS, "initializing[ slots], n_slots = {n}[, n_ctx_slot = {ctx}]"),
+    (3, Kind.SLOTS, "initializing[ slots], n_slots = {n}[, n_ctx_slot = {ctx}][, kv_unified = '{unified:}]"),
     (4, Kind.RAM_LIMIT, "prompt cache is enabled, size limit: <no limit|{mib} MiB>"),
     (4, Kind.RAM_OFF, "prompt cache is disabled"),
     (4, Kind.CHECKPOINT_LIMIT, "context checkpoints enabled, max = {n}"),
     (4, Kind.CHECKPOINTS_OFF, "context checkpoints disabled"),
     (3, Kind.LOADING, "loading model {name:}"),
     (3, Kind.LISTENING, "listening on {url:}"),
+    (3, Kind.LISTENING, "server is listening on {url:}"),
     (3, Kind.PRESERVES, "chat template supports preserving reasoning, consider"),
 )  # fmt: skip
 """Level, kind and sentence of llama-server, behind the head of a line (`slot update_slots: id 0 | task 1 | `)."""
@@ -154,6 +158,7 @@ ENGINE: Final = (
     (Kind.SUMMARY, "Cache reuse summary: {used}/{n} of prompt"),
     (Kind.LOADING, "llama_model_loader: loaded meta data ~ from {name:}"),
     (Kind.IN_LM_STUDIO, "LlamaV4"),
+    (Kind.LISTENING, "main: server is listening on {url:}"),
 )
 """Kind and sentence of the engine under llama-server, of llama-cpp-python and of LM Studio: whole lines."""
 

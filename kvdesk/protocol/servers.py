@@ -54,7 +54,10 @@ def server_url(text: str) -> str:
 
 def is_this_computer(url: str) -> bool:
     """Whether nothing that is sent there leaves this computer."""
-    host = urlsplit(url).hostname or ""
+    try:
+        host = urlsplit(url).hostname or ""
+    except ValueError:
+        return False
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -180,6 +180,40 @@ def test_numbers_of_the_default_log_follow_from_one_another() -> None:
     complete(request, 1040)
     assert (request.n_prompt, request.reused, request.same, request.held) == (1000, 600, 700, 1400)
     assert request.is_rounded
+    drafted = Request(0, 1, 1, read=400, generated=41, has_drafts=True)
+    complete(drafted, 1040)
+    assert (drafted.n_prompt, drafted.is_rounded) == (1000, True)
     shifted = Request(0, 1, 1, read=400, generated=41, shifted=100)
     complete(shifted, 1040)
     assert shifted.n_prompt == -1
+
+
+@pytest.mark.parametrize(
+    ("error", "begin", "cures"),
+    [
+        ("request (900 tokens) exceeds the available context size (512 tokens)", "The prompt did not fit", ["-c N"]),
+        ("input (900 tokens) is larger than the max context size (512 tokens). skipping", "The prompt did", ["-c N"]),
+        ("Context size has been exceeded.", "There were no free cells left", ["-c N"]),
+        ("input (900 tokens) is too large to process. increase the physical batch size", "Embeddings", ["-ub N, -b N"]),
+    ],
+)
+def test_what_did_not_fit_has_the_cure_that_helps(error: str, begin: str, cures: list[str]) -> None:
+    found = explained(Server(slots=4, is_unified=True, level=4), error=error, reused=-1)
+    assert found.cause is Cause.TOO_LONG
+    assert found.sentence.startswith(begin)
+    assert [cure.name for cure in found.cures] == cures
+    apart = explained(Server(slots=4, level=4), error=error, reused=-1)
+    assert ("--kv-unified" in [cure.name for cure in apart.cures]) == ("-c N" in cures)
+
+
+def test_embeddings_are_no_misses() -> None:
+    for path in ("/v1/embeddings", "/embedding", "/rerank", "/v1/reranking", "/api/embed"):
+        found = explained(path=path, reused=0, how="similarity")
+        assert (found.cause, found.lost, found.cures) == (Cause.STATELESS, 0, ())
+    assert explained(path="/v1/embeddings").cause is Cause.CONTINUED  # an older version compared them
+
+
+def test_a_slot_that_was_emptied_for_others_may_get_a_saved_prompt() -> None:
+    emptied: dict[str, Any] = {"prepared": "purged", "held": -1, "same": -1}
+    assert explained(loaded=0.9, reused=900, **emptied).cause is Cause.LOADED
+    assert explained(reused=0, **emptied).cause is Cause.EVICTED

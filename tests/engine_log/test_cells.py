@@ -10,19 +10,20 @@ from kvdesk.cache.dump import render_position_map, render_sequence_map
 from kvdesk.cache.memories.cells import StreamCells
 from kvdesk.cache.seq_bits import seq_members
 from kvdesk.engine_log.cells import CellsReader, cache_lines
+from kvdesk.engine_log.journal import CellsJournal
 from kvdesk.engine_log.lines import LONGEST, LogLine, read_lines
 
 LOGS = Path(__file__).parent / "logs"
 
 
-def messages(n: int, shared: int = 0, level: int = 3, n_swa: int = 0, stream: int = 0) -> list[str]:
-    """What the engine logs of a stream of 256 cells with `n` cells of sequence 0, the first `shared` of 1 too."""
-    cells = StreamCells(256, 4)
+def messages(n: int, shared: int = 0, level: int = 3, n_swa: int = 0, stream: int = 0, size: int = 256) -> list[str]:
+    """What the engine logs of a stream with `n` cells of sequence 0, the first `shared` of 1 too."""
+    cells = StreamCells(size, 4)
     seq_ids = [(0, 1)] * shared + [(0,)] * (n - shared)
     if n:
         cells.place(np.arange(n), np.arange(n, dtype=np.int32), seq_ids, np.zeros(n, dtype=np.int32), 1)
     frozen = cells.freeze()
-    counts = f"n = {n:5}, used = {n:5}, head = {frozen.head:5}, size =   256, n_swa = {n_swa:5}"
+    counts = f"n = {n:5}, used = {n:5}, head = {frozen.head:5}, size = {size:5}, n_swa = {n_swa:5}"
     maps = [render_sequence_map(frozen), render_position_map(frozen)] if level == 3 else []
     spans = [(0, n)] * bool(n) + [(1, shared)] * bool(shared)
     return [
@@ -187,3 +188,17 @@ def test_dumps_without_an_end_stay_bounded() -> None:
     for i in range(9):
         reader.feed(LogLine(i, "1" + " " * 1_000_000 + "x" * (i % 2)))
     assert reader._messages._n_chars <= LONGEST
+
+
+def test_streams_of_different_sizes_are_of_different_contexts() -> None:
+    journal = CellsJournal()
+    for size in (512, 256):
+        journal.take(read(plain([*messages(40), *messages(size - 56, stream=1, size=size)])).caches)
+        (shape,) = journal.recording().shape.caches
+        assert (shape.n_streams, shape.size) == (2, size)
+
+
+def test_more_cells_than_a_computer_has_are_not_recorded() -> None:
+    journal = CellsJournal()
+    journal.take(read(plain(messages(9, stream=255, size=32_768))).caches)
+    assert journal.recording() is None

@@ -1,5 +1,6 @@
 """`kvdesk doctor` on logs of every program: the cause of each request, what it cost, and the cure by name."""
 
+import gzip
 import json
 import random
 import sys
@@ -247,3 +248,47 @@ def test_logs_cut_mixed_and_broken_raise_nothing(tmp_path: Path, capsys: pytest.
             live.feed(line)
         live.close()
         assert live.totals.score.requests == len(requests)
+
+
+def test_shares_are_of_the_requests_whose_numbers_are_known(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = tmp_path / "a.log"
+    at = "slot a: id  0 | task"
+    log.write_text(
+        f"{at} 1 | processing task\n{at} 2 | processing task\n{at} 2 | new prompt, n_ctx_slot = 9, n_keep = 0, "
+        f"task.n_tokens = 400\n{at} 2 | cached n_tokens = 100, memory_seq_rm [100, end)\n"
+    )
+    assert main([str(log)]) == 0
+    said = "2 requests, 400 tokens in prompts, 25 % reused in the 1 whose numbers the log contains."
+    assert said in capsys.readouterr().out
+    *_, sums = doctor(log, capsys)
+    assert (sums["requests"], sums["requests_with_numbers"]) == (2, 1)
+
+
+def test_what_a_client_that_went_did_not_wait_for_is_in_no_sum(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "a.log"
+    at = "slot a: id  0 | task 2 |"
+    log.write_text(
+        f"{at} processing task\n{at} new prompt, n_ctx_slot = 9, n_keep = 0, task.n_tokens = 4000\n"
+        f"{at} n_past = 1000, slot.prompt.tokens.size() = 3000, seq_id = 0, pos_min = 0\n"
+        f"{at} cached n_tokens = 1000, memory_seq_rm [1000, end)\nsrv stop: cancel task, id_task = 2\n"
+        f"{at} stop processing: n_tokens = 1500, truncated = 0\n"
+    )
+    request, sums = doctor(log, capsys)
+    assert (request["read_tokens"], request["lost_tokens"]) == (500, 500)
+    assert (sums["prompt_tokens"], sums["reused_tokens"]) == (1500, 1000)
+
+
+def test_a_log_that_was_rotated_and_packed_is_unpacked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = (LOGS / "hybrid-2026-11.log").read_bytes()
+    log = tmp_path / "a.log.2.gz"
+    log.write_bytes(gzip.compress(text))
+    assert doctor(log, capsys) == doctor(LOGS / "hybrid-2026-11.log", capsys)
+    log.write_bytes(gzip.compress(text)[:-9])
+    assert len(doctor(log, capsys)) > 2
+    damaged = bytearray(gzip.compress(text))
+    damaged[20:200] = b"x" * 180
+    log.write_bytes(damaged)
+    with pytest.raises(UserError, match="cannot be read"):
+        main([str(log)])

@@ -51,7 +51,15 @@ from kvdesk.engine_log.sentences import Kind
         ("srv         alloc:  - prompt state size 9.500 MiB exceeds cache size limit 8.000 MiB, skipping", Kind.DROPPED,
          {"mib": "9.500"}),
         ("srv    load_model: initializing, n_slots = 4, n_ctx_slot = 512, kv_unified = 'true'", Kind.SLOTS,
-         {"n": "4", "ctx": "512"}),
+         {"n": "4", "ctx": "512", "unified": "true'"}),
+        ("slot launch_slot_: id  0 | task 9 | processing task, is_child = 1", Kind.STARTED, {"child": "1"}),
+        ("slot print_timing: id  0 | task 9 | ", Kind.TIMES, {}),
+        ("slot print_timing: id  0 | task 9 | draft acceptance = 0.57576 (   19 accepted /    33 generated)",
+         Kind.DRAFTED, {"share": "0.57576"}),
+        ("srv  llama_server: server is listening on http://127.0.0.1:8020", Kind.LISTENING,
+         {"url": "http://127.0.0.1:8020"}),
+        ("main: server is listening on http://127.0.0.1:8080 - starting the main loop", Kind.LISTENING,
+         {"url": "http://127.0.0.1:8080 - starting the main loop"}),
         (('time=2026-01-25T14:40:29Z level=DEBUG source=cache.go:142 msg="loading cache slot" id=0 cache=8 prompt=68 '
          "used=7 remaining=61"), Kind.LOOKUP, {"cache": "8", "prompt": "68", "used": "7", "remaining": "61"}),
         (('time=2026-01-25T14:40:29Z level=WARN source=a.go:1 msg="truncating input prompt" limit=4096 prompt=9000 '

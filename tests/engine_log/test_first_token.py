@@ -5,7 +5,7 @@ import re
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -58,8 +58,8 @@ class Server:
         self.url = f"http://127.0.0.1:{self.http.server_address[1]}"
 
 
-@pytest.fixture
-def server() -> Iterator[Server]:
+@contextmanager
+def serving() -> Iterator[Server]:
     made = Server()
     thread = threading.Thread(target=made.http.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
@@ -69,18 +69,24 @@ def server() -> Iterator[Server]:
     made.http.server_close()
 
 
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with serving() as made:
+        yield made
+
+
 def finding(cause: Cause) -> Finding:
     return Finding(cause, "a sentence")
 
 
-def ended(server: Server, *prompts: tuple[str, str], shown: int = 0) -> list[str]:
+def ended(server: Server, *prompts: tuple[str, str], shown: int = 0, url: str = "") -> list[str]:
     """Requests of one slot with their answers, asked about one after another. `shown`: tasks that /slots is ahead."""
     said: list[str] = []
     asking = FirstTokens(said.append)
     for task, (prompt, answer) in enumerate(prompts):
         server.slot = {"id": 0, "id_task": task + shown, "prompt": prompt, "generated": answer}
         n = len(server.asked)
-        asking.ended(Request(0, task, 1), finding(Cause.DIVERGED), server.url)
+        asking.ended(Request(0, task, 1), finding(Cause.DIVERGED), url or server.url)
         asking.close()
         assert len(server.asked) > n
     return said
@@ -106,6 +112,18 @@ def test_a_conversation_that_goes_on_in_another_slot_is_found(server: Server) ->
     (line,) = said
     assert line.startswith("        Message 1 changed. Usual cause: the system prompt contains the date or the time. ")
     assert "from another slot, by /slots and /tokenize: 3. That slot has" in line
+
+
+def test_slots_of_another_server_are_others(server: Server) -> None:
+    said: list[str] = []
+    asking = FirstTokens(said.append)
+    with serving() as other:
+        for one, day in ((server, "Monday"), (other, "Tuesday")):
+            one.slot = {"id": 0, "id_task": 0, "prompt": f"It is {day}", "generated": ""}
+            asking.ended(Request(0, 0, 1, how="age"), finding(Cause.DIVERGED), one.url)
+            asking.close()
+            assert "/slots" in one.asked
+    assert said == []
 
 
 def test_the_oldest_slot_is_compared_with_itself_too(server: Server) -> None:
@@ -152,10 +170,21 @@ def test_what_goes_on_or_is_of_another_request_says_nothing(server: Server) -> N
     assert "/tokenize" not in server.asked
 
 
-@pytest.mark.parametrize("url", ["", "http://192.0.2.1:8080", "http://example.com"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("", "http://192.0.2.1:8080", "http://example.com", "http://[::1", "http://[::1]:99999", "http://127.0.0.1:x"),
+        *("unix:///tmp/a", "http://", "//", "http://\x00", "\ud800", "http://127.0.0.1.example.com"),
+    ],
+)
 def test_no_other_computer_is_asked(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threading.Thread, "start", lambda _self: pytest.fail("it would ask"))
     FirstTokens(print).ended(Request(0, 1, 1), finding(Cause.DIVERGED), url)
+
+
+def test_a_server_of_all_addresses_is_asked_at_one_of_this_computer(server: Server) -> None:
+    (line,) = ended(server, ("It is Monday", ""), ("It is Tuesday", ""), url=server.url.replace("127.0.0.1", "0.0.0.0"))
+    assert "/slots and /tokenize: 2." in line
 
 
 def test_a_server_that_has_ended_or_shows_nothing_costs_nothing(server: Server) -> None:

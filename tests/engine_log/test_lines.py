@@ -8,6 +8,7 @@ import pytest
 
 from kvdesk.engine_log.lines import LONGEST, LogLine, read_lines, seconds_of
 from kvdesk.engine_log.sentences import SERVER
+from kvdesk.values import replace
 
 LINE = "slot update_slots: id  0 | task 3 | cached n_tokens = 7, memory_seq_rm [7, end)"
 
@@ -35,7 +36,7 @@ def only(text: str) -> LogLine:
     ],
 )
 def test_what_wraps_a_line_is_taken_off(wrapped: str, clock: str, level: int) -> None:
-    assert only(wrapped) == LogLine(1, LINE, clock, level)
+    assert replace(only(wrapped), source="") == LogLine(1, LINE, clock, level)
 
 
 @pytest.mark.parametrize(
@@ -53,7 +54,7 @@ def test_the_time_of_a_line_in_seconds(clock: str, seconds: float) -> None:
 
 
 def test_several_lines_of_one_message_are_lines_and_a_dump_is_one() -> None:
-    lines = [{"type": "log", "msg": text} for text in ("a\nb\n", "\n..01 *\n\n")] + [{"type": "other", "msg": "x"}]
+    lines = [{"type": "log", "msg": text} for text in ("a\nb\n", "\n..01 *\n\n")] + [{"type": "other", "x": "y"}]
     found = [line.text for line in read_lines(["\n".join(map(json.dumps, lines)).encode()])]
     assert found == ["a", "b", "", "\n..01 *\n", json.dumps(lines[2])]
 
@@ -67,6 +68,25 @@ def test_pieces_may_be_cut_anywhere() -> None:
 
 def test_logs_of_a_windows_shell_are_utf_16() -> None:
     assert [line.text for line in read_lines(["\ufeffa\r\nb".encode("utf-16-le")])] == ["a", "b"]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-8"])
+def test_a_log_that_was_cut_has_no_mark_of_its_encoding(encoding: str) -> None:
+    log = "slot a: one\r\nslot b: two ß\r\n".encode(encoding)
+    for cut in ([log], (bytes([byte]) for byte in log)):
+        assert [line.text for line in read_lines(cut)] == ["slot a: one", "slot b: two ß"]
+    assert [line.text for line in read_lines([log[1:]])][-1] == "slot b: two ß" or "utf-16" in encoding
+    marked = "\ufeffa\r\nb".encode(encoding)
+    assert [line.text for line in read_lines(bytes([byte]) for byte in marked)] == ["a", "b"]
+
+
+def test_another_file_begins_anew_whatever_its_encoding() -> None:
+    files = [b"one", b"", "\ufefftwo\r\nthree".encode("utf-16-le"), b"", b"", b"four\n", b""]
+    assert [line.text for line in read_lines(files)] == ["one", "two", "three", "four"]
+
+
+def test_what_fills_a_file_that_was_cut_while_it_was_written_is_left_out() -> None:
+    assert [line.text for line in read_lines([b"\0" * 300_000, b"\0\0slot a: x\n", b"y\0"])] == ["slot a: x", "y"]
 
 
 def test_a_line_without_an_end_stays_bounded() -> None:

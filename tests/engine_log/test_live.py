@@ -9,11 +9,13 @@ from pathlib import Path
 import pytest
 
 from kvdesk.cli import attach, watch
+from kvdesk.engine_log import live as live_log
 from kvdesk.engine_log.lines import read_lines
 from kvdesk.engine_log.live import LiveLog, follow
 from kvdesk.errors import UserError
 from tests.engine_log.test_cells import messages, plain
 from tests.engine_log.test_doctor import LOGS
+from tests.needs import needs_pipes
 
 REQUESTS = (LOGS / "lru-2026-08.log").read_text()
 SERVER = """
@@ -46,7 +48,38 @@ def test_a_file_is_followed_when_it_grows_and_when_it_is_replaced(tmp_path: Path
     with log.open("a") as more:
         more.write("two\n")
     reader.join(30)
-    assert found == ["one", "two", "", "three"]
+    assert found == ["one", "two", "three"]
+
+
+def test_what_is_written_just_before_a_file_is_replaced_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log, new = tmp_path / "a.log", tmp_path / "b.log"
+    log.write_text("one\n")
+    new.write_text("three\n")
+    was_replaced = live_log._was_replaced
+
+    def replaced(path: Path, descriptor: int, position: int) -> bool:
+        if new.exists():
+            with log.open("a") as more:
+                more.write("two\n")
+            new.replace(log)
+        return was_replaced(path, descriptor, position)
+
+    monkeypatch.setattr(live_log, "_was_replaced", replaced)
+    lines = read_lines(follow(log, lambda: None, lambda: not new.exists()))
+    assert [line.text for line in lines] == ["one", "two", "three"]
+
+
+@needs_pipes
+def test_a_pipe_is_read_to_its_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_text, args=(REQUESTS,))
+    writer.start()
+    assert attach.main([str(pipe), "--text"]) == 0
+    writer.join(30)
+    assert "2 requests" in capsys.readouterr().out
 
 
 def test_requests_and_cells_are_said_as_they_come() -> None:

@@ -8,10 +8,11 @@ import pytest
 
 from kvdesk.engine_log import requests as of_log
 from kvdesk.engine_log.causes import Cause, explain_request
+from kvdesk.engine_log.cures import READ_ONCE
 from kvdesk.engine_log.events import read_events
 from kvdesk.engine_log.lines import read_lines
 from kvdesk.engine_log.record import Request
-from kvdesk.engine_log.requests import MOST_SLOTS, MOST_WAITING, RequestReader, read_requests
+from kvdesk.engine_log.requests import MOST_SLOTS, MOST_WAITING, RequestReader
 
 
 def srv(text: str) -> str:
@@ -54,7 +55,9 @@ def chat(*texts: str) -> dict[str, Any]:
 
 
 def requests(log: str, reader: RequestReader | None = None) -> list[Request]:
-    return list(read_requests(read_events(read_lines([log.encode()])), reader or RequestReader()))
+    reader = reader or RequestReader()
+    events = read_events(read_lines([log.encode()]))
+    return [*(request for event in events for request in reader.feed(event)), *reader.close()]
 
 
 def causes(log: str) -> list[Cause]:
@@ -123,7 +126,11 @@ def test_a_slot_file_is_told_from_the_path_or_the_response() -> None:
     forced = slot(0, 2, "forcing full prompt re-processing due to lack of cache data")
     again = began(0, 2, 500, 0, similar(0.9, 0.99)) + forced + ended(0, 2, 500, 500)
     path = srv("done request: POST /slots/0 127.0.0.1 200")
-    assert causes(path + again) == [Cause.NO_CHECKPOINT_IN_FILE]
+    assert causes(path + again) == [Cause.FORCED]
+    (maybe,) = requests(path + again)
+    found = explain_request(maybe, maybe.server)
+    assert "saved to a file, restored or erased" in found.notes[0]
+    assert READ_ONCE in found.cures
     saved = path + srv("request:  {}") + srv('response: {"id_slot":0,"filename":"a","n_saved":450}')
     assert causes(saved + again) == [Cause.FORCED]
     restored = path + srv("request:  {}") + srv('response: {"id_slot":0,"filename":"a","n_restored":450}')
@@ -161,8 +168,8 @@ def test_what_is_remembered_is_bounded() -> None:
             )
 
     reader = RequestReader()
-    found = list(read_requests(read_events(read_lines(line.encode() for line in lines())), reader))
-    assert len(found) == 3000
+    events = read_events(read_lines(line.encode() for line in lines()))
+    assert sum(len(reader.feed(event)) for event in events) + len(reader.close()) == 3000
     assert len(reader._slots) <= MOST_SLOTS
     assert len(reader._waiting) <= MOST_WAITING
     log = "".join(
@@ -193,3 +200,132 @@ def test_messages_are_kept_while_their_server_may_be_asked(is_live: bool) -> Non
     found = requests(log, RequestReader(is_live=is_live))
     bodies = [json.loads(request.body) if request.body else None for request in found]
     assert bodies == ([None, chat("Hi"), None] if is_live else [None] * 3)
+
+
+def test_several_answers_to_one_request_are_one_request() -> None:
+    """With `n` > 1 each child slot prints the numbers of its parent, which alone reads the prompt."""
+    log = began(0, 1, 500) + ended(0, 1, 500, 500)
+    log += slot(1, -1, "selected slot by LRU, t_last = -1")
+    log += slot(0, 3, "processing task, is_child = 1") + slot(1, 2, "processing task, is_child = 0")
+    log += slot(1, 2, "new prompt, n_ctx_slot = 4096, n_keep = 0, task.n_tokens = 700")
+    log += slot(1, 2, "cached n_tokens = 0, memory_seq_rm [0, end)")
+    log += ended(0, 3, 700, 700) + slot(0, 3, "clearing prompt with 704 tokens") + ended(1, 2, 700, 700)
+    log += began(0, 4, 600) + ended(0, 4, 600, 600)
+    found = requests(log)
+    assert [(request.task, request.read, request.how) for request in found] == [
+        (1, 500, "age"),
+        (2, 700, "age"),
+        (4, 600, "age"),
+    ]
+    assert causes(log) == [Cause.NEW] * 3
+
+
+def test_a_task_that_waited_for_a_slot_was_not_kept_from_the_one_it_got() -> None:
+    log = began(0, 1, 500) + slot(0, -1, " - skipping, is_processing = 1") + ended(0, 1, 500, 500)
+    log += slot(0, -1, " - checking sim = 0.050 (30/600) > 0.100") + began(0, 2, 600, 30) + ended(0, 2, 600, 570)
+    _, waited = requests(log)
+    assert waited.elsewhere is None
+    assert waited.same == 30
+    assert Cause.BUSY not in causes(log)
+
+
+def test_a_slot_by_id_keeps_what_is_compared_after_it() -> None:
+    log = slot(0, -1, "selected slot by id (0)") + slot(0, -1, " - checking sim = 0.500 (300/600) > 0.100")
+    (request,) = requests(log + slot(0, 1, "processing task, is_child = 0"))
+    assert (request.how, request.same) == ("id", 300)
+
+
+def test_a_slot_that_was_emptied_for_others_stays_so_where_both_lines_are_printed() -> None:
+    log = began(0, 1, 500) + ended(0, 1, 500, 500)
+    log += srv("purging slot 0 with 504 tokens") + slot(0, -1, "clearing prompt with 504 tokens")
+    assert causes(log + began(0, 2, 600) + ended(0, 2, 600, 600)) == [Cause.NEW, Cause.EVICTED]
+    loaded = srv(" - found better prompt with f_keep = 0.900, f_sim = 0.800")
+    second = began(0, 2, 600, 480).replace("\n", "\n" + loaded, 1)
+    assert causes(log + second + ended(0, 2, 600, 120)) == [Cause.NEW, Cause.LOADED]
+
+
+def test_a_refused_request_gives_its_text_to_no_other() -> None:
+    refused = srv("done request: POST /v1/chat/completions 127.0.0.1 401") + srv(f"request:  {json.dumps(chat('No.'))}")
+    rendered = srv("done request: POST /apply-template 127.0.0.1 200") + srv(f"request:  {json.dumps(chat('Old.'))}")
+    log = began(0, 1, 500) + ended(0, 1, 500, 500) + refused + srv("response: {}") + rendered + srv("response: {}")
+    (request,) = requests(log + sent(chat("Beans?")))
+    assert request.status == 200
+    assert request.prompt is not None
+    assert request.prompt.parts[0].text == "Beans?"
+
+
+def test_an_error_has_its_own_status() -> None:
+    log = began(0, 1, 5000) + srv("task id = 1, error: request (5000 tokens) exceeds the available context size")
+    log += slot(0, 1, "stop processing: n_tokens = 0, truncated = 0")
+    (request,) = requests(log + srv("done request: POST /v1/chat/completions 127.0.0.1 400"))
+    assert (request.status, request.path) == (400, "/v1/chat/completions")
+
+
+def headless(number: int, task: int, read: int) -> str:
+    """As versions of 2025 print times: after the slot's line, without a head."""
+    return (
+        f"slot print_timing: id  {number} | task {task} | \n"
+        f"prompt eval time =   {read}.00 ms /   {read} tokens (\n       eval time =   10.00 ms /     5 tokens (\n"
+        f"      total time =  {read + 10}.00 ms /  {read + 5} tokens\n"
+    )
+
+
+@pytest.mark.parametrize("is_before", [True, False])
+def test_times_without_a_head_belong_to_the_slot_that_was_named(is_before: bool) -> None:
+    log = began(0, 1, 100) + began(1, 2, 300)
+    for number, task, n in ((0, 1, 100), (1, 2, 300)):
+        stopped = slot(number, task, f"stop processing: n_past = {n + 4}, truncated = 0")
+        log += headless(number, task, n) + stopped if is_before else stopped + headless(number, task, n)
+    assert [(r.task, r.n_prompt, r.read, r.prompt_ms, r.generated) for r in requests(log)] == [
+        (1, 100, 100, 100.0, 5),
+        (2, 300, 300, 300.0, 5),
+    ]
+
+
+def test_a_client_that_goes_leaves_what_was_read_until_then() -> None:
+    log = began(0, 1, 1000, 100) + srv("cancel task, id_task = 1")
+    (request,) = requests(log + slot(0, 1, "stop processing: n_tokens = 612, truncated = 0"))
+    assert (request.n_prompt, request.reused, request.read, request.asked) == (1000, 100, 512, 612)
+    log = began(0, 1, 1000, 100) + srv("cancel task, id_task = 1")
+    (request,) = requests(log + slot(0, 1, "stop processing: n_tokens = 1200, truncated = 0"))
+    assert (request.read, request.asked) == (900, 1000)
+
+
+def test_a_log_that_lost_lines_mixes_no_requests() -> None:
+    log = began(0, 1, 500) + slot(0, 7, "new prompt, n_ctx_slot = 4096, n_keep = 0, task.n_tokens = 900")
+    log += slot(0, 3, "cached n_tokens = 5, memory_seq_rm [5, end)") + ended(0, 7, 900, 900) + ended(0, 7, 1, 1)
+    assert [(request.task, request.n_prompt, request.read) for request in requests(log)] == [
+        (1, 500, 500),
+        (7, 900, 900),
+    ]
+    again = began(0, 7, 500) + ended(0, 7, 500, 500)
+    assert [request.read for request in requests(log + again)] == [500, 900, 500]
+
+
+def test_what_concerns_all_slots_is_said_of_each_that_runs() -> None:
+    log = began(0, 1, 500) + began(1, 2, 500) + srv("failed to find free space in the KV cache, retrying")
+    assert [request.no_room for request in requests(log)] == [True, True]
+
+
+def test_prompts_dropped_for_idle_slots_belong_to_the_request_that_has_started() -> None:
+    dropped = srv(" - making room for prompt cache entry, removing oldest entry (size = 10.000 MiB)")
+    first = began(0, 1, 500).replace("LRU, t_last = -1\n", "LRU, t_last = -1\n" + dropped)
+    log = first + dropped * 2 + ended(0, 1, 500, 500) + began(0, 2, 500) + ended(0, 2, 500, 500)
+    reader = RequestReader()
+    assert [request.dropped for request in requests(log, reader)] == [3, 0]
+    assert reader.server.n_dropped == 3
+
+
+def test_tokens_and_gaps_are_no_messages() -> None:
+    for body in ({"prompt": [1, 2, 3]}, {"prompt": "", "input_prefix": "def f", "input_suffix": "return"}):
+        log = began(0, 1, 500) + ended(0, 1, 500, 500) + sent(body, path="/completion")
+        log += began(0, 2, 600, 100, similar(0.167, 0.198)) + ended(0, 2, 600, 500) + sent(body, path="/completion")
+        assert causes(log) == [Cause.NEW, Cause.DIVERGED]
+
+
+def test_embeddings_lose_nothing() -> None:
+    log = began(0, 1, 500) + slot(0, 1, "stop processing: n_tokens = 500, truncated = 0")
+    log += sent({"input": "a"}, path="/v1/embeddings")
+    log += slot(0, -1, " - checking sim = 0.900 (450/500) > 0.100") + began(0, 2, 500, 0, similar(0.9, 0.9))
+    log += slot(0, 2, "stop processing: n_tokens = 500, truncated = 0") + sent({"input": "a"}, path="/v1/embeddings")
+    assert causes(log) == [Cause.STATELESS] * 2
