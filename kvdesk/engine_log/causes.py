@@ -211,6 +211,9 @@ def _engine_loss(r: Request, s: Server) -> _Found | None:
     if not r.forced and said_all:
         if r.prepared == "adapters":
             return Cause.ADAPTERS, tr("The request uses other LoRA adapters, so the slot was emptied."), ()
+        if r.ended and not r.cancelled and r.prompt_ms < 0 and r.generated < 0:
+            said = tr("The request generated nothing: llama-server computes embeddings and ranks without its cache.")
+            return Cause.STATELESS, f"{said} {_counts(r)}", ()
         if r.how == "similarity" or r.same > 0:
             said = tr(
                 "{same:,} tokens were the same but none was used, and the engine gave no reason: the request has "

@@ -83,6 +83,7 @@ class Request:
     is_first     of its slot; has_earlier: another slot, or this one, had a request before
     checked, created, invalidated, erased   checkpoints; restored: tokens of the one that was restored, -1 none
     loaded       share of the prompt that a prompt saved in memory brought, -1 none; load_failed: its state did not fit
+    ended        the log says so
     follows      the earlier prompt of another slot that this one most likely follows, and the share that is alike
     prompt_before  tokens of the prompt before in this slot; thought: the answer to that had reasoning
     old, new     text around the first difference, where the server was asked for it
@@ -130,6 +131,7 @@ class Request:
     shifted: int = -1
     truncated: bool = False
     cut_from: int = -1
+    ended: bool = False
     error: str = ""
     cancelled: bool = False
     old: str = ""

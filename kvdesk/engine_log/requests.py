@@ -333,7 +333,7 @@ class RequestReader:
         request = self._request(event)
         if request is None:
             return []
-        request.truncated = event.number("truncated", 0) > 0
+        request.ended, request.truncated = True, event.number("truncated", 0) > 0
         return self._finished(self._slot(event.slot), event.number("n"))
 
     def _on_error(self, event: Event) -> None:

@@ -329,3 +329,5 @@ def test_embeddings_lose_nothing() -> None:
     log += slot(0, -1, " - checking sim = 0.900 (450/500) > 0.100") + began(0, 2, 500, 0, similar(0.9, 0.9))
     log += slot(0, 2, "stop processing: n_tokens = 500, truncated = 0") + sent({"input": "a"}, path="/v1/embeddings")
     assert causes(log) == [Cause.STATELESS] * 2
+    newest = "".join(line for line in log.splitlines(keepends=True) if "log_server_r" not in line)
+    assert causes(newest) == [Cause.NEW, Cause.STATELESS]
