@@ -6,6 +6,7 @@ alike. Must never know what a message means.
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 from kvdesk.codec import CodecError, decode
@@ -92,9 +93,12 @@ class _Json:
     @property
     def inner(self) -> str | None:
         """The message in it; None if there is none."""
-        names = (self.log, self.MESSAGE, self.message, self.msg, self.line, self.textPayload, self.body, self.text)
-        texts = [text for name in names if (text := _text_of(name)) is not None]
-        return next(filter(None, texts), texts[0] if texts else None)
+        found = None
+        for one in (self.log, self.MESSAGE, self.message, self.msg, self.line, self.textPayload, self.body, self.text):
+            if one is not None and (text := _text_of(one)):
+                return text
+            found = "" if isinstance(one, str) else found
+        return found
 
 
 class Unwrapper:
@@ -107,8 +111,12 @@ class Unwrapper:
     def messages(self, text: str) -> Sequence[Message]:
         """The messages of one line: several where a line of JSON holds several, none where the next one goes on."""
         text = _plain(text)
-        if (found := _json(text)) is not None and found.inner is not None:
-            return self._of_json(found, found.inner, "", "")
+        if text.startswith(_JSON):
+            found = _json(text)
+            inner = found.inner if found is not None else None
+            if found is not None and inner is not None:
+                return self._of_json(found, inner, "", "")
+            return (_own(text[self._wrapped(text)[0] :], "", ""),)
         return self._of_text(text, "", "", is_inside=False)
 
     def close(self) -> Sequence[Message]:
@@ -118,23 +126,27 @@ class Unwrapper:
 
     def _of_text(self, text: str, day: str, source: str, *, is_inside: bool) -> Sequence[Message]:
         """A line, or what was inside of one of JSON."""
-        start, own_day, own_source = (0, "", "") if text.startswith(_JSON) else self._wrapped(text)
-        day, source = own_day or day, " ".join(one for one in (source, own_source) if one)
+        start = 0
+        if not text.startswith(_JSON):
+            start, own_day, own_source = self._wrapped(text)
+            day, source = own_day or day, f"{source} {own_source}".strip()
+        if not (start or is_inside):
+            return (_own(text, day, source),)
         piece = text[start:]
         whole = self._pieces.pop(source, "") + piece if self._pieces else piece
-        if (start or is_inside) and _goes_on(piece) and len(whole) < _MOST_PIECES:
+        if _goes_on(piece) and len(whole) < _MOST_PIECES:
             self._pieces[source] = whole
             return ()
         return self._of_message(whole, day, source)
 
     def _of_message(self, text: str, day: str, source: str) -> Sequence[Message]:
-        if (found := _json(text)) is not None and found.inner is not None:
-            return self._of_json(found, found.inner, day, source)
         if text.startswith(_JSON):
+            found = _json(text)
+            inner = found.inner if found is not None else None
+            if found is not None and inner is not None:
+                return self._of_json(found, inner, day, source)
             text = text[self._wrapped(text)[0] :]
-        own = _BEGIN.match(text)
-        assert own is not None  # every part of it may be missing
-        return ((text[own.end() :], own["clock"] or day, LEVELS.get(own["letter"], 0), source),)
+        return (_own(text, day, source),)
 
     def _of_json(self, found: _Json, inner: str, day: str, source: str) -> Sequence[Message]:
         if found.type == "log" and isinstance(found.msg, str):
@@ -150,17 +162,13 @@ class Unwrapper:
         if not _SENTENCE.match(text, own.end()) and (wrapping := self._wrapping(text, own.end())):
             own = _KNOWN.match(text, len(wrapping))
             assert own is not None
-        before = text[: own.start("own")]
-        if not before:
-            return 0, "", ""
-        day = _DAY.search(before)
-        sources = (next(filter(None, match.groups())) for match in _SOURCE.finditer(before))
-        return len(before), day["day"] if day else "", " ".join(sources)
+        start = own.start("own")
+        return (start, *_named(text[:start])) if start else (0, "", "")
 
     def _wrapping(self, text: str, at: int) -> str:
         """The text before the message; "" if it is no longer than what `_KNOWN` takes off, up to `at`."""
         begin = text[:_LONGEST]
-        if (json := begin.find(_OF_SERVER)) > 0:
+        if (json := begin.find(_OF_SERVER, at)) > 0:
             return begin[:json]
         if any(hint in begin for hint in _HINTS) and (sentence := _SENTENCE.search(begin, at)):
             wrapping = _OWN_AT_END.sub("", begin[: sentence.start()], 1)
@@ -172,11 +180,27 @@ class Unwrapper:
         return next(found, "")
 
 
+@lru_cache(maxsize=256)
+def _named(wrapping: str) -> tuple[str, str]:
+    """The day and the source in a wrapping; many lines have the same."""
+    day = _DAY.search(wrapping)
+    sources = (next(filter(None, match.groups())) for match in _SOURCE.finditer(wrapping))
+    return day["day"] if day else "", " ".join(sources)
+
+
+def _own(text: str, day: str, source: str) -> Message:
+    """A message without what llama-server itself writes before it."""
+    own = _BEGIN.match(text)
+    assert own is not None  # every part of it may be missing
+    clock, letter = own.groups()
+    return text[own.end() :], clock or day, LEVELS.get(letter, 0), source
+
+
 def _plain(text: str) -> str:
     """Without colours, and without what a line has overwritten."""
     if "\x1b" in text:
         text = _ESCAPES.sub("", text)
-    if _RESET in text[:_LONGEST] and not text.startswith(_JSON):
+    if text.find(_RESET, 0, _LONGEST) >= 0 and not text.startswith(_JSON):
         text = _WRITTEN.sub("", text[:_LONGEST]) + text[_LONGEST:]
     return text.rstrip("\r").rsplit("\r", 1)[-1] if "\r" in text else text
 
@@ -208,8 +232,6 @@ def _alike(wrapping: str) -> re.Pattern[str]:
 
 def _json(text: str) -> _Json | None:
     """The object of a line, which may be one of an array: a comma follows then."""
-    if not text.startswith(_JSON):
-        return None
     try:
         return decode(_Json, text.removeprefix("[").rstrip().removesuffix("]").removesuffix(","))
     except CodecError:
