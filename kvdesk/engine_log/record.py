@@ -80,6 +80,7 @@ class Request:
     elsewhere    the other slot whose tokens begin the prompt best, its tokens that do, and whether it was busy
     prepared     what had happened to the slot before: "" | "cleared" | "purged" | "restored" | "adapters" | "shifted" |
                  "file": it was saved to one, or restored or erased
+    has_begin    the log has what was said before the prompt was read
     is_first     of its slot; has_earlier: another slot, or this one, had a request before
     checked, created, invalidated, erased   checkpoints; restored: tokens of the one that was restored, -1 none
     loaded       share of the prompt that a prompt saved in memory brought, -1 none; load_failed: its state did not fit
@@ -112,6 +113,7 @@ class Request:
     threshold: float = -1.0
     elsewhere: tuple[int, int, bool] | None = None
     prepared: str = ""
+    has_begin: bool = False
     is_first: bool = False
     has_earlier: bool = False
     forced: bool = False
@@ -149,7 +151,7 @@ class Request:
     @property
     def has_numbers(self) -> bool:
         """Whether the log says how much of its prompt was reused."""
-        return self.n_prompt >= 0 and self.reused >= 0
+        return 0 <= self.reused <= self.n_prompt
 
     @property
     def asked(self) -> int:

@@ -12,7 +12,7 @@ from typing import Final
 from kvdesk.cache.reuse.prompt_change import LONGEST, Prompt, followed, has_reasoning, prompt_of_json, prompt_of_text
 from kvdesk.engine_log.events import DEFAULT_LEVEL, Event
 from kvdesk.engine_log.record import Choice, Request, Server, Slot, complete
-from kvdesk.engine_log.sentences import Kind
+from kvdesk.engine_log.sentences import AT_BEGIN, Kind
 from kvdesk.loose_json import object_in, text_in
 
 MOST_SLOTS: Final = 256
@@ -140,6 +140,7 @@ class RequestReader:
         current = slot.current
         if current is not None:
             current.levels.add(event.level)
+            current.has_begin |= event.kind in AT_BEGIN
         return current
 
     def _on_choice(self, event: Event) -> None:
@@ -147,9 +148,8 @@ class RequestReader:
         c, kind = self._choice, event.kind
         is_look = kind in (Kind.SIMILARITY, Kind.BUSY)
         goes_on = not c.how or (is_look and c.how == "id" and c.slot == event.slot)
-        if not goes_on or (is_look and (event.slot in c.same or event.slot in c.busy)):
-            c = self._choice = Choice()
-        if len(c.same) + len(c.busy) > 2 * MOST_SLOTS:
+        is_again = is_look and (event.slot in c.same or event.slot in c.busy)
+        if not goes_on or is_again or len(c.same) + len(c.busy) > 2 * MOST_SLOTS:
             c = self._choice = Choice()
         if kind is Kind.SIMILARITY:
             c.same[event.slot] = (event.number("same"), event.number("n"))
@@ -170,10 +170,8 @@ class RequestReader:
         elif kind is Kind.LOAD_FAILED:
             c.loaded, c.load_failed = -1.0, True
         else:
-            if not c.how and self._started is not None:  # for idle slots that are saved when a request has started
-                self._started.dropped += 1
-            else:
-                c.dropped += 1
+            of: Request | Choice = self._started if not c.how and self._started is not None else c
+            of.dropped += 1  # also for idle slots, which are saved when a request has started
             self.server.n_dropped += 1
             self.server.dropped_mib += event.real("mib", 0.0)
 
@@ -222,6 +220,7 @@ class RequestReader:
         self._choice = Choice()
         slot.over = -1
         request = self._new(event.slot, event.task, event)
+        request.has_begin = True
         request.how, request.sim, request.keep, request.threshold = c.how, c.sim, c.keep, c.threshold
         request.loaded, request.load_failed, request.dropped = c.loaded, c.load_failed, c.dropped
         request.prepared, request.held, request.before = slot.prepared, slot.held, slot.prompt
@@ -253,7 +252,7 @@ class RequestReader:
             request.same, request.held = event.number("same"), event.number("held")
             request.window = event.number("window")
         elif kind is Kind.CACHED and request.reused < 0 and request.read < 0:
-            request.reused = n
+            request.reused = n if request.has_begin or n == 0 else -1  # it is said of each piece of a prompt
         elif kind is Kind.EVALUATED:
             request.read, request.prompt_ms = n, event.real("ms")
             self.server.ms_per_token = request.prompt_ms / n if n > 0 else self.server.ms_per_token
@@ -433,7 +432,9 @@ class RequestReader:
     def _on_response(self, event: Event) -> list[Request]:
         answer = object_in(event.values["json"])
         if "n_restored" in answer and isinstance(number := answer.get("id_slot"), int):
-            self._slot(number).prepared, self._slot(number).held = "restored", _count(answer["n_restored"])
+            n = answer["n_restored"]
+            self._slot(number).prepared = "restored"
+            self._slot(number).held = n if isinstance(n, int) and n < 1 << 31 else -1
         elif answer.keys() & {"n_saved", "n_erased"} and isinstance(number := answer.get("id_slot"), int):
             slot = self._slot(number)
             slot.prepared = "cleared" if "n_erased" in answer else slot.unsaved if slot.prepared == "file" else ""
@@ -496,7 +497,3 @@ class RequestReader:
         self._slots.clear()
         self._choice = Choice()
         return found + self._all_waiting()
-
-
-def _count(number: object) -> int:
-    return number if isinstance(number, int) and number < 1 << 31 else -1

@@ -78,6 +78,11 @@ class Kind(StrEnum):
     IN_LM_STUDIO = "run by LM Studio"
 
 
+AT_BEGIN: Final = frozenset(
+    {Kind.PROMPT, Kind.PREFIX, Kind.REUSE_OFF, Kind.CHECKED, Kind.FORCED, Kind.RESTORED, Kind.INVALIDATED}
+)
+"""What llama-server says of a request before the first token of its prompt is read."""
+
 _POSITIONS: Final = "~pos_min = {first}, pos_max = {last}[, n_tokens = {n}]"
 _TIMES: Final = "time = {ms} ms / {n}"
 _SIMILARITY: Final = (

@@ -331,3 +331,16 @@ def test_embeddings_lose_nothing() -> None:
     assert causes(log) == [Cause.STATELESS] * 2
     newest = "".join(line for line in log.splitlines(keepends=True) if "log_server_r" not in line)
     assert causes(newest) == [Cause.NEW, Cause.STATELESS]
+
+
+def test_a_log_that_begins_within_a_prompt_takes_no_piece_of_it_for_the_cache() -> None:
+    log = slot(0, 1, "created context checkpoint 1 of 32 (pos_min = 0, pos_max = 831, n_tokens = 832, size = 1 MiB)")
+    log += slot(0, 1, "cached n_tokens = 832, memory_seq_rm [832, end)")
+    log += slot(0, 1, "cached n_tokens = 896, memory_seq_rm [896, end)") + ended(0, 1, 900, 900)
+    (request,) = requests(log)
+    assert (request.n_prompt, request.reused, request.read) == (900, 0, 900)
+
+
+def test_numbers_that_contradict_each_other_are_in_no_sum() -> None:
+    (request,) = requests(began(0, 1, 500, 900))
+    assert not request.has_numbers
