@@ -15,7 +15,6 @@ from kvdesk.engine_log.lines import CHUNK, LogLine
 from kvdesk.engine_log.record import Request
 from kvdesk.engine_log.report import Totals, late_lines, request_lines, summary_lines
 from kvdesk.engine_log.sources import LogRequests
-from kvdesk.printable import printable
 from kvdesk.translation import tr
 from kvdesk.values import replace
 
@@ -125,8 +124,7 @@ class LiveLog:
             return True
         if not self._says_one:
             self._says_one = True
-            said = tr("Several programs print their cells. Only those of {source} are shown.")
-            self._say(said.format(source=printable(self._cells_of)))
+            self._say(tr("Several programs print their cells. Only those of the first are shown."))
         return False
 
     def _say_late(self) -> None:

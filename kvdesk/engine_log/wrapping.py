@@ -53,7 +53,7 @@ _OF_SERVER: Final = '{"type":"log"'
 _LONGEST: Final = 300
 """Characters before a message that may wrap it."""
 _MOST_LEARNED: Final = 8
-"""Wrappings of one log that are remembered: those met last."""
+"""Wrappings of one log that are remembered: those met last; and lines of different programs that go on."""
 _RUN: Final = re.compile(r"\w+|\s+|.")
 _SOURCE: Final = re.compile(
     r"(?P<process>\S+\[\d*\]): "  # journald, syslog
@@ -111,20 +111,14 @@ class Unwrapper:
     def messages(self, text: str) -> Sequence[Message]:
         """The messages of one line: several where a line of JSON holds several, none where the next one goes on."""
         text = _plain(text)
-        if text.startswith(_JSON):
-            found = _json(text)
-            inner = found.inner if found is not None else None
-            if found is not None and inner is not None:
-                return self._of_json(found, inner, "", "")
-            return (_own(text[self._wrapped(text)[0] :], "", ""),)
-        return self._of_text(text, "", "", is_inside=False)
+        return self._of_message(text, "", "") if text.startswith(_JSON) else self._of_text(text, "", "")
 
     def close(self) -> Sequence[Message]:
         """What is still open at the end of the log."""
         pieces, self._pieces = self._pieces, {}
         return [message for source, text in pieces.items() for message in self._of_message(text, "", source)]
 
-    def _of_text(self, text: str, day: str, source: str, *, is_inside: bool) -> Sequence[Message]:
+    def _of_text(self, text: str, day: str, source: str, *, is_inside: bool = False) -> Sequence[Message]:
         """A line, or what was inside of one of JSON."""
         start = 0
         if not text.startswith(_JSON):
@@ -134,7 +128,7 @@ class Unwrapper:
             return (_own(text, day, source),)
         piece = text[start:]
         whole = self._pieces.pop(source, "") + piece if self._pieces else piece
-        if _goes_on(piece) and len(whole) < _MOST_PIECES:
+        if _goes_on(piece) and len(whole) < _MOST_PIECES and len(self._pieces) < _MOST_LEARNED:
             self._pieces[source] = whole
             return ()
         return self._of_message(whole, day, source)
@@ -241,7 +235,8 @@ def _json(text: str) -> _Json | None:
 def _of_server(found: _Json) -> Sequence[tuple[str, str, int]]:
     """What `--log-jsonl` wrote."""
     has_time = isinstance(found.time, int | float) and 0 < found.time < _LATEST_US
-    clock, level = f"{found.time / 1e6:.3f} s" if has_time else "", _NAMES.get(str(found.level), 0)
+    clock = f"{found.time / 1e6:.3f} s" if has_time else ""
+    level = _NAMES.get(found.level, 0) if isinstance(found.level, str) else 0
     if "\n" not in found.msg.strip("\n") or found.msg.startswith("\n"):
         return ((found.msg.removesuffix("\n"), clock, level),)
     return [(line, clock, level) for line in found.msg.split("\n")]

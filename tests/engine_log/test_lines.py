@@ -123,3 +123,11 @@ def test_no_sentence_is_taken_for_nothing() -> None:
         text = re.sub(r"\{\w+:?\}", "7", re.sub(r"<([^|>]*)[^>]*>", r"\1", sentence))
         line = f"0.01.000.000 D slot f: id  0 | task 3 | {re.sub(r'[][~]', '', text)}\n"
         assert len(list(read_lines([2 * line.encode()]))) == 2, sentence
+
+
+def test_json_that_is_nested_deeply_is_a_line_too() -> None:
+    """JSON may be read a few levels deeper than it can be written."""
+    for depth in range(850, 1000):
+        deep = "[" * depth + "]" * depth
+        for name in ("level", "time", "msg", "log", "container_name"):
+            assert list(read_lines([f'{{"type": "log", "msg": "x", "{name}": {deep}}}'.encode()]))

@@ -203,3 +203,10 @@ def test_a_log_of_many_wrappings_remembers_the_latest() -> None:
         assert message[0] == LINE
     texts = [message[0] for signs in ("#", "#" * 99) for message in unwrapper.messages(f"{signs} more")]
     assert texts == ["# more", "more"]
+
+
+def test_lines_that_go_on_stay_bounded() -> None:
+    unwrapper = Unwrapper()
+    for i in range(100):
+        unwrapper.messages(f"llama-{i}  | {'x' * (16 << 10)}")
+    assert len(unwrapper._pieces) < 10
