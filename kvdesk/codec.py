@@ -33,7 +33,7 @@ def encode(value: object, indent: int = 0) -> bytes:
     try:
         data = _ENCODER.encode(value)
     except UnicodeEncodeError:  # half of a surrogate pair, which UTF-8 cannot hold: in ASCII, as an escape
-        data = json.dumps(to_builtins(value)).encode()
+        return json.dumps(to_builtins(value), indent=indent or None).encode()
     return msgspec.json.format(data, indent=indent) if indent else data
 
 

@@ -172,13 +172,15 @@ class Bench:
         return Load(round(median(self._others), 3), round(max(self._others), 3), self._repeated, len(self._others))
 
     def speed(self) -> tuple[float, float]:
-        """Seconds for a token that is read in a batch of 32, and for one that is written. Takes about a second."""
+        """Seconds for a token that is read in a batch of 32, and for one that is written. Takes about a second. Raises
+        ContextError.
+        """
         with self.context(n_ctx=256, n_seq_max=1) as context:
             tokens = self.tokens(min(32, context.n_batch))
-            context.append(tokens, 0)  # warms up
+            context.read(tokens, 0)  # warms up
             context.clear()
-            read = context.append(tokens, 0).seconds / len(tokens)
-            written = [context.append([token], len(tokens) + i).seconds for i, token in enumerate(tokens[:8])]
+            read = context.read(tokens, 0).seconds / len(tokens)
+            written = [context.read([token], len(tokens) + i).seconds for i, token in enumerate(tokens[:8])]
         return read, median(written)
 
     def _disturbed(self, first: int) -> int:

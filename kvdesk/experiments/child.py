@@ -56,7 +56,7 @@ def run(request: Request, say: Callable[[ExperimentEvent], None]) -> Iterator[Ex
     experiment = experiment_by_id(request.experiment_id)
     path = Path(request.model)
     header = read_header(path)
-    settings = experiment.settings(request.values).model_copy(update=ONE_THREAD)
+    settings = experiment.context(request.values).model_copy(update=ONE_THREAD)
     text = read_text(Path(request.text_file)) if request.text_file else SAMPLE_TEXT
     journal = load_journal(Path(request.journal_file))[1] if request.journal_file else None
     with closing(

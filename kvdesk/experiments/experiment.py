@@ -3,14 +3,18 @@
 One file each; `kvdesk.experiments` has the tuple of all.
 """
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
+from pydantic import ValidationError
+
 from kvdesk.cache.geometry import ModelFacts
+from kvdesk.errors import UserError
 from kvdesk.experiments.bench import Bench
 from kvdesk.experiments.measured import Measured
 from kvdesk.experiments.statistics import uncertain
-from kvdesk.protocol.experiment import Parameter, Progress, Result, Sample, Values
+from kvdesk.protocol.experiment import Parameter, Progress, Result, Sample, Values, series_title
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import marked, tr
 from kvdesk.values import dataclass, replace
@@ -62,16 +66,34 @@ class Experiment:
     takes_journal: bool = False
     stages: tuple[str, ...] = ()
 
+    def context(self, values: Values) -> ContextSettings:
+        """`settings`. Raises UserError if no context may be so large: each parameter is in its range, but not all
+        together.
+        """
+        try:
+            return self.settings(values)
+        except ValidationError as error:
+            sentence = tr("No context may be as large as these parameters need together: choose smaller ones.")
+            raise UserError(sentence, str(error)) from error
+
     def conclude(self, values: Values, samples: Sequence[Sample]) -> Result:
         """The answer; after its remarks those on figures that were judged by a value inside their interval."""
         result = self.answer(values, Measured(samples))
         return replace(result, remarks=(*result.remarks, *uncertain(result.figures)))
 
     def run(self, bench: Bench) -> Iterator[Progress | Sample | Result]:
-        """Measure, and conclude at the end: the last value is the result."""
+        """Measure, and conclude at the end: the last value is the result. Raises UserError, also for what is no number:
+        logits of a model may be none, and every comparison with that is false.
+        """
         samples: list[Sample] = []
         for told in self.measure(bench):
             if isinstance(told, Sample):
+                if not math.isfinite(told.y):
+                    raise UserError(
+                        tr("There is no verdict: “{series}” was measured as {value}, which is no number.").format(
+                            series=series_title(told.series), value=told.y
+                        )
+                    )
                 samples.append(told)
             yield told
         yield self.conclude(bench.values, samples)

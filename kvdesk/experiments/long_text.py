@@ -104,10 +104,10 @@ class Window:
         return -float(np.mean(surprise(rows[first : first + len(told.answer)], told.answer)))
 
     def token_s(self, n: int) -> float:
-        """Median seconds of one more token, of `n` that are removed again."""
+        """Median seconds of one more token, of `n` that are removed again. Raises ContextError."""
         seconds = []
         for _ in range(n):
-            seconds.append(self._context.append(self._tokens[-1:], self._end).seconds)
+            seconds.append(self._context.read(self._tokens[-1:], self._end).seconds)
             self._context.seq_rm(0, self._end, -1)
         return float(np.median(seconds))
 

@@ -74,12 +74,12 @@ class Texts(NamedTuple):
 
 
 def read_texts(context: RawContext, tokens: list[int], run: int) -> Texts:
-    """Decode the text once, and take the states on the way. Raises RefusedCall."""
+    """Decode the text once, and take the states on the way. Raises RefusedCall, ContextError."""
     n, n_short = len(tokens), len(tokens) // 8
     context.clear()
     states, done = {}, 0
     for end in (n_short, n - n_short, n):
-        context.append(tokens[done:end], done)
+        context.read(tokens[done:end], done)
         states[end], done = context.saved(0), end
     return Texts(states[n - n_short], states[n_short], states[n], tuple(tokens), n - n_short, n_short, run)
 

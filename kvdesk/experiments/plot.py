@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from textwrap import wrap
 
-from kvdesk.protocol.experiment import Plot, Point, Series
+from kvdesk.protocol.experiment import Plot, Point, Series, number_text
 from kvdesk.viewmodel.graphs.ticks import log_ticks
 
 WIDTH, HEIGHT = 760, 360
@@ -82,7 +82,7 @@ def _series(series: Series, x: _Scale, y: _Scale, colour: str) -> Iterator[str]:
 
 
 def _hint(point: Point) -> str:
-    return f"<title>{point.x:,.6g}: {point.y:,.4g}</title>"
+    return f"<title>{number_text(point.x, 6)}: {number_text(point.y, 4)}</title>"
 
 
 def _line(x1: float, y1: float, x2: float, y2: float, kind: str, more: str = "") -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from kvdesk.children.process import Child, child_command, crash_name
-from kvdesk.codec import encode
+from kvdesk.codec import CodecError, encode
 from kvdesk.experiments import experiment_by_id
 from kvdesk.protocol.experiment import (
     ExperimentEvent,
@@ -19,9 +19,9 @@ from kvdesk.protocol.experiment import (
     Started,
     event_from_json,
 )
-from kvdesk.translation import tr
+from kvdesk.translation import marked, tr
 
-CANCELLED = "The experiment was cancelled."
+CANCELLED = marked("The experiment was cancelled.")
 
 
 def experiment_command(request: Request) -> list[str]:
@@ -37,11 +37,14 @@ class ExperimentProcess(Child):
     def events(self) -> Iterator[ExperimentEvent]:
         """The child's events as they come; the last is Finished or Failed, however the child ends."""
         for message in self.messages():
-            event = event_from_json(message)
+            try:
+                event = event_from_json(message)
+            except CodecError as error:
+                event = Failed(tr("The experiment's process sent what is no event."), str(error))
             yield event
             if isinstance(event, Finished | Failed):
                 return
-        yield Failed(CANCELLED) if self._cancelled else Failed(_how(self.wait()), self.last_words)
+        yield Failed(tr(CANCELLED)) if self._cancelled else Failed(_how(self.wait()), self.last_words)
 
     def cancel(self) -> None:
         """End the child at once, whatever it does. May be called from any thread, and repeatedly."""

@@ -113,9 +113,9 @@ class RawContext(BareContext):
 
     def append(self, tokens: Sequence[int], start: int, seq_id: int = 0) -> Answer:
         """Decode `tokens` at positions from `start` on, in batches as large as allowed; the last answer, and the
-        seconds of all.
+        seconds of all. For calls that may be refused: `read` for what is measured.
         """
-        seconds = 0.0
+        seconds, answer = 0.0, Answer(0, 0.0, (), None)
         for at in range(0, len(tokens), self.n_batch):
             part = tokens[at : at + self.n_batch]
             answer = self.decode(part, range(start + at, start + at + len(part)), seq_id)
@@ -125,8 +125,8 @@ class RawContext(BareContext):
         return answer._replace(seconds=seconds)
 
     def read(self, tokens: Sequence[int], start: int, seq_id: int = 0) -> Answer:
-        """`append`, for when a refused call must not be measured as a completed one. Raises ContextError."""
-        return _taken(self.append(tokens, start, seq_id), len(tokens))
+        """`append` of tokens that must not be refused: a refused call takes no time. Raises ContextError."""
+        return taken(self.append(tokens, start, seq_id), len(tokens))
 
     def logits(self) -> NDArray[np.float32]:
         """After the last token of the last decode, which succeeded; shape (n_vocab,)."""
@@ -142,7 +142,7 @@ class RawContext(BareContext):
         for at in range(0, len(tokens), self.n_batch):
             part = tokens[at : at + self.n_batch]
             n = min(len(part), max(0, at + len(part) - first))
-            _taken(self.decode(part, range(start + at, start + at + len(part)), n_logits=n), len(part))
+            taken(self.decode(part, range(start + at, start + at + len(part)), n_logits=n), len(part))
             if n:
                 pointer = lib.llama_get_logits(self.ctx)
                 rows.append(np.ctypeslib.as_array(pointer, shape=(n, self._model.vocab.n_tokens)).copy())
@@ -246,7 +246,7 @@ class RawContext(BareContext):
             self._watch.follow(call, text, seconds)
 
 
-def _taken(answer: Answer, n: int) -> Answer:
+def taken(answer: Answer, n: int) -> Answer:
     """The answer to `n` tokens. Raises ContextError if llama.cpp refused them."""
     if answer.rc != 0:
         raise ContextError(

@@ -11,14 +11,16 @@ from html import escape
 from pathlib import Path
 
 from kvdesk import paths
-from kvdesk.codec import encode
+from kvdesk.codec import decode, encode
 from kvdesk.experiments.plot import svg
 from kvdesk.experiments.statistics import median
-from kvdesk.protocol.experiment import Record, Sample, Table, series_title
+from kvdesk.protocol.experiment import Record, Sample, Table, number_text, series_title
 from kvdesk.translation import installed, tr
 from kvdesk.values import replace
-from kvdesk.viewmodel.lab import conditions, figures_table
+from kvdesk.viewmodel.lab import REPORT, RESULT, conditions, figures_table
 
+MOST_RESULT = 64 << 20
+"""Bytes of a result.json that is read: twice as many as the longest runs write."""
 _TIME, _STAMP, _STAMP_LENGTH = "%Y%m%d-%H%M%S", re.compile(r"\d{8}-\d{6}", re.ASCII), 15
 _STYLE = """
 :root { color-scheme: light dark; }
@@ -31,8 +33,8 @@ th { border-bottom: 1px solid currentColor; } tr + tr td { border-top: 1px solid
 
 
 def folder_for(experiment_id: str, at: datetime) -> Path:
-    """Where the report of a run goes that ended or began at `at` (UTC), in kvdesk's own folder: its name comes after
-    all others, also if the clock was ahead and has been set right.
+    """Where the report of a run goes that ended at `at` (UTC), in kvdesk's own folder: its name comes after all others,
+    also if the clock was ahead and has been set right.
     """
     folder = paths.data_dir() / "lab"
     last = max(
@@ -50,13 +52,24 @@ def write(record: Record, folder: Path) -> Path:
     Raises OSError.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "result.json").write_bytes(encode(record, indent=1))
-    (folder / "samples.csv").write_text(_csv(record.samples), "utf-8")
+    (folder / RESULT).write_bytes(encode(record, indent=1))
+    _write(folder / "samples.csv", _csv(record.samples))
     for i, plot in enumerate(record.finished.result.plots):
-        (folder / f"plot-{i + 1}.svg").write_text(svg(plot, record.finished.result.series_names), "utf-8")
-    file = folder / "report.html"
-    file.write_text(html(record), "utf-8")
+        _write(folder / f"plot-{i + 1}.svg", svg(plot, record.finished.result.series_names))
+    return _write(folder / REPORT, html(record))
+
+
+def _write(file: Path, text: str) -> Path:
+    """In UTF-8; what that lacks is written as an escape: the name of a model's file may have bytes that are no text."""
+    file.write_bytes(text.encode("utf-8", "backslashreplace"))
     return file
+
+
+def read(file: Path) -> Record:
+    """The record in a result.json. Raises OSError, also if it is larger than `MOST_RESULT`, and CodecError for another
+    content.
+    """
+    return decode(Record, paths.read_regular(file, MOST_RESULT))
 
 
 def html(record: Record) -> str:
@@ -93,7 +106,6 @@ def _body(record: Record) -> Iterator[str]:
         yield "".join(f"<li>{escape(remark)}</li>" for remark in result.remarks) + "</ul>"
     yield _heading(tr("How it was measured")) + f"<p>{escape(str(record.finished.load))}</p>"
     facts = {tr("experiment"): request.experiment_id, tr("at"): record.at}
-    facts |= {tr("journal"): Path(request.journal_file).name} if request.journal_file else {}
     how = conditions(record)
     yield _table(replace(how, rows=(*facts.items(), *how.rows)))
     yield _table(_spread(record.samples))
@@ -111,7 +123,12 @@ def _spread(samples: Iterable[Sample]) -> Table:
     for sample in samples:
         groups[sample.series, sample.x].append(sample.y)
     rows = tuple(
-        (series_title(series), f"{x:g}", str(len(ys)), f"{min(ys):.4g}", f"{median(ys):.4g}", f"{max(ys):.4g}")
+        (
+            series_title(series),
+            number_text(x, 6),
+            f"{len(ys):,}",
+            *(number_text(y, 4) for y in (min(ys), median(ys), max(ys))),
+        )
         for (series, x), ys in groups.items()
     )
     return Table(tr("Medians and spread"), (tr("series"), "x", "n", tr("least"), tr("median"), tr("most")), rows)

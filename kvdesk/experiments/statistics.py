@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from kvdesk.protocol.experiment import Figure
+from kvdesk.protocol.experiment import Figure, number_text
 from kvdesk.translation import tr
 
 N_RESAMPLES = 2000
@@ -21,7 +21,13 @@ STUDENT_T = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.2
 than these, the last is a little too many.
 """
 _FEW = 4
-"""Up to this number of values, Student's t gives the interval of the median."""
+"""Up to this number of values, Student's t gives the interval."""
+_LEAST = 1e-12
+"""In the place of 0 below a ratio."""
+_MOST_EXPONENT = 100.0
+"""Of the factor of an interval: more says nothing more."""
+_Z = 1.96
+"""Standard errors on both sides of a share that make its 95 % confidence interval."""
 MOST_NOISE = 0.02
 """A ratio may miss its bar by two of its standard errors, never by more than this: who is exactly as fast as the bar
 would fail every other time.
@@ -42,7 +48,7 @@ def median(values: Sequence[float]) -> float:
 
 
 def interval(values: Sequence[float]) -> tuple[float, float]:
-    """The 95 % confidence interval of the median; of a single value, that value twice.
+    """The 95 % confidence interval of the median of at least two values; of a single value, that value twice.
 
     A bootstrap of n values can give no more than the lowest to the highest, which has the median in 1 - 2**(1 - n) of
     all cases: 50 % of two, 75 % of three. Of fewer than five it is Student's t, of their logarithms where all are above
@@ -69,32 +75,74 @@ def geometric_mean(values: Sequence[float]) -> tuple[float, float, float]:
 
 def _mean(data: NDArray[np.float64]) -> tuple[float, float, float]:
     """That of at least two values, with its 95 % confidence interval."""
-    t = STUDENT_T[min(len(data) - 2, len(STUDENT_T) - 1)]
-    mean, error = float(data.mean()), t * float(np.std(data, ddof=1)) / len(data) ** 0.5
+    mean, error = float(data.mean()), _t(len(data) - 1) * float(np.std(data, ddof=1)) / len(data) ** 0.5
     return mean, mean - error, mean + error
 
 
+def _t(freedom: int) -> float:
+    """Standard errors on both sides of a mean with so many degrees of freedom that make its interval."""
+    return STUDENT_T[min(freedom - 1, len(STUDENT_T) - 1)]
+
+
+def _about(value: float, error: float, *, positive: bool) -> tuple[float, float]:
+    """The interval of this half-width about a value; of what is always above 0, in its logarithm."""
+    if not positive:
+        return value - error, value + error
+    factor = math.exp(min(error / value, _MOST_EXPONENT))
+    return value / factor, value * factor
+
+
 def figure(name: str, values: Sequence[float], unit: str = "") -> Figure:
-    """The median of `values`, one a round. Ratios are made within a round, before they come here."""
-    low, high = interval(values)
+    """The median of `values`, one a round. Ratios are made within a round, before they come here. A single value has no
+    interval: how far another would be from it is not known.
+    """
+    low, high = interval(values) if len(values) > 1 else (None, None)
     return Figure(name, median(values), low, high, unit)
 
 
 def uncertain(figures: Iterable[Figure]) -> tuple[str, ...]:
-    """For `Result.remarks`: a sentence for each bar inside the interval of its figure."""
-    said = tr("Not certain: {name}, {figure}, was judged by {limit:.3g}, which is within its interval.")
+    """For `Result.remarks`: a sentence for each bar inside the interval of its figure, and for each of a figure that
+    has none, since it was measured only once.
+    """
+    within = tr("Not certain: {name}, {figure}, was judged by {limit}, which is within its interval.")
+    once = tr("Not certain: {name}, {figure}, was measured once and judged by {limit}.")
     return tuple(
-        said.format(name=figure.name, figure=figure, limit=bar.limit) for figure in figures for bar in figure.uncertain
+        (once if figure.low is None else within).format(name=figure.name, figure=figure, limit=number_text(bar.limit))
+        for figure in figures
+        for bar in (figure.bars if figure.low is None else figure.uncertain)
     )
 
 
 def mean_figure(name: str, values: Sequence[float], weights: Sequence[float], unit: str = "") -> Figure:
-    """The mean of `values`, each a mean of `weights` things, and its interval by resampling them."""
+    """The mean of `values`, each a mean of `weights` things, and its interval: by resampling them, and for few values
+    by Student's t as in `interval`. A single value has none.
+    """
     data, weight = np.asarray(values, float), np.asarray(weights, float)
-    picks = np.random.default_rng(SEED).integers(0, len(data), (N_RESAMPLES, len(data)))
+    mean, n = float(np.average(data, weights=weight)), len(data)
+    if n == 1:
+        return Figure(name, mean, unit=unit)
+    if n <= _FEW:
+        error = float((((data - mean) * weight) ** 2).sum() * n / (n - 1)) ** 0.5 / float(weight.sum())
+        low, high = _about(mean, _t(n - 1) * error, positive=bool(np.all(data > 0)))
+        return Figure(name, mean, low, high, unit)
+    picks = np.random.default_rng(SEED).integers(0, n, (N_RESAMPLES, n))
     means = (data[picks] * weight[picks]).sum(axis=1) / weight[picks].sum(axis=1)
     low, high = np.percentile(means, (2.5, 97.5))
-    return Figure(name, float(np.average(data, weights=weight)), float(low), float(high), unit)
+    return Figure(name, mean, float(low), float(high), unit)
+
+
+def ratio_figure(name: str, over: Sequence[float], under: Sequence[float]) -> Figure:
+    """The sum of `over` over that of `under`, which belong together and are at least 0, with the interval of a mean."""
+    weights = [max(value, _LEAST) for value in under]
+    return mean_figure(name, [a / b for a, b in zip(over, weights, strict=True)], weights)
+
+
+def share_figure(name: str, good: Sequence[bool]) -> Figure:
+    """The share that is good, and Wilson's interval of it: a sample of which all are good does not say that all are."""
+    n, share = len(good), sum(good) / len(good)
+    middle, edge = share + _Z**2 / (2 * n), _Z * (share * (1 - share) / n + (_Z / (2 * n)) ** 2) ** 0.5
+    low, high = ((middle + side) / (1 + _Z**2 / n) for side in (-edge, edge))
+    return Figure(name, share, max(0.0, low), min(1.0, high))
 
 
 def line_slope(x: Sequence[float], y: Sequence[float]) -> float:
@@ -119,8 +167,17 @@ def jain(shares: Sequence[float]) -> float:
 
 
 def slope_figure(name: str, x: Sequence[float], y: Sequence[float]) -> Figure:
-    """The slope of the straight line through the points, and its interval by resampling them."""
+    """The slope of the straight line through the points, and its interval: by resampling them, and for few points by
+    Student's t of what they are apart from the line. Two points have none.
+    """
     xs, ys = np.asarray(x, float), np.asarray(y, float)
+    if len(xs) <= _FEW:
+        slope, away = line_slope(x, y), xs - xs.mean()
+        if len(xs) < 3:
+            return Figure(name, slope)
+        apart = ys - ys.mean() - slope * away
+        error = float((apart**2).sum() / (len(xs) - 2) / (away**2).sum()) ** 0.5
+        return Figure(name, slope, *_about(slope, _t(len(xs) - 2) * error, positive=False))
     picks = np.random.default_rng(SEED).integers(0, len(xs), (N_RESAMPLES, len(xs)))
     picks = picks[np.ptp(xs[picks], axis=1) > 0]
     low, high = np.percentile(_slopes(xs[picks], ys[picks]), (2.5, 97.5))

@@ -132,10 +132,10 @@ def series_title(series: str) -> str:
 # --- what it ends with ------------------------------------------------------------------------------------------------
 
 
-def number(value: float, digits: int = 3) -> str:
+def number_text(value: float, digits: int = 3) -> str:
     """With that many significant digits, whole numbers in full, thousands grouped: 0.0123, 1,024, 12,345."""
-    if math.isfinite(value) and (value == int(value) or abs(value) >= 10**digits):
-        return f"{value:,.0f}"
+    if math.isfinite(value) and (value == int(value) or abs(value) >= 10**digits - 0.5):
+        return f"{value or 0:,.0f}"  # no "-0"
     return f"{value:.{digits}g}"
 
 
@@ -152,7 +152,7 @@ class Bar:
 
     def __str__(self) -> str:
         said = tr("at least {limit}") if self.at_least else tr("at most {limit}")
-        return said.format(limit=number(self.limit))
+        return said.format(limit=number_text(self.limit))
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,8 +192,8 @@ class Figure:
     def __str__(self) -> str:
         interval = ""
         if self.low is not None and self.high is not None:
-            interval = tr(" (95 %: {low} to {high})").format(low=number(self.low), high=number(self.high))
-        return f"{number(self.value)}{' ' if self.unit else ''}{self.unit}{interval}"
+            interval = tr(" (95 %: {low} to {high})").format(low=number_text(self.low), high=number_text(self.high))
+        return f"{number_text(self.value)}{' ' if self.unit else ''}{self.unit}{interval}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from kvdesk.protocol.experiment import (
     Sample,
     Series,
     Table,
-    number,
+    number_text,
     series_title,
 )
 from kvdesk.quantities import size_text
@@ -151,11 +151,11 @@ def figures_table(figures: Sequence[Figure]) -> Table:
 def _figure_row(figure: Figure) -> tuple[str, ...]:
     unit, interval = f" {figure.unit}" if figure.unit else "", "–"
     if figure.low is not None and figure.high is not None:
-        low, high = number(figure.low, 4), number(figure.high, 4)
+        low, high = number_text(figure.low, 4), number_text(figure.high, 4)
         interval = tr("{low} to {high}{unit}").format(low=low, high=high, unit=unit)
     answers = tr("no"), tr("yes")
     judged = "; ".join(f"{bar}: {answers[bar.holds(figure.value)]}" for bar in figure.bars)
-    return figure.name, f"{number(figure.value, 4)}{unit}", interval, judged or "–"
+    return figure.name, f"{number_text(figure.value, 4)}{unit}", interval, judged or "–"
 
 
 def comparison(first: Record, second: Record) -> Table:
@@ -164,7 +164,7 @@ def comparison(first: Record, second: Record) -> Table:
     rows = []
     for figure in first.finished.result.figures:
         if other := others.get(figure.name):
-            ratio = number(other.value / figure.value) if figure.value else "–"
+            ratio = number_text(other.value / figure.value) if figure.value else "–"
             rows.append((figure.name, ratio, str(figure), str(other)))
     return Table(tr("Figures of both"), (tr("figure"), tr("B over A"), "A", "B"), tuple(rows))
 
@@ -178,6 +178,11 @@ def same_verdict(first: Record, second: Record) -> str:
 def differences(first: Record, second: Record, parameters: Sequence[Parameter] = ()) -> Table:
     """What was not the same when they ran: model, parameters (named as in the form), machine, load."""
     facts = _facts(first, parameters), _facts(second, parameters)
+    files = _files(first), _files(second)
+    for what, file in files[0].items():
+        other = files[1].get(what, file)
+        if file != other and Path(file).name == Path(other).name:  # of different folders
+            facts[0][what], facts[1][what] = file, other
     keys = dict.fromkeys((*facts[0], *facts[1]))
     rows = tuple((key, *(f.get(key, "–") for f in facts)) for key in keys if facts[0].get(key) != facts[1].get(key))
     return Table(tr("What differs between the runs"), ("", "A", "B"), rows)
@@ -215,18 +220,24 @@ def _chosen(record: Record, parameters: Sequence[Parameter]) -> dict[str, str]:
     chosen = {
         tr("model"): Path(request.model).stem,
         tr("form"): tr("short") if request.short else tr("long"),
-        **{titles.get(key, key): number(value) for key, value in request.values.items()},
+        **{titles.get(key, key): number_text(value) for key, value in request.values.items()},
     }
-    sources = {tr("text"): request.text_file, tr("history"): request.journal_file}
-    return chosen | {what: Path(file).name for what, file in sources.items() if file}
+    return chosen | {what: Path(file).name for what, file in _files(record).items() if what not in chosen}
+
+
+def _files(record: Record) -> dict[str, str]:
+    """What was read: the model, and files of the user."""
+    request = record.request
+    files = {tr("model"): request.model, tr("text"): request.text_file, tr("history"): request.journal_file}
+    return {what: file for what, file in files.items() if file}
 
 
 def _facts(record: Record, parameters: Sequence[Parameter]) -> dict[str, str]:
     request = record.request
     titles = {parameter.key: tr(parameter.title) for parameter in parameters}
     return {
-        tr("model"): Path(request.model).name,
-        **{titles.get(key, key): number(value) for key, value in request.values.items()},
+        **{what: Path(file).name for what, file in _files(record).items()},
+        **{titles.get(key, key): number_text(value) for key, value in request.values.items()},
         tr("form"): tr("short") if request.short else tr("long"),
         tr("seed"): str(request.seed),
         tr("duration"): f"{record.finished.seconds:g} s",

@@ -36,6 +36,7 @@ from kvdesk.protocol.experiment import (
     chosen,
     event_from_json,
 )
+from kvdesk.values import replace
 from tests.children.fake import fake_child
 
 PLOT = Plot("A < B", "x", "y", (Series("one & two", (Point(1, 2, 1, 3), Point(10, 20))),), log=True)
@@ -169,6 +170,7 @@ def test_what_was_judged_within_its_interval_is_not_certain() -> None:
     figures = Figure("near", 1.1, 0.9, 1.3), Figure("far", 2.0, 1.9, 2.1), Figure("alone", 1.0)
     assert statistics.uncertain(figure.at_least(1.0) for figure in figures) == (
         "Not certain: near, 1.1 (95 %: 0.9 to 1.3), was judged by 1, which is within its interval.",
+        "Not certain: alone, 1, was measured once and judged by 1.",
     )
 
 
@@ -286,3 +288,52 @@ def test_a_state_gives_no_guess_back(kind: MemoryKind) -> None:
     drafts = experiment_by_id("drafts")
     assert drafts.applies(ModelFacts("x", kind)).startswith("This model has a recurrent state")
     assert drafts.applies(ModelFacts("x", "attention")) == ""
+
+
+# --- what is no number, no event, no text -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_what_is_no_number_makes_no_verdict(value: float) -> None:
+    """Every comparison with NaN is false, so that any verdict could follow."""
+    positions = experiment_by_id("positions")
+    broken = replace(positions, measure=lambda _bench: iter([Sample("gap", 0, 0.0), Sample("jump", 1, value)]))
+    told: list[object] = []
+    with pytest.raises(UserError, match=r"There is no verdict: “jump” was measured as (nan|inf), which is no number\."):
+        told += broken.run(Bench.__new__(Bench))
+    assert not any(isinstance(event, Result) for event in told)
+
+
+def test_what_is_no_event_is_one_sentence() -> None:
+    *_, last = told_by("say({'kind': 'sample', 'series': 's', 'x': 0, 'y': None})\nwhile True: pass")
+    assert isinstance(last, Failed)
+    assert last.sentence == "The experiment's process sent what is no event."
+
+
+def test_a_model_whose_name_is_no_text_has_a_report(tmp_path: Path) -> None:
+    """The name of a file may have bytes that are no UTF-8."""
+    record = replace(RECORD, request=replace(REQUEST, model="/models/m\udcff.gguf"))
+    page = report.write(record, tmp_path / "out")
+    assert report.read(page.parent / "result.json") == record
+    assert "m\\udcff.gguf" in page.read_text("utf-8")
+
+
+# --- reading what was kept --------------------------------------------------------------------------------------------
+
+
+def test_a_result_is_read_with_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = report.write(RECORD, tmp_path).parent / "result.json"
+    assert report.read(file) == RECORD
+    monkeypatch.setattr(report, "MOST_RESULT", file.stat().st_size - 1)
+    with pytest.raises(OSError, match="it is too large"):
+        report.read(file)
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{}", b"[" * 100_000, b"\xff\xfe", encode(RECORD).replace(b"1.5", b"9" * 400)]
+)
+def test_another_content_is_no_result(content: bytes, tmp_path: Path) -> None:
+    file = tmp_path / "result.json"
+    file.write_bytes(content)
+    with pytest.raises(CodecError):
+        report.read(file)

@@ -16,7 +16,7 @@ from kvdesk.protocol.experiment import Finished, Request, Result, Sample, chosen
 from tests.cache.journals import one_token
 
 
-def said(*, blocks: float, tree: float, empty: float, holes: float) -> Result:
+def told(*, blocks: float, tree: float, empty: float, holes: float) -> list[Sample]:
     """Prompt tokens computed by blocks and tree where llama.cpp computed 100, and the two kinds of waste."""
     samples: list[Sample] = []
     for number in range(2):
@@ -25,7 +25,11 @@ def said(*, blocks: float, tree: float, empty: float, holes: float) -> Result:
         for size in BLOCK_SIZES:
             samples += paged._told(SERVED, size, Row(0.5, blocks, 0, 0, 0, 900, 1), number)
             samples += paged._told(HELD, size, Row(0.5, 100, 0, 0, empty * size / 16, 900, 1), number)
-    return EXPERIMENT.conclude(chosen(EXPERIMENT.parameters, {}, short=True), samples)
+    return samples
+
+
+def said(**measured: float) -> Result:
+    return EXPERIMENT.conclude(chosen(EXPERIMENT.parameters, {}, short=True), told(**measured))
 
 
 def test_the_caches_are_compared_by_what_they_compute_and_waste() -> None:
@@ -35,6 +39,27 @@ def test_the_caches_are_compared_by_what_they_compute_and_waste() -> None:
     assert len(result.tables[0].rows) == 2 + 2 * len(BLOCK_SIZES)
     result = said(blocks=80, tree=50, empty=0.3, holes=0.06)
     assert result.verdict.key == "blocks compute less; the tree computes less; waste is more than holes"
+
+
+def test_what_is_about_as_much_is_not_certain_near_its_edge() -> None:
+    def remarks(result: Result) -> list[str]:
+        return [remark for remark in result.remarks if remark.startswith("Not certain")]
+
+    assert remarks(said(blocks=130, tree=100, empty=0.02, holes=0.06)) == []
+    days = [
+        paged._told(TREE, 1, Row(0.5, computed, 0, 0, 0, 900, 1), number) for number, computed in enumerate((95, 115))
+    ]
+    others = [s for s in told(blocks=130, tree=100, empty=0.02, holes=0.06) if not s.series.startswith(TREE)]
+    samples = [*others, *(sample for day in days for sample in day)]
+    values = chosen(EXPERIMENT.parameters, {}, short=True)
+    assert [remark.split(", ")[:2] for remark in remarks(EXPERIMENT.conclude(values, samples))] == [
+        ["Not certain: prompt tokens computed", "tree over llama.cpp"]
+    ] * 2
+
+
+def test_nothing_wasted_is_as_much_as_no_holes() -> None:
+    result = said(blocks=130, tree=100, empty=0.0, holes=0.0)
+    assert result.verdict.key.endswith("waste is about as much as holes")
 
 
 @pytest.fixture(scope="module")

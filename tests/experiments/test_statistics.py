@@ -2,11 +2,25 @@
 
 import math
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+import numpy as np
 import pytest
 
-from kvdesk.experiments.statistics import error, last_over_first, ratio, ratio_at_least, spread
+from kvdesk.experiments.statistics import (
+    error,
+    figure,
+    last_over_first,
+    mean_figure,
+    ratio,
+    ratio_at_least,
+    ratio_figure,
+    share_figure,
+    slope_figure,
+    spread,
+    uncertain,
+)
+from kvdesk.protocol.experiment import Figure, number_text
 
 
 def test_a_ratio_is_the_median_of_runs_that_belong_together() -> None:
@@ -84,3 +98,68 @@ def test_on_a_steady_machine_a_tenth_is_found() -> None:
 def test_spread_is_that_of_the_outer_parts() -> None:
     assert spread([1.0, 1.0, 1.0, 1.2, 1.3, 1.4, 2.0, 2.0, 2.0, 9.0], 5) == pytest.approx(5.5)
     assert spread([2.0, 3.0], 10) == 1.5
+
+
+# --- figures of few values --------------------------------------------------------------------------------------------
+
+
+def held(figures: Sequence[Figure], truth: float) -> float:
+    """The share of the figures whose interval has the truth in it."""
+    within = [f.low is not None and f.high is not None and f.low <= truth <= f.high for f in figures]
+    return sum(within) / len(within)
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 8])
+def test_the_interval_of_a_mean_of_few_values_has_it_as_often_as_it_says(n: int) -> None:
+    """A bootstrap alone has the mean in half of the cases of two values."""
+    draws = np.exp(np.random.default_rng(3).normal(0, 0.3, (300, n)))
+    means = [mean_figure("m", values, [1.0] * n) for values in draws.tolist()]
+    assert held(means, math.exp(0.3**2 / 2)) >= 0.85
+    over = [
+        ratio_figure("r", (values * side).tolist(), side.tolist())
+        for values, side in zip(draws, draws[::-1], strict=True)
+    ]
+    assert held(over, math.exp(0.3**2 / 2)) >= 0.85
+    assert all(f.low is not None and f.low > 0 for f in (*means, *over))
+
+
+@pytest.mark.parametrize("n", [3, 4, 20])
+def test_the_interval_of_a_slope_has_it_as_often_as_it_says(n: int) -> None:
+    random, x = np.random.default_rng(4), np.linspace(0, 1, n)
+    slopes = [slope_figure("s", x.tolist(), (1 + random.normal(0, 0.1, n)).tolist()) for _ in range(200)]
+    assert held(slopes, 0.0) >= 0.88
+
+
+def test_what_was_measured_once_has_no_interval_and_is_not_certain() -> None:
+    once = figure("once", [12.0]), mean_figure("once", [12.0], [3.0]), slope_figure("once", [0.0, 1.0], [0.0, 12.0])
+    for found in once:
+        assert (found.value, found.low, found.high) == (12.0, None, None)
+        assert str(found) == "12"
+        assert uncertain([found.at_least(10.0)]) == ("Not certain: once, 12, was measured once and judged by 10.",)
+        assert uncertain([found]) == ()
+
+
+def test_all_of_a_few_do_not_say_that_all_are() -> None:
+    assert share_figure("s", [True] * 48 + [False] * 2).value == 0.96
+    (said,) = uncertain([share_figure("same", [True] * 12).at_least(0.96)])
+    assert said.startswith("Not certain: same, 1 (95 %: 0.757 to 1), was judged by 0.96")
+    assert uncertain([share_figure("same", [True] * 200).at_least(0.96)]) == ()
+    assert uncertain([share_figure("same", [True] * 9 + [False]).at_least(1.0)]) == (), "one that differs is enough"
+    assert (
+        held([share_figure("s", (np.random.default_rng(i).random(25) < 0.8).tolist()) for i in range(200)], 0.8) > 0.9
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "said"),
+    [
+        (999.7, 3, "1,000"),
+        (99.6, 2, "100"),
+        (0.0, 3, "0"),
+        (-0.0, 3, "0"),
+        (12345.6, 4, "12,346"),
+        (0.01234, 3, "0.0123"),
+    ],
+)
+def test_a_number_has_its_digits_and_no_exponent(value: float, digits: int, said: str) -> None:
+    assert number_text(value, digits) == said

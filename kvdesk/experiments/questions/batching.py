@@ -1,6 +1,5 @@
 """How batches should be cut and mixed: several chats at once, prompts in an order, and a prompt among answers."""
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import product
@@ -11,9 +10,20 @@ from kvdesk.errors import ContextError
 from kvdesk.experiments.bench import Bench
 from kvdesk.experiments.experiment import Experiment, Measuring, Work
 from kvdesk.experiments.measured import Measured, curve
-from kvdesk.experiments.raw_context import RawContext
+from kvdesk.experiments.raw_context import RawContext, taken
 from kvdesk.experiments.statistics import figure, jain, median, percentiles, ratios
-from kvdesk.protocol.experiment import Figure, Parameter, Plot, Result, Sample, Table, Values, Verdict, series_title
+from kvdesk.protocol.experiment import (
+    Figure,
+    Parameter,
+    Plot,
+    Result,
+    Sample,
+    Table,
+    Values,
+    Verdict,
+    number_text,
+    series_title,
+)
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import marked, tr
 
@@ -72,6 +82,12 @@ class Chat(NamedTuple):
     pos: int
 
 
+def _decoded(context: RawContext, tokens: Sequence[int], entries: Sequence[Chat], n_logits: int = 1) -> float:
+    """Seconds of one batch. Raises ContextError."""
+    answer = context.decode(tokens, [e.pos for e in entries], [e.seq_id for e in entries], n_logits)
+    return taken(answer, len(tokens)).seconds
+
+
 class _Chats:
     """Eight chats of different lengths in a context: they go on, and are set back where the memory can."""
 
@@ -84,7 +100,7 @@ class _Chats:
         """The chats as they began, in an empty cache."""
         self._context.clear()
         for seq_id, n in enumerate(self._lengths):
-            self._context.append(self._text[:n], 0, seq_id)
+            self._context.read(self._text[:n], 0, seq_id)
         self._next = list(self._lengths)
 
     def step(self, seq_ids: Sequence[int]) -> float:
@@ -95,9 +111,7 @@ class _Chats:
         """The same with tokens of a prompt in front of them."""
         entries = [*prompt, *(Chat(seq_id, self._next[seq_id]) for seq_id in seq_ids)]
         tokens = [self._text[i % len(self._text)] for i in range(len(entries))]
-        seconds = self._context.decode(
-            tokens, [e.pos for e in entries], [e.seq_id for e in entries], max(1, len(seq_ids))
-        ).seconds
+        seconds = _decoded(self._context, tokens, entries, max(1, len(seq_ids)))
         for seq_id in seq_ids:
             self._next[seq_id] += 1
         return seconds
@@ -158,7 +172,7 @@ def _prompts(
             entries += [Chat(seq_id, reached[seq_id] + i) for i in range(n)]
             reached[seq_id] += n
         tokens = [text[e.pos] for e in entries]
-        waited += context.decode(tokens, [e.pos for e in entries], [e.seq_id for e in entries]).seconds
+        waited += _decoded(context, tokens, entries)
         for seq_id, _ in batch:
             if reached[seq_id] == lengths[seq_id]:
                 yield Sample(f"{kind}, {order}", seq_id, waited, number, unit="s")
@@ -197,17 +211,15 @@ def _prompt_among(
     pieces = PIECES.get(way, 1)
     ends = [n * (i + 1) // pieces for i in range(pieces)]
     chats.step(writers)
-    began = time.perf_counter()
     at, gaps = 0, list[float]()
     for end in ends:
         prompt = [Chat(seq_id, pos) for pos in range(at, end)]
-        start = time.perf_counter()
-        chats.step_beside(writers if way in (MIXED, SMALL) else (), prompt)
+        gap = chats.step_beside(writers if way in (MIXED, SMALL) else (), prompt)
         if way in (AT_ONCE, ALONE):
-            chats.step(writers)
-        gaps.append(time.perf_counter() - start)
+            gap += chats.step(writers)
+        gaps.append(gap)
         at = end
-    yield Sample(f"{kind}, {way}: {PROMPT}", pieces, time.perf_counter() - began, number, unit="s")
+    yield Sample(f"{kind}, {way}: {PROMPT}", pieces, sum(gaps), number, unit="s")
     for gap in gaps:
         yield Sample(f"{kind}, {way}: {GAP}", pieces, gap, number, unit="s")
     context.seq_rm(seq_id)
@@ -282,8 +294,8 @@ def _answer(values: Values, held: Measured) -> Result:
                         "read first as in the order they came."
                     ).format(sooner=sooner),
                     tr(
-                        "A prompt of {n:.0f} tokens in {pieces} pieces among {writers} answers makes their longest gap "
-                        "{gap} times that of the prompt at once, and is itself read in {read} times the time."
+                        "A prompt of {n:,.0f} tokens in {pieces} pieces among {writers} answers makes their longest "
+                        "gap {gap} times that of the prompt at once, and is itself read in {read} times the time."
                     ).format(n=values["prompt"], pieces=PIECES[SMALL], writers=WRITERS, gap=gap, read=read),
                 )
             ),
@@ -333,7 +345,7 @@ def _at_once_table(held: Measured, kinds: Sequence[str], gains: Mapping[int, Fig
     rows = []
     for n in COUNTS:
         names = (*(f"{kind}, {TOGETHER}" for kind in kinds), f"{UNIFIED}, {IN_TURN}")
-        speeds = [f"{n / held.median(name, n):.4g}" for name in names]
+        speeds = [number_text(n / held.median(name, n), 4) for name in names]
         rows.append((str(n), *speeds, str(gains[n]), *_gaps(held.rounds(f"{UNIFIED}, {TOGETHER}", n))))
     columns = (
         tr("chats"),
@@ -349,8 +361,8 @@ def _order_table(waits: Mapping[tuple[str, str], _Waits]) -> Table:
         {
             tr("cache"): tr(kind),
             tr("order"): tr(order),
-            tr("mean wait ms"): f"{1000 * median(waited.mean):.4g}",
-            tr("all read ms"): f"{1000 * median(waited.last):.4g}",
+            tr("mean wait ms"): number_text(1000 * median(waited.mean), 4),
+            tr("all read ms"): number_text(1000 * median(waited.last), 4),
             tr("Jain's index"): str(figure("", waited.fairness)),
         }
         for (kind, order), waited in waits.items()
@@ -363,9 +375,9 @@ def _among_table(held: Measured, kinds: Sequence[str]) -> Table:
     for kind, way in product(kinds, WAYS):
         name, pieces = f"{kind}, {way}", PIECES.get(way, 1)
         read = held.median(f"{name}: {PROMPT}", pieces)
-        speed = f"{WRITERS * pieces / read:.4g}"
+        speed = number_text(WRITERS * pieces / read, 4)
         gaps = _gaps(held.rounds(f"{name}: {GAP}", pieces))
-        rows.append((tr(kind), tr(way), str(pieces), f"{1000 * read:.4g}", speed, *gaps))
+        rows.append((tr(kind), tr(way), str(pieces), number_text(1000 * read, 4), speed, *gaps))
     columns = (tr("cache"), tr("way"), tr("pieces"), tr("prompt read ms"), tr("tok/s of the answers"))
     return _table_with_gaps(tr("A prompt among {n} answers").format(n=WRITERS), columns, rows)
 
@@ -373,8 +385,8 @@ def _among_table(held: Measured, kinds: Sequence[str]) -> Table:
 def _gaps(rounds: Sequence[Sequence[float]]) -> tuple[str, str]:
     """In ms: the longest gap of the median round; P50, P95 and P99 of all gaps, if there are `ENOUGH`."""
     longest, gaps = median([max(seconds) for seconds in rounds]), [gap for seconds in rounds for gap in seconds]
-    told = " / ".join(f"{1000 * value:.4g}" for value in percentiles(gaps)) if len(gaps) >= ENOUGH else ""
-    return f"{1000 * longest:.4g}", told or NOT_TOLD
+    told = " / ".join(number_text(1000 * value, 4) for value in percentiles(gaps)) if len(gaps) >= ENOUGH else ""
+    return number_text(1000 * longest, 4), told or NOT_TOLD
 
 
 def _table_with_gaps(title: str, columns: Sequence[str], rows: Sequence[tuple[str, ...]]) -> Table:

@@ -4,11 +4,12 @@ from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 
 from kvdesk.cache.geometry import CTX_PAD, pad
+from kvdesk.errors import UserError
 from kvdesk.experiments.bench import Bench
 from kvdesk.experiments.experiment import Experiment, Measuring, Work
 from kvdesk.experiments.measured import Measured, Place, curve
 from kvdesk.experiments.raw_context import RawContext
-from kvdesk.protocol.experiment import Figure, Parameter, Plot, Result, Sample, Table, Values, Verdict
+from kvdesk.protocol.experiment import Figure, Parameter, Plot, Result, Sample, Table, Values, Verdict, number_text
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import marked, tr
 
@@ -36,7 +37,9 @@ PARAMETERS = (
 
 
 def _sizes(values: Values) -> list[int]:
-    return [int(values["n_ctx"]) // part // 256 * 256 for part in (8, 4, 2, 1)]
+    """Those that hold what is read and written."""
+    sizes = (int(values["n_ctx"]) // part // CTX_PAD * CTX_PAD for part in (8, 4, 2, 1))
+    return [size for size in sizes if size >= values["used"] + values["tokens"]]
 
 
 def _within(sizes: Iterable[int], values: Values) -> list[int]:
@@ -60,20 +63,24 @@ def _prompt_cells(values: Values) -> int:
 
 def _measure(bench: Bench) -> Measuring:
     text, sizes, n = bench.tokens(bench.whole("used")), _sizes(bench.values), bench.whole("tokens")
+    if len(sizes) < 2:
+        raise UserError(
+            tr("Only one context has room for {n:,} tokens: choose a larger n_ctx, or fewer.").format(n=len(text) + n)
+        )
     with ExitStack() as stack:
         contexts = {size: stack.enter_context(bench.context(n_ctx=size)) for size in sizes}
         for size, context in contexts.items():
-            context.append(text, 0)
+            context.read(text, 0)
             allocated = context.buffers.get("KV", 0) + context.buffers.get("RS", 0)
             yield Sample(BYTES, size, allocated, unit="B")
-        reached = len(text)
         for number in bench.rounds(bench.whole("rounds")):
             yield bench.progress(number, 0, 2, tr("one token, round {n}").format(n=number + 1))
             times = dict.fromkeys(sizes, 0.0)
             for i in range(n):
                 for size, context in contexts.items():
-                    times[size] += context.append(text[:1], reached + i).seconds / n
-            reached = _removed(contexts.values(), len(text), reached + n)
+                    times[size] += context.read(text[:1], len(text) + i).seconds / n
+            for context in contexts.values():
+                _set_back(context, text)
             for size, seconds in times.items():
                 yield Sample(TOKEN, size, seconds, number, unit="s")
     prompt = bench.tokens(bench.whole("prompt"))
@@ -87,13 +94,14 @@ def _measure(bench: Bench) -> Measuring:
             yield bench.progress(number, 1, 2, tr("a prompt, round {n}").format(n=number + 1))
             for (series, size), context in by_reading.items():
                 context.clear()
-                yield Sample(series, size, context.append(prompt, 0).seconds, number, unit="s")
+                yield Sample(series, size, context.read(prompt, 0).seconds, number, unit="s")
 
 
-def _removed(contexts: Iterable[RawContext], n_text: int, reached: int) -> int:
-    """What was written is removed where the memory can; else the next round goes on behind it. The next position."""
-    done = [context.seq_rm(0, n_text, -1) for context in contexts]
-    return n_text if all(done) else reached
+def _set_back(context: RawContext, text: list[int]) -> None:
+    """What was written is removed; the text is read again in a memory that cannot give back a part."""
+    if not context.seq_rm(0, len(text), -1):
+        context.clear()
+        context.read(text, 0)
 
 
 def _answer(values: Values, measured: Measured) -> Result:
@@ -126,7 +134,7 @@ def _answer(values: Values, measured: Measured) -> Result:
     slower, cut_costs, calls_cost = over[largest].holds, cuts[ubatches[0]].holds, calls[batches[0]].holds
     megabytes = {size: measured.one(BYTES, size) / 1e6 for size in sizes}
     rows = tuple(
-        (f"{size:,}", f"{megabytes[size]:,.1f}", f"{1000 * measured.median(TOKEN, size):.3g}", str(ratio))
+        (f"{size:,}", f"{megabytes[size]:,.1f}", number_text(1000 * measured.median(TOKEN, size)), str(ratio))
         for size, ratio in over.items()
     )
     answer = tr("No: {most:,} cells cost memory ({least_mb:,.1f} to {most_mb:,.1f} MB) and no time.")
@@ -146,7 +154,9 @@ def _answer(values: Values, measured: Measured) -> Result:
 
     def prompt_table(title: str, varied: str, places: Mapping[int, Place], ratios: Mapping[int, Figure]) -> Table:
         """The prompt's tokens a second with each size of `varied`, and its time over that of the largest."""
-        rows = tuple((str(n), f"{n_prompt / measured.median(*places[n]):.4g}", str(f)) for n, f in ratios.items())
+        rows = tuple(
+            (f"{n:,}", number_text(n_prompt / measured.median(*places[n]), 4), str(f)) for n, f in ratios.items()
+        )
         return Table(title, (varied, "tok/s", tr("time over {n}").format(n=max(ratios))), rows)
 
     return Result(
@@ -157,9 +167,9 @@ def _answer(values: Values, measured: Measured) -> Result:
             " ".join(
                 (
                     tr(
-                        "With {used:.0f} cells in use a token takes {over} times as long in a context of {most:,} "
+                        "With {used:,.0f} cells in use a token takes {over} times as long in a context of {most:,} "
                         "cells as in one of {least:,}; the buffer of K and V grows from {least_mb:,.1f} to "
-                        "{most_mb:,.1f} MB. A prompt of {prompt:.0f} tokens takes {cut_over} times as long with "
+                        "{most_mb:,.1f} MB. A prompt of {prompt:,.0f} tokens takes {cut_over} times as long with "
                         "n_ubatch {cut} as with {largest_cut}."
                     ).format(over=over[largest], **told),
                     tr(

@@ -22,7 +22,18 @@ from kvdesk.experiments.simulators.compactions import Way, simulate
 from kvdesk.experiments.simulators.hole_filling import max_moves, over_threshold
 from kvdesk.policies.compaction_gain import Fragmented, judge_compaction
 from kvdesk.policies.costs import Costs
-from kvdesk.protocol.experiment import Figure, Parameter, Plot, Progress, Result, Sample, Table, Values, Verdict
+from kvdesk.protocol.experiment import (
+    Figure,
+    Parameter,
+    Plot,
+    Progress,
+    Result,
+    Sample,
+    Table,
+    Values,
+    Verdict,
+    number_text,
+)
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import marked, tr
 from kvdesk.values import dataclass, field
@@ -143,13 +154,21 @@ def _of_journal(bench: Bench) -> History | None:
 
 
 def _yesterday(bench: Bench, states: States) -> list[list[int]]:
-    """Beginnings of one text, each a part longer than the one before, with their states: the text is read once."""
-    n = bench.whole("yesterday")
+    """Beginnings of one text, each a part longer than the one before, with their states: the text is read once. Raises
+    UserError if there is no room for all.
+    """
+    n, cells = bench.whole("yesterday"), bench.whole("cells")
     text = bench.tokens(bench.whole("longest"))
     texts = [text[: max(2, len(text) * (i + 1) // n)] for i in range(n)]
+    if (total := sum(map(len, texts))) > cells:
+        raise UserError(
+            tr(
+                "Yesterday's chats have {n:,} tokens together: choose more than {cells:,} cells, or shorter ones."
+            ).format(n=total, cells=cells)
+        )
     with bench.context(n_ctx=_cells(bench.values)) as context:
         if texts:
-            context.append(text, 0)
+            context.read(text, 0)
         for tokens in reversed(texts):
             context.seq_rm(0, len(tokens), -1)
             states[tuple(tokens)] = context.saved(0)
@@ -309,24 +328,24 @@ def _answer(values: Values, measured: Measured) -> Result:
     def of(what: str, policy: str, unit: str, scale: float = 1.0) -> Figure:
         return measured.figure(f"{tr(what)}, {tr(policy)}", f"{policy}: {what}", unit=unit, scale=scale)
 
-    waited = {policy: over(policy, NEVER, WAITED) for policy in POLICIES[1:]}
+    waited = {policy: over(policy, NEVER, WAITED).at_most(1 - MUCH) for policy in POLICIES[1:]}
     middle = over(IDLE, NEVER, P50)
     moved = {policy: of(BYTES, policy, "MB", 1e-6) for policy in POLICIES}
     noticed = {policy: of(NOTICED, policy, "s") for policy in POLICIES}
     acted = [ratio for policy, ratio in waited.items() if max(measured.all(f"{policy}: {TIMES}")) > 0]
-    shorter = any(ratio.value < 1 - MUCH and (ratio.high or ratio.value) < 1 for ratio in acted)
+    shorter = [ratio for ratio in acted if ratio.holds and (ratio.high or ratio.value) < 1]
     pays = "pays" if shorter else "does not pay" if acted else "has nothing to do"
     felt = noticed[IDLE].value > 0
     cells = {way: measured.median(f"{SIMULATED}{OVER}: {way.value}: cells") for way in Way}
     fewer = cells[Way.FILL] < cells[Way.IN_ORDER]
     said = tr(
-        "Without compaction the day's tokens and first tokens take {never:.3g} s; over a threshold {threshold}, by the"
+        "Without compaction the day's tokens and first tokens take {never} s; over a threshold {threshold}, by the"
         " cost model before a question {cost}, in pauses {idle} of it (a middle token {middle}). Compactions moved"
         " {moved_threshold}, {moved_cost} and {moved_idle}; somebody waited {noticed_threshold}, {noticed_cost} and"
         " {noticed_idle} for them. Simulated over the threshold, filling holes moves {filled:,.0f} cells, the whole"
         " state {whole:,.0f}, and grouping by sequence {grouped:,.0f}."
     ).format(
-        never=measured.median(f"{NEVER}: {WAITED}"),
+        never=number_text(measured.median(f"{NEVER}: {WAITED}")),
         threshold=waited[THRESHOLD],
         cost=waited[COST],
         idle=waited[IDLE],
@@ -341,7 +360,7 @@ def _answer(values: Values, measured: Measured) -> Result:
         whole=cells[Way.IN_ORDER],
         grouped=cells[Way.GROUPED],
     )
-    best = min(acted, key=lambda ratio: ratio.value) if acted else None
+    best = min(shorter or acted, key=lambda ratio: ratio.value) if acted else None
     answer = tr("There was nothing to compact.")
     if best is not None:
         policy = next(name for name, ratio in waited.items() if ratio is best)

@@ -21,11 +21,11 @@ from kvdesk.errors import RefusedCall
 from kvdesk.experiments.bench import Bench
 from kvdesk.experiments.experiment import Experiment, Measuring, Work, needs_plain_attention
 from kvdesk.experiments.measured import Measured
-from kvdesk.experiments.questions.forgetting import INTRO, facts
+from kvdesk.experiments.questions.forgetting import FACT_TOKENS, INTRO, facts, value_token
 from kvdesk.experiments.questions.requantization import traits_of
 from kvdesk.experiments.raw_context import RawContext
-from kvdesk.experiments.statistics import mean_figure
-from kvdesk.protocol.experiment import Figure, Parameter, Progress, Result, Sample, Table, Values, Verdict
+from kvdesk.experiments.statistics import mean_figure, share_figure
+from kvdesk.protocol.experiment import Figure, Parameter, Progress, Result, Sample, Table, Values, Verdict, number_text
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import marked, tr
 
@@ -59,7 +59,8 @@ PARAMETERS = (
 
 
 def _settings(values: Values) -> ContextSettings:
-    cells = pad(2 * int(values["document"]) + 2 * _AROUND, CTX_PAD)
+    document = max(values["document"], values["questions"] * FACT_TOKENS)
+    cells = pad(2 * int(document) + 2 * _AROUND, CTX_PAD)
     return ContextSettings(n_ctx=cells, n_seq_max=2, n_batch=512, n_ubatch=512)
 
 
@@ -163,9 +164,9 @@ def _first_chat(bench: Bench, context: RawContext) -> _Chat:
     more = cycle(prose or [[]])
     for i, line in enumerate(lines, 1):
         document += line
-        while prose and len(document) < n * i // len(lines):
-            document += next(more)
-    questions = [(ids(fact.asked), ids(f" {fact.value}")[0]) for fact in known]
+        while prose and (missing := n * i // len(lines) - len(document)) > 0:
+            document += next(more)[:missing]
+    questions = [(ids(fact.asked), value_token(ids, fact)) for fact in known]
     context.read(before + document, 0)
     state, traits = context.saved(0), traits_of(bench, context)
     return _Chat(before, begin, document, questions, state, rounded(state, traits), traits)
@@ -206,10 +207,10 @@ def _answer(_values: Values, measured: Measured) -> Result:
     right = float(np.mean([measured.one(reference, x) for x in measured.xs(reference)]))
     holding = next((n for n in READ_AGAIN if found[n].holds), None)
     rows = [
-        (_title(n), str(f.kl), f"{f.same.value:.1%}", f"{f.right:.1%}", f"{f.seconds:.3g}", str(f.sooner))
+        (_title(n), str(f.kl), f"{f.same.value:.1%}", f"{f.right:.1%}", number_text(f.seconds), str(f.sooner))
         for n, f in found.items()
     ]
-    rows.append((_title(ALL), "–", "–", f"{right:.1%}", f"{measured.median(f'{ALL}: {SECONDS}'):.3g}", "1"))
+    rows.append((_title(ALL), "–", "–", f"{right:.1%}", number_text(measured.median(f"{ALL}: {SECONDS}")), "1"))
     columns = (
         *(tr("of the document"), tr("KL of the next {n} tokens").format(n=WRITTEN), tr("same answer")),
         *(tr("right answer"), tr("first token (s)"), tr("times as soon")),
@@ -253,7 +254,7 @@ def _found(measured: Measured, n: int) -> Found:
     )
     return Found(
         mean_figure(tr("{way}: KL divergence").format(way=name), kl, [1.0] * len(kl), "nats"),
-        Figure(tr("{way}: same answers").format(way=name), float(np.mean(answers))).at_least(AGREE),
+        share_figure(tr("{way}: same answers").format(way=name), [answer > 0 for answer in answers]).at_least(AGREE),
         float(np.mean(values(RIGHT))),
         measured.median(f"{n}: {SECONDS}"),
         sooner.at_least(FASTER),

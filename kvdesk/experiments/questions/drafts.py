@@ -14,15 +14,26 @@ from numpy.typing import NDArray
 
 from kvdesk.cache.compare import divergence
 from kvdesk.cache.geometry import CTX_PAD, pad
-from kvdesk.errors import ContextError
 from kvdesk.experiments.bench import STEADY, Bench
 from kvdesk.experiments.experiment import Experiment, Measuring, Work, needs_no_state
 from kvdesk.experiments.measured import Measured, curve
-from kvdesk.experiments.raw_context import RawContext
+from kvdesk.experiments.raw_context import RawContext, taken
+from kvdesk.experiments.statistics import share_figure
 from kvdesk.headless import HeadlessChat
 from kvdesk.policies.drafting import SIZES, Chance, DraftSize
 from kvdesk.protocol.cache import UsePolicy
-from kvdesk.protocol.experiment import Figure, Parameter, Plot, Progress, Result, Sample, Table, Values, Verdict
+from kvdesk.protocol.experiment import (
+    Figure,
+    Parameter,
+    Plot,
+    Progress,
+    Result,
+    Sample,
+    Table,
+    Values,
+    Verdict,
+    number_text,
+)
 from kvdesk.settings import ContextSettings, Sampling
 from kvdesk.translation import marked, tr
 
@@ -92,10 +103,8 @@ def _measure(bench: Bench) -> Measuring:
 
 def _batch(context: RawContext, tokens: Sequence[int], start: int) -> float:
     """Seconds of one batch, with the logits of each of its tokens. Raises ContextError."""
-    answer = context.decode(tokens, range(start, start + len(tokens)), n_logits=len(tokens))
-    if answer.rc != 0:
-        raise ContextError(tr("llama.cpp could not decode a batch of {n} tokens.").format(n=len(tokens)))
-    return answer.seconds
+    n = len(tokens)
+    return taken(context.decode(tokens, range(start, start + n), n_logits=n), n).seconds
 
 
 def _written(
@@ -215,9 +224,9 @@ def _answer(_values: Values, measured: Measured) -> Result:
     if answers:
         same = n_same == len(answers)
         key += "; exact answers are the same" if same else "; exact answers differ"
-        said = tr("With exact answers {same:.0f} of {n} are the same with drafts and without ({drafted:.0f} guesses).")
+        said = tr("With exact answers {same:.0f} of {n} are the same with drafts and without ({drafted:,.0f} guesses).")
         sentence += " " + said.format(same=n_same, n=len(answers), drafted=n_drafted)
-        share = Figure(tr("exact answers that are the same"), n_same / len(answers))
+        share = share_figure(tr("exact answers that are the same"), [answer > 0 for answer in answers])
         figures.append(share.at_least(1.0))
     modes = [mode for mode in (EXACT, USUAL) if f"{BITS}: {mode}" in measured.series]
     compared = tuple((tr(mode), *(_mean(measured, f"{of}: {mode}") for of in (BITS, TOP, KL))) for mode in modes)
@@ -249,7 +258,7 @@ def _mean(measured: Measured, series: str) -> str:
 
 
 def _value(figure: Figure) -> str:
-    return f"{figure.value:.2g}"
+    return number_text(figure.value, 2)
 
 
 EXPERIMENT = Experiment(

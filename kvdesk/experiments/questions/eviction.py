@@ -21,13 +21,24 @@ from kvdesk.errors import UserError
 from kvdesk.experiments.bench import Bench
 from kvdesk.experiments.experiment import Experiment, Measuring, Work, needs_plain_attention
 from kvdesk.experiments.measured import Measured, curve
-from kvdesk.experiments.questions.forgetting import INTRO, OUTRO, Fact, facts
+from kvdesk.experiments.questions.forgetting import FACT_TOKENS, INTRO, OUTRO, Fact, facts, value_token
 from kvdesk.experiments.raw_context import RawContext
-from kvdesk.experiments.statistics import mean_figure
+from kvdesk.experiments.statistics import mean_figure, ratio_figure
 from kvdesk.library.hyper import read_hyper
 from kvdesk.library.key_norms import norms_by_position
 from kvdesk.policies.overflow import N_RECENT, Abilities, Situation, Span, Tokens, Worth, plan_overflow
-from kvdesk.protocol.experiment import Figure, Parameter, Plot, Progress, Result, Sample, Table, Values, Verdict, number
+from kvdesk.protocol.experiment import (
+    Figure,
+    Parameter,
+    Plot,
+    Progress,
+    Result,
+    Sample,
+    Table,
+    Values,
+    Verdict,
+    number_text,
+)
 from kvdesk.settings import ContextSettings, Overflow
 from kvdesk.translation import marked, tr
 
@@ -47,7 +58,6 @@ KEPT: Final = (75, 50, 25)
 """Percent of the cells."""
 UNTOUCHED = marked("untouched")
 KL, SAID, MS, CELLS = marked("KL"), marked("says it"), marked("ms"), marked("cells")
-_TOKENS: Final = 14  # of a fact at most, about
 _ASKED: Final = 24  # of a question at most, about
 
 PARAMETERS = (
@@ -72,13 +82,13 @@ class _Text(NamedTuple):
 
 
 def _settings(values: Values) -> ContextSettings:
-    cells = pad(int(values["facts"]) * _TOKENS + _ASKED + 32, CTX_PAD)
+    cells = pad(int(values["facts"]) * FACT_TOKENS + _ASKED + 32, CTX_PAD)
     return ContextSettings(n_ctx=cells, n_seq_max=1, n_batch=cells, n_ubatch=512)
 
 
 def _work(values: Values) -> Work:
     n_kept = len(WAYS) * len(KEPT)
-    return Work(values["facts"] * _TOKENS + N_RECENT * len(KEPT) + (1 + n_kept) * values["questions"] * _ASKED, 0)
+    return Work(values["facts"] * FACT_TOKENS + N_RECENT * len(KEPT) + (1 + n_kept) * values["questions"] * _ASKED, 0)
 
 
 def _measure(bench: Bench) -> Measuring:
@@ -86,7 +96,7 @@ def _measure(bench: Bench) -> Measuring:
     parts = [ids(INTRO, first=True), *(ids(fact.text) for fact in known), ids(OUTRO)]
     text = _Text(parts, [token for part in parts for token in part])
     picks = np.unique(np.linspace(0, len(known) - 1, bench.whole("questions")).round().astype(int))
-    asked = [(known[i], ids(known[i].asked), ids(f" {known[i].value}")[0]) for i in picks]
+    asked = [(known[i], ids(known[i].asked), value_token(ids, known[i])) for i in picks]
     with bench.context() as context:
         context.read(text.tokens, 0)
         whole = context.saved(0)
@@ -189,15 +199,15 @@ def _answer(_values: Values, measured: Measured) -> Result:
         "{high} where high ones are."
     ).format(
         winner=winner,
-        best=number(float(np.mean(lost[best]))),
-        second=number(float(np.mean(lost[second]))),
+        best=number_text(float(np.mean(lost[best]))),
+        second=number_text(float(np.mean(lost[second]))),
         runner=tr(second),
         n=n,
         before=sum(measured.all(f"{UNTOUCHED}: {SAID}", 100)),
         said=_facts_said(measured, ways),
         direction=direction,
-        low=number(float(np.mean(lost[LOW]))),
-        high=number(float(np.mean(lost[HIGH]))),
+        low=number_text(float(np.mean(lost[LOW]))),
+        high=number_text(float(np.mean(lost[HIGH]))),
     )
     means = [curve(tr(way), ((x, _mean(measured, way, x)) for x in reversed(KEPT))) for way in WAYS]
     plot = Plot(tr("Distance from the whole cache"), tr("cells kept (%)"), tr("KL (nats)"), tuple(means))
@@ -218,9 +228,8 @@ def _answer(_values: Values, measured: Measured) -> Result:
 
 def _ratio(lost: dict[str, list[float]], over: str, under: str) -> Figure:
     """Of the divergences of two ways, by question."""
-    pairs = [(a, max(b, 1e-12)) for a, b in zip(lost[over], lost[under], strict=True)]
     name = tr("KL of {over} over that of {under}").format(over=tr(over), under=tr(under))
-    return mean_figure(name, [a / b for a, b in pairs], [b for _, b in pairs])
+    return ratio_figure(name, lost[over], lost[under])
 
 
 def _mean(measured: Measured, way: str, percent: int) -> Figure:
@@ -246,7 +255,7 @@ def _table(measured: Measured) -> Table:
             tr("cells"): f"{measured.one(f'{way}: {CELLS}', x):,.0f}",
             tr("facts said"): f"{sum(measured.all(f'{way}: {SAID}', x)):.0f} / {n}",
             tr("KL (nats)"): str(_mean(measured, way, x)),
-            tr("ms"): number(measured.one(f"{way}: {MS}", x)),
+            tr("ms"): number_text(measured.one(f"{way}: {MS}", x)),
         }
         for way in WAYS
         for x in KEPT

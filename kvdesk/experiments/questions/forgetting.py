@@ -5,7 +5,8 @@ Each fact of a text is removed separately. The cells after it were computed whil
 removed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import zip_longest
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ from kvdesk.experiments.bench import Bench
 from kvdesk.experiments.experiment import Experiment, Measuring, Work, needs_prefixes
 from kvdesk.experiments.measured import Measured
 from kvdesk.experiments.raw_context import RawContext
-from kvdesk.experiments.statistics import mean_figure
+from kvdesk.experiments.statistics import mean_figure, ratio_figure
 from kvdesk.protocol.experiment import Figure, Parameter, Progress, Result, Sample, Table, Values, Verdict
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import marked, tr
@@ -45,7 +46,8 @@ RECOMPUTED = marked("recomputed")
 WAYS: Final = (UNTOUCHED, EDITED, ERRATA, RECOMPUTED)
 FORGOTTEN, REMEMBERED = 0.1, 0.5
 """Ghost shares below which a fact counts as forgotten, and above which as remembered."""
-_TOKENS: Final = 14  # of a fact at most, about
+FACT_TOKENS: Final = 14
+"""Of a fact at most, about."""
 _ASKED: Final = 40  # of a question and of an erratum at most, about
 
 PARAMETERS = (
@@ -101,8 +103,16 @@ def facts(n: int) -> list[Fact]:
     return found
 
 
+def value_token(ids: Callable[[str], list[int]], fact: Fact) -> int:
+    """The token that says the fact behind its reply. Both are one text here, because some tokenizers put a space in
+    front of every text. Raises PromptError.
+    """
+    reply, whole = ids(fact.reply), ids(f"{fact.reply} {fact.value}")
+    return next(said for asked, said in zip_longest(reply, whole) if asked != said)
+
+
 def _cells(values: Values) -> int:
-    return pad(int(values["facts"]) * _TOKENS + 2 * _ASKED + 32, CTX_PAD)
+    return pad(int(values["facts"]) * FACT_TOKENS + 2 * _ASKED + 32, CTX_PAD)
 
 
 def _settings(values: Values) -> ContextSettings:
@@ -112,7 +122,7 @@ def _settings(values: Values) -> ContextSettings:
 
 def _work(values: Values) -> Work:
     n = values["facts"]
-    return Work(n * _TOKENS + n * (4 * _ASKED + n * _TOKENS / 2), 0)
+    return Work(n * FACT_TOKENS + n * (4 * _ASKED + n * FACT_TOKENS / 2), 0)
 
 
 def _measure(bench: Bench) -> Measuring:
@@ -121,7 +131,7 @@ def _measure(bench: Bench) -> Measuring:
     text = [token for part in parts for token in part]
     with bench.context() as context:
         context.read(text, 0)
-        whole = context.saved(0)
+        whole = kept(bench, context)
         end = len(parts[0])
         for i, (fact, part) in enumerate(zip(known, parts[1:-1], strict=True)):
             yield Progress(i, len(known), fact.text.strip())
@@ -129,15 +139,15 @@ def _measure(bench: Bench) -> Measuring:
             before, asked = (ids(fact.question), ids(fact.reply)) if asked_before else ([], ids(fact.asked))
             erratum = ids(fact.erratum)
             rest = text[end:] + before
-            _restore(context, whole, text, before)
+            restore(context, whole, text, before)
             untouched = _said(context, asked)
             take_out(context, 0, [(start, end)])
             edited, edited_erratum = _said(context, asked), _said(context, erratum + asked)
-            _restore(context, whole, text)
+            restore(context, whole, text)
             context.seq_rm(0, start, -1)
             context.read(rest, start)
             never, never_erratum = _said(context, asked), _said(context, erratum + asked)
-            value = ids(f" {fact.value}")[0]
+            value = value_token(ids, fact)
             for way, said, reference, price in (
                 (UNTOUCHED, untouched, never, 0),
                 (EDITED, edited, never, 0),
@@ -150,10 +160,20 @@ def _measure(bench: Bench) -> Measuring:
                 yield Sample(f"{way}: {READ}", i, price, unit="tokens")
 
 
-def _restore(context: RawContext, state: bytes, tokens: Sequence[int], more: Sequence[int] = ()) -> None:
-    """The text as it was read, and what is read behind it."""
+def kept(bench: Bench, context: RawContext) -> bytes | None:
+    """The state of what was read; None with sliding windows. Of those it has only what is seen from its end
+    (llama_kv_cache::state_write), so that nothing could be read again behind an earlier place.
+    """
+    return None if bench.model.facts.n_swa else context.saved(0)
+
+
+def restore(context: RawContext, state: bytes | None, tokens: Sequence[int], more: Sequence[int] = ()) -> None:
+    """The text as it was read, or reading it again, and what is read behind it."""
     context.clear()
-    context.restore(0, state, tokens)
+    if state is None:
+        context.read(tokens, 0)
+    else:
+        context.restore(0, state, tokens)
     if more:
         context.read(more, len(tokens))
 
@@ -191,7 +211,9 @@ def _answer(_values: Values, measured: Measured) -> Result:
         )
     if ghost.value > 1:  # what is left says neither what the fact said nor what is said without it
         share = tr("What is removed is not forgotten: answers are farther from those without it than before.")
-    helped = cured.value < ghost.value
+    after, before_it = ([of[way][i] for i in judged] for way in (ERRATA, EDITED))
+    helps = ratio_figure(tr("ghost share, with an erratum over without"), after, before_it).at_most(1.0)
+    helped = helps.value < 1
     key += "; an erratum helps" if helped else "; an erratum does not help"
     sentence = tr(
         "After its cells are removed, {share:.0%} of what a fact does to the next token is still there (ghost share "
@@ -209,12 +231,14 @@ def _answer(_values: Values, measured: Measured) -> Result:
         )
     sentence = sentence.format(
         times=ghost.value,
-        share=ghost.value, low=ghost.low, high=ghost.high, n=n, edited=edited, before=before, recomputed=recomputed,
+        share=ghost.value, low=_or(ghost.low, ghost), high=_or(ghost.high, ghost), n=n,
+        edited=edited, before=before, recomputed=recomputed,
         suffix=_price(measured, RECOMPUTED), erratum=_price(measured, ERRATA), cured=cured.value, errata=errata,
     )  # fmt: skip
     figures = (
         ghost.at_most(FORGOTTEN, REMEMBERED),
         cured,
+        helps,
         Figure(tr("facts that counted"), n),
         Figure(tr("said after removal"), edited / n),
         Figure(tr("said without it"), recomputed / n),
@@ -231,6 +255,11 @@ def _answer(_values: Values, measured: Measured) -> Result:
         tables=(_table(measured),),
         remarks=(meaning, *([less] if left_out else [])),
     )
+
+
+def _or(edge: float | None, figure: Figure) -> float:
+    """The edge of an interval; of a single fact, which has none, what was measured."""
+    return figure.value if edge is None else edge
 
 
 def _price(measured: Measured, way: str) -> float:

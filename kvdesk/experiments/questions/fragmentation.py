@@ -6,6 +6,7 @@ from itertools import product
 from typing import NamedTuple
 
 from kvdesk.cache.geometry import CTX_PAD, pad
+from kvdesk.errors import ContextError
 from kvdesk.experiments.bench import Bench
 from kvdesk.experiments.experiment import Experiment, Measuring, Work, needs_plain_attention
 from kvdesk.experiments.measured import Measured, curve
@@ -36,7 +37,7 @@ N_TEXT = 2 * N_FILLERS
 HIGH_WATER = marked("high-water mark") + ": "
 COMPACT, SCATTERED = marked("side by side"), marked("scattered")
 BEHIND, COMPACTED = marked("behind holes"), marked("scattered, then compacted")
-REBUILT = marked("rebuilt")
+REBUILT, REFUSED = marked("rebuilt"), marked("refused")
 """A new context reads the text again."""
 LAYOUTS = (COMPACT, SCATTERED, BEHIND, COMPACTED, REBUILT)
 CURES = {COMPACTED: "compaction", REBUILT: "a rebuild"}
@@ -84,6 +85,14 @@ def _measure(bench: Bench) -> Measuring:
     for i, kind in enumerate(KINDS):
         changes = {"flash_attn": kind.flash_attn, "type_k": kind.type_k, "type_v": kind.type_v}
         settings = bench.settings.model_copy(update={"n_ctx": _cells(bench.values), **changes})
+        try:
+            with bench.context_of(settings):
+                pass
+        except ContextError as error:
+            if not i:
+                raise
+            yield Sample(f"{kind.name}: {REFUSED}", 0, 1, note=str(error))
+            continue
         with ExitStack() as stack:
             used = {
                 layout: stack.enter_context(bench.context_of(settings, inspect=True))
@@ -98,7 +107,7 @@ def _measure(bench: Bench) -> Measuring:
                 for layout, context in used.items():
                     _place(context, layout, *parts)
                 with bench.context_of(settings, inspect=True) as new:
-                    new.append(text, 0)
+                    new.read(text, 0)
                     contexts = {**used, REBUILT: new}
                     for number in bench.rounds(bench.whole("rounds")):
                         what = tr("{kind}, {size} cells, round {n}")
@@ -126,8 +135,8 @@ class Part(NamedTuple):
 def _read(context: RawContext, text: list[int], filler: list[int]) -> tuple[Part, Part]:
     """The text and what the other sequences hold, read once for all layouts."""
     context.clear()
-    context.append(text, 0)
-    context.append(filler, 0, 1)
+    context.read(text, 0)
+    context.read(filler, 0, 1)
     return Part(text, context.saved(0)), Part(filler, context.saved(1))
 
 
@@ -154,7 +163,7 @@ def _timed(context: RawContext, text: list[int], n: int) -> tuple[float, int]:
     """Median seconds of one token behind the text, which is removed each time; cells up to the last in use."""
     seconds, high_water = [], 0
     for _ in range(n):
-        answer = context.append(text[:1], len(text))
+        answer = context.read(text[:1], len(text))
         seconds.append(answer.seconds)
         high_water = answer.slot.high_water if answer.slot else 0
         context.seq_rm(0, len(text), -1)
@@ -162,11 +171,12 @@ def _timed(context: RawContext, text: list[int], n: int) -> tuple[float, int]:
 
 
 def _answer(values: Values, measured: Measured) -> Result:
-    sizes = _sizes(values)
-    most, compact = sizes[-1], {kind: f"{kind.name}: {COMPACT}" for kind in KINDS}
+    sizes, kinds = _sizes(values), [kind for kind in KINDS if f"{kind.name}: {COMPACT}" in measured.series]
+    refused = [(s.series.partition(":")[0], s.note) for s in measured.samples if s.series.endswith(f": {REFUSED}")]
+    most, compact = sizes[-1], {kind: f"{kind.name}: {COMPACT}" for kind in kinds}
     ratios: dict[tuple[Kind, str, int], Figure] = {}
     rows, series = [], []
-    for kind, layout in product(KINDS, LAYOUTS):
+    for kind, layout in product(kinds, LAYOUTS):
         name = f"{kind.name}: {layout}"
         water = {size: measured.one(HIGH_WATER + name, size) for size in sizes}
         of_size = {size: measured.ratio(series_title(name), (name, size), (compact[kind], size)) for size in sizes}
@@ -185,27 +195,27 @@ def _answer(values: Values, measured: Measured) -> Result:
         )
         if layout == SCATTERED:
             series.append(curve(tr(kind.name), [(water[size], ratio) for size, ratio in of_size.items()]))
-    largest = {(kind, layout): ratios[kind, layout, most] for kind in KINDS for layout in LAYOUTS}
-    worst = {kind: max((SCATTERED, BEHIND), key=lambda at, kind=kind: largest[kind, at].value) for kind in KINDS}  # type: ignore[misc]
-    for key in ((kind, layout) for kind in KINDS for layout in (worst[kind], *CURES)):
+    largest = {(kind, layout): ratios[kind, layout, most] for kind in kinds for layout in LAYOUTS}
+    worst = {kind: max((SCATTERED, BEHIND), key=lambda at, kind=kind: largest[kind, at].value) for kind in kinds}  # type: ignore[misc]
+    for key in ((kind, layout) for kind in kinds for layout in (worst[kind], *CURES)):
         largest[key] = largest[key].at_least(SLOWER)
     slower = {kind: largest[kind, layout] for kind, layout in worst.items()}
-    kinds = [kind.name for kind, ratio in slower.items() if ratio.holds]
-    heals = {layout: not any(largest[kind, layout].holds for kind in KINDS) for layout in CURES}
+    names = [kind.name for kind, ratio in slower.items() if ratio.holds]
+    heals = {layout: not any(largest[kind, layout].holds for kind in kinds) for layout in CURES}
     said = "; ".join(
         f"{tr(kind.name)}: {', '.join(f'{largest[kind, layout]} {tr(layout)}' for layout in LAYOUTS[1:])}"
-        for kind in KINDS
+        for kind in kinds
     )
     sentence = tr("A scattered cache is nowhere {n:g} times slower.")
     answer = tr("No: a scattered cache is at most {ratio:.2g} times slower.")
-    if kinds:
+    if names:
         sentence = tr("A scattered cache is at least {n:g} times slower with {kinds}.")
         answer = tr("Yes: a scattered cache is up to {ratio:.2g} times slower ({kinds}).")
-    named = tr("; ").join(map(tr, kinds))
+    named = tr("; ").join(map(tr, names))
     rest = tr("A token with {n} cells in use, over the same with its cells side by side — {said}.")
     return Result(
         Verdict(
-            f"slower: {' and '.join(kinds) or 'none'}; "
+            f"slower: {' and '.join(names) or 'none'}; "
             + "; ".join(f"{name} {'heals' if heals[layout] else 'does not heal'}" for layout, name in CURES.items()),
             f"{sentence.format(n=SLOWER, kinds=named)} {rest.format(n=N_TEXT, said=said)}",
             answer.format(ratio=max(ratio.value for ratio in slower.values()), kinds=named),
@@ -220,6 +230,10 @@ def _answer(values: Values, measured: Measured) -> Result:
             ),
         ),
         tables=(Table.of(tr("One token behind the text, with most holes"), rows),),
+        remarks=tuple(
+            tr("{types} is not possible with this model: {why}").format(types=tr(kind), why=why)
+            for kind, why in refused
+        ),
     )
 
 

@@ -15,13 +15,25 @@ from numpy.typing import NDArray
 from kvdesk.cache.compare import STRONG_KL, divergence
 from kvdesk.cache.geometry import CTX_PAD, pad
 from kvdesk.errors import ContextError, UserError
-from kvdesk.experiments.bench import Bench
+from kvdesk.experiments.bench import MOST_REPEATED, Bench
 from kvdesk.experiments.experiment import Experiment, Measuring, Work, needs_attention
 from kvdesk.experiments.long_text import surprise
 from kvdesk.experiments.measured import Measured, curve
 from kvdesk.experiments.raw_context import RawContext
 from kvdesk.experiments.statistics import mean_figure
-from kvdesk.protocol.experiment import Figure, Parameter, Plot, Progress, Result, Sample, Series, Table, Values, Verdict
+from kvdesk.protocol.experiment import (
+    Figure,
+    Parameter,
+    Plot,
+    Progress,
+    Result,
+    Sample,
+    Series,
+    Table,
+    Values,
+    Verdict,
+    number_text,
+)
 from kvdesk.settings import EXACT_UBATCH, CacheType, ContextSettings
 from kvdesk.translation import marked, tr
 
@@ -68,12 +80,18 @@ PARAMETERS = (
 
 
 def _depths(values: Values) -> list[int]:
-    return [int(values["deepest"]) // part for part in (4, 2, 1)]
+    """The largest, and those from which the tokens that are timed do not reach the next."""
+    found: list[int] = []
+    for part in (1, 2, 4):
+        depth = int(values["deepest"]) // part
+        if not found or depth + values["rounds"] + MOST_REPEATED <= found[0]:
+            found.insert(0, depth)
+    return found
 
 
 def _cells(values: Values) -> int:
     judged = values["chunk"] + values["written"]
-    timed = values["deepest"] + (values["rounds"] + 8) * len(_depths(values))
+    timed = values["deepest"] + values["rounds"] + MOST_REPEATED
     return pad(int(max(judged, timed)), CTX_PAD)
 
 
@@ -184,15 +202,14 @@ def _timed(bench: Bench, contexts: Mapping[Pair, RawContext], text: list[int]) -
             yield Progress(
                 i, len(depths), tr("{types} reads to depth {depth:,}").format(types=_title(pair), depth=depth)
             )
-            more = [text[k % len(text)] for k in range(reached, depth)]
-            context.append(more, reached)
-        reached = max(depth, reached)
+            context.read([text[k % len(text)] for k in range(reached, depth)], reached)
+        reached = depth
         for number in bench.rounds(bench.whole("rounds")):
             yield Progress(
                 i, len(depths), tr("one token at depth {depth:,}, round {n}").format(depth=depth, n=number + 1)
             )
             for pair, context in contexts.items():
-                answer = context.append(text[:1], reached)
+                answer = context.read(text[:1], reached)
                 yield Sample(f"{pair}: {SECONDS}", depth, answer.seconds, number, unit="s")
             reached += 1
 
@@ -219,10 +236,10 @@ def _answer(values: Values, measured: Measured) -> Result:
         {
             tr("types"): _title(pair),
             tr("bytes in a cell (over f16)"): f"{f.cell:,.0f} ({f.cell / base.cell:.2f})" if base.cell else "–",
-            tr("tok/s at {n:,}").format(n=deepest): f"{f.tok_s[deepest]:.3g}" if f.tok_s else "–",
+            tr("tok/s at {n:,}").format(n=deepest): number_text(f.tok_s[deepest]) if f.tok_s else "–",
             tr("time over f16"): "–" if pair in (BASE, ROUNDING) else str(f.over[deepest]),
             tr("KL divergence"): "–" if pair == BASE else str(f.kl),
-            tr("perplexity (over f16)"): f"{f.perplexity.value:.4g}" if pair == BASE else str(f.perplexity),
+            tr("perplexity (over f16)"): number_text(f.perplexity.value, 4) if pair == BASE else str(f.perplexity),
             tr("same likeliest"): "–" if pair == BASE else f"{f.top:.1%}",
             tr("first other token written"): "–" if pair == BASE else _first(f.first, values["written"]),
         }
@@ -326,7 +343,9 @@ def _short(found: Mapping[Pair, Found], both: Sequence[Pair]) -> str:
     for pair in both:
         loss = tr("no measurable loss")
         if found[pair].kl.value > SAME * rounding:
-            loss = tr("{n:.2g} times the change of rounding").format(n=found[pair].kl.value / max(rounding, 1e-12))
+            loss = tr("{kl} nats, and rounding changes nothing").format(kl=number_text(found[pair].kl.value, 2))
+            if rounding > 0:
+                loss = tr("{n} times the change of rounding").format(n=number_text(found[pair].kl.value / rounding, 2))
         said = tr("{type}: {share:.0%} of the memory, {loss}")
         parts.append(said.format(type=pair.k.value, share=found[pair].cell / base if base else 0.0, loss=loss))
     kind = both[-1].k

@@ -14,7 +14,18 @@ from kvdesk.experiments.experiment import Experiment, Measuring, Work, needs_pla
 from kvdesk.experiments.measured import Measured, curve
 from kvdesk.experiments.moved_states import LONG, N_SEQ, SHORT, Own, Parts, Texts, others_work, read_texts
 from kvdesk.experiments.statistics import figure, median, ratios
-from kvdesk.protocol.experiment import Figure, Parameter, Plot, Progress, Result, Sample, Table, Values, Verdict
+from kvdesk.protocol.experiment import (
+    Figure,
+    Parameter,
+    Plot,
+    Progress,
+    Result,
+    Sample,
+    Table,
+    Values,
+    Verdict,
+    number_text,
+)
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import marked, tr
 from kvdesk.values import dataclass
@@ -76,9 +87,9 @@ def threads_tried() -> int:
 
 
 def _sizes(values: Values) -> list[int]:
-    """Cells in use: a half, all; each a whole number of pairs of runs."""
+    """Cells in use: a half, all; each a whole number of pairs of runs, of which one is the least."""
     step = 8 * int(values["run"])
-    return [max(step, int(values["cells"]) // part // step * step) for part in (2, 1)]
+    return sorted({max(step, int(values["cells"]) // part // step * step) for part in (2, 1)})
 
 
 def _settings(n_cells: int) -> dict[str, object]:
@@ -263,8 +274,8 @@ def _answer(values: Values, measured: Measured) -> Result:
         Verdict(
             f"{'the map is wrong; ' * wrong}{'; '.join(keys)}",
             sentence,
-            tr("Moving cells takes kvdesk at most {times:.2g} times the least time that it can take.").format(
-                times=1 / max(slowest.value, 1e-9)
+            tr("Moving cells takes kvdesk at most {times} times the least time that it can take.").format(
+                times=number_text(1 / max(slowest.value, 1e-9), 2)
             ),
         ),
         figures=(*near.values(), new, threads, get, slow_get, scattered, alone),
@@ -288,11 +299,11 @@ def _against_the_limit(own: dict[tuple[Kind, str], Figure], slowest: Figure) -> 
         for (kind, whole), ratio in own.items()
         if ratio.value < NEAR
     )
-    most = 1 / slowest.value
+    most = number_text(1 / slowest.value, 2)
     if not below:
-        said = tr("kvdesk takes at most {most:.2g} times the least; {near:g} counts as near it. Nothing is below that.")
+        said = tr("kvdesk takes at most {most} times the least; {near:g} counts as near it. Nothing is below that.")
         return said.format(most=most, near=NEAR)
-    said = tr("kvdesk takes at most {most:.2g} times the least; {near:g} counts as near it. Below that: {below}.")
+    said = tr("kvdesk takes at most {most} times the least; {near:g} counts as near it. Below that: {below}.")
     return said.format(most=most, near=NEAR, below=below)
 
 

@@ -6,7 +6,7 @@ from kvdesk.experiments.experiment import Experiment, Measuring, Work
 from kvdesk.experiments.measured import Measured
 from kvdesk.experiments.raw_context import RawContext
 from kvdesk.experiments.statistics import exponent, figure
-from kvdesk.protocol.experiment import Parameter, Plot, Result, Sample, Table, Values, Verdict
+from kvdesk.protocol.experiment import Parameter, Plot, Result, Sample, Table, Values, Verdict, number_text
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import marked, tr
 
@@ -35,7 +35,7 @@ def _measure(bench: Bench) -> Measuring:
         _write(context, first, lengths[0], cached=True)  # warms up
         for number in bench.rounds(bench.whole("rounds")):
             for i, length in enumerate(lengths):
-                yield bench.progress(number, i, len(lengths), tr("{n} tokens").format(n=length))
+                yield bench.progress(number, i, len(lengths), tr("{n:,} tokens").format(n=length))
                 for cached in (True, False):
                     seconds = _write(context, first, length, cached=cached)
                     yield Sample(WITH if cached else WITHOUT, length, seconds, number, unit="s")
@@ -49,14 +49,16 @@ def _write(context: RawContext, first: int, n: int, *, cached: bool) -> float:
         if not cached:
             context.clear()
         start = len(text) - 1 if cached else 0
-        seconds += context.append(text[start:], start).seconds
+        seconds += context.read(text[start:], start).seconds
         text.append(context.likeliest())
     return seconds
 
 
 def _answer(values: Values, measured: Measured) -> Result:
     lengths, names = _lengths(values), (WITH, WITHOUT)
-    ratios = [measured.ratio(tr("without over with, {n} tokens").format(n=n), (WITHOUT, n), (WITH, n)) for n in lengths]
+    ratios = [
+        measured.ratio(tr("without over with, {n:,} tokens").format(n=n), (WITHOUT, n), (WITH, n)) for n in lengths
+    ]
     shortest, longest = ratios[0], ratios[-1].at_least(1.0)
     cached, without = (
         figure(
@@ -67,29 +69,29 @@ def _answer(values: Values, measured: Measured) -> Result:
     )
     without = without.at_least(cached.value)
     rows = tuple(
-        (tr(name), *(f"{measured.median(name, n):.3g} s" for n in lengths), f"{power.value:.2f}")
+        (tr(name), *(f"{number_text(measured.median(name, n))} s" for n in lengths), f"{power.value:.2f}")
         for name, power in zip(names, (cached, without), strict=True)
     )
     curves = tuple(measured.curve(name, lengths) for name in names)
     faster, steeper = longest.value > 1, without.value > cached.value
-    answer = tr("Yes: without the cache {most} tokens take {ratio:.2g} of the time.")
+    answer = tr("Yes: without the cache {most:,} tokens take {ratio} of the time.")
     if faster:
-        answer = tr("No: without the cache {most} tokens take {ratio:.2g} times as long.")
+        answer = tr("No: without the cache {most:,} tokens take {ratio} times as long.")
     return Result(
         Verdict(
             f"{'the cache' if faster else 'no cache'} is faster and grows {'less' if faster == steeper else 'more'}",
             tr(
-                "{most} tokens take {longest} times as long without the cache, {least} tokens {shortest} "
+                "{most:,} tokens take {longest} times as long without the cache, {least:,} tokens {shortest} "
                 "times. Time grows as the length to the power {without} without and {cached} with it; 2 and "
                 "1 are what counting tokens gives."
             ).format(
                 most=lengths[-1], longest=longest, least=lengths[0], shortest=shortest, without=without, cached=cached
             ),
-            answer.format(most=lengths[-1], ratio=longest.value),
+            answer.format(most=lengths[-1], ratio=number_text(longest.value, 2)),
         ),
         figures=(*ratios[:-1], longest, cached, without),
         plots=(Plot(tr("Seconds for a text"), tr("tokens written"), tr("seconds"), curves, log=True),),
-        tables=(Table(tr("Medians"), ("", *(tr("{n} tokens").format(n=n) for n in lengths), tr("exponent")), rows),),
+        tables=(Table(tr("Medians"), ("", *(tr("{n:,} tokens").format(n=n) for n in lengths), tr("exponent")), rows),),
     )
 
 

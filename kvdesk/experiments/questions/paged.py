@@ -16,7 +16,19 @@ from kvdesk.experiments.simulators.paged_cache import PagedCache
 from kvdesk.experiments.simulators.radix_cache import RadixCache
 from kvdesk.experiments.simulators.replay import Outcome, held, served
 from kvdesk.experiments.statistics import figure
-from kvdesk.protocol.experiment import Figure, Parameter, Plot, Progress, Result, Sample, Series, Table, Values, Verdict
+from kvdesk.protocol.experiment import (
+    Figure,
+    Parameter,
+    Plot,
+    Progress,
+    Result,
+    Sample,
+    Series,
+    Table,
+    Values,
+    Verdict,
+    number_text,
+)
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import marked, tr
 from kvdesk.values import dataclass, names
@@ -149,10 +161,12 @@ def _answer(_values: Values, measured: Measured) -> Result:
     usual = USUAL if USUAL in sizes else sizes[-1]
     blocks_over = _over(measured, tr("prompt tokens computed, blocks of 16 over llama.cpp"), SERVED, usual)
     tree_over = _over(measured, tr("prompt tokens computed, tree over llama.cpp"), TREE, 1)
-    empty = measured.figure(tr("empty slots, blocks of 16"), f"{HELD}: waste", usual)
+    blocks_over, tree_over = (ratio.at_least(1 - SAME).at_most(1 + SAME) for ratio in (blocks_over, tree_over))
     holes = measured.figure(tr("holes, llama.cpp"), f"{LLAMA}: waste")
-    ratio = empty.value / max(holes.value, 1e-9)
-    wasteful = "less than" if ratio < 1 / FACTOR else "more than" if ratio > FACTOR else "about as much as"
+    empty = measured.figure(tr("empty slots, blocks of 16"), f"{HELD}: waste", usual)
+    empty = empty.at_least(holes.value / FACTOR).at_most(holes.value * FACTOR)
+    less, more = (not bar.holds(empty.value) for bar in empty.bars)
+    wasteful = "less than" if less else "more than" if more else "about as much as"
     wastes = {size: measured.median(f"{HELD}: waste", size) for size in sizes}
     said = tr(
         "With blocks of 16, vLLM's rule would compute {blocks} times the prompt tokens that were computed here, and"
@@ -174,9 +188,9 @@ def _answer(_values: Values, measured: Measured) -> Result:
             f"blocks compute {_word(blocks_over)}; the tree computes {_word(tree_over)}; waste is {wasteful} holes",
             said,
             tr(
-                "Blocks of 16 would compute {blocks:.2g} times the prompt tokens, and {empty:.0%} of their slots would"
+                "Blocks of 16 would compute {blocks} times the prompt tokens, and {empty:.0%} of their slots would"
                 " be empty; holes were {holes:.0%} here."
-            ).format(blocks=blocks_over.value, empty=empty.value, holes=holes.value),
+            ).format(blocks=number_text(blocks_over.value, 2), empty=empty.value, holes=holes.value),
         ),
         figures=(blocks_over, tree_over, empty, holes),
         plots=(_plot(measured, sizes),),
@@ -201,7 +215,7 @@ def _over(measured: Measured, name: str, rule: str, size: int) -> Figure:
 
 
 def _word(ratio: Figure) -> str:
-    if abs(ratio.value - 1) <= SAME:
+    if ratio.holds:
         return "as much"
     return "more" if ratio.value > 1 else "less"
 

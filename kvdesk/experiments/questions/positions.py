@@ -80,14 +80,14 @@ def _measure(bench: Bench) -> Measuring:
             yield Sample(case.id, i, answer.rc, note=answer.refusal, unit="code")
         yield Progress(len(CASES), len(CASES) + 1, tr("the same text after another one, and in an empty cache"))
         context.clear()
-        context.append(second, 0)
+        context.read(second, 0)
         alone = context.logits()
         context.clear()
-        context.append(first, 0)
+        context.read(first, 0)
         context.seq_rm(0)
-        context.append(second, 0)
+        context.read(second, 0)
         yield Sample(DIFFERENCE, 0, float(np.abs(context.logits() - alone).max()))
-        slot = context.append(first[:1], n).slot
+        slot = context.read(first[:1], n).slot
         if slot is not None:
             yield Sample(CELLS, n, slot.used, unit="cells")
 
@@ -95,7 +95,7 @@ def _measure(bench: Bench) -> Measuring:
 def _ask(context: RawContext, case: Case, tokens: list[int], known: dict[str, int]) -> Answer:
     if case.before is not None:
         start, end = (_number(text, known) for text in case.before)
-        context.append(tokens[: end - start], start)
+        context.read(tokens[: end - start], start)
     if case.removed is not None and not context.seq_rm(0, *(_number(text, known) for text in case.removed)):
         return Answer(-1, 0.0, (tr("llama_memory_seq_rm returned false: this memory cannot remove a part."),), None)
     asked = [_number(text, known) for text in case.asked]
@@ -168,7 +168,9 @@ def _answer(values: Values, measured: Measured) -> Result:
         ),
         figures=(Figure(tr("calls taken"), n_taken), Figure(tr(DIFFERENCE), difference)),
         tables=(Table.of(tr("The engine's own answers"), rows),),
-        remarks=(tr("n is {n:.0f}, the far position {far:.0f}, n_ctx 1024.").format(n=values["n"], far=values["far"]),),
+        remarks=(
+            tr("n is {n:.0f}, the far position {far:,.0f}, n_ctx 1,024.").format(n=values["n"], far=values["far"]),
+        ),
     )
 
 

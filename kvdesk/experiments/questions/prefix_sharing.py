@@ -11,7 +11,7 @@ from kvdesk.experiments.raw_context import RawContext
 from kvdesk.experiments.simulators.paged_cache import PagedCache
 from kvdesk.experiments.simulators.radix_cache import RadixCache
 from kvdesk.experiments.statistics import figure, median, ratios
-from kvdesk.protocol.experiment import Parameter, Plot, Result, Sample, Table, Values, Verdict
+from kvdesk.protocol.experiment import Parameter, Plot, Result, Sample, Table, Values, Verdict, number_text
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import marked, tr
 from kvdesk.values import dataclass
@@ -62,7 +62,7 @@ def _measure(bench: Bench) -> Measuring:
     prompts = _prompts(bench)
     yield from _simulated(prompts)
     with bench.context(record=True) as context:
-        context.append(prompts[0].tokens, 0)  # warms up
+        context.read(prompts[0].tokens, 0)  # warms up
         for number in bench.rounds(bench.whole("rounds")):
             for at, way in enumerate(WAYS if number % 2 == 0 else reversed(WAYS)):
                 yield bench.progress(number, at, len(WAYS), f"{tr(way)}, {number + 1}")
@@ -79,7 +79,7 @@ def _round(context: RawContext, way: str, prompts: Sequence[Prompt], number: int
             shared = [common_prefix(other.tokens, prompt.tokens[:-1]) for other in prompts[:seq_id]]
             if n := max(shared):
                 context.seq_cp(shared.index(n), seq_id, 0, n)
-        seconds = context.append(prompt.tokens[n:], n, seq_id).seconds
+        seconds = context.read(prompt.tokens[n:], n, seq_id).seconds
         n_read += len(prompt.tokens) - n
         note = "branch" if prompt.branches else "chat" if seq_id else "first"
         yield Sample(f"{FIRST}: {way}", seq_id, seconds, number, note, unit="s")
@@ -151,7 +151,7 @@ def _answer(values: Values, measured: Measured) -> Result:
             f"sharing saves {'time' if saves else 'no time'};"
             f" as many tokens as in SGLang's tree: {'yes' if like_tree else 'no'}",
             tr(
-                "{n} prompts with {system:.0f} tokens in common: {whole:,.0f} tokens are read where each prompt is"
+                "{n} prompts with {system:,.0f} tokens in common: {whole:,.0f} tokens are read where each prompt is"
                 " read whole, and {shared:,.0f} with the common prefix shared (SGLang's tree: {tree:,.0f}, vLLM's"
                 " blocks of 16: {blocks:,.0f}, both simulated), into {cells_whole:,.0f} and {cells_shared:,.0f} cells."
                 " Read whole, the first token of a chat takes {chat} times as long{branch}."
@@ -168,10 +168,10 @@ def _answer(values: Values, measured: Measured) -> Result:
                 branch=branch,
             ),
             (
-                tr("Yes: without sharing, a chat's first token takes {ratio:.2g} times as long.")
+                tr("Yes: without sharing, a chat's first token takes {ratio} times as long.")
                 if saves
-                else tr("No: without sharing, a chat's first token takes {ratio:.2g} times as long.")
-            ).format(ratio=over["chat"].value),
+                else tr("No: without sharing, a chat's first token takes {ratio} times as long.")
+            ).format(ratio=number_text(over["chat"].value, 2)),
         ),
         figures=tuple(over.values()),
         plots=(Plot(tr("Time to the first token"), tr("prompt, in order"), tr("ms"), tuple(series)),),

@@ -25,8 +25,9 @@ from kvdesk.experiments.measured import Measured
 from kvdesk.experiments.moved_states import timed
 from kvdesk.experiments.questions.kv_types import BLOCK
 from kvdesk.experiments.raw_context import RawContext
-from kvdesk.experiments.statistics import mean_figure
-from kvdesk.protocol.experiment import Figure, Parameter, Progress, Result, Sample, Table, Values, Verdict
+from kvdesk.experiments.statistics import mean_figure, ratio_figure
+from kvdesk.library.hyper import read_hyper
+from kvdesk.protocol.experiment import Figure, Parameter, Progress, Result, Sample, Table, Values, Verdict, number_text
 from kvdesk.settings import CacheType, ContextSettings
 from kvdesk.translation import marked, tr
 
@@ -144,9 +145,10 @@ def _first_layer(bench: Bench, tokens: list[int]) -> Iterator[Sample]:
 
 
 def _first_rows(bench: Bench, context: RawContext) -> list[NDArray[np.uint8]]:
-    """Bytes of K and of V of the first layer."""
+    """Bytes of K and of V of the first layer that has them. With a window it is in the second cache."""
     blob = context.saved(0)
-    stored = parse_seq_state(blob, planned(bench.model, context.settings)).caches[0][0].sections
+    first = next(layer for layer in read_hyper(bench.header).layers if layer.k_width)
+    stored = parse_seq_state(blob, planned(bench.model, context.settings)).caches[int(first.has_window)][0].sections
     firsts = [next((s for s in stored if s.kind == kind), None) for kind in ("k", "v")]
     return [np.frombuffer(blob, np.uint8, s.n_bytes, s.offset) for s in firsts if s is not None]
 
@@ -182,12 +184,12 @@ def _answer(values: Values, measured: Measured) -> Result:
     rows = (
         {
             tr("from f16 to"): kind.value,
-            tr("read again (s)"): f"{f.again.value:.3g}",
-            tr("converted (s)"): f"{f.convert.value:.3g}",
+            tr("read again (s)"): number_text(f.again.value),
+            tr("converted (s)"): number_text(f.convert.value),
             tr("times as fast"): str(f.faster),
             tr("KL, read again"): str(f.kl_again),
             tr("KL, converted"): str(f.kl),
-            tr("over reading again"): f"{f.more.value:.3g}",
+            tr("over reading again"): str(f.more),
             tr("bytes that differ"): f"{f.differ:,.0f}",
         }
         for kind, f in found.items()
@@ -214,8 +216,9 @@ def _found(values: Values, measured: Measured, kind: str) -> Found:
     kl = [[measured.one(f"{series}: {KL}", at) for at in range(0, n, BLOCK)] for series in (again, convert)]
     means = [mean_figure(tr(KL), blocks, weights, "nats") for blocks in kl]
     faster = measured.ratio(tr("converted to {type}, times as fast").format(type=kind), (again, 0), (convert, 0))
-    more = Figure(
-        tr("KL of {type}, converted over read again").format(type=kind), means[1].value / max(means[0].value, 1e-12)
+    more = ratio_figure(
+        tr("KL of {type}, converted over read again").format(type=kind),
+        *([block * weight for block, weight in zip(blocks, weights, strict=True)] for blocks in reversed(kl)),
     )
     return Found(
         measured.figure("", again, unit="s"),

@@ -1,5 +1,6 @@
 """A window that forgets instead of a cache that is tidied: what each policy of overflow costs, and what it loses."""
 
+import math
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
@@ -16,7 +17,19 @@ from kvdesk.experiments.long_text import Policy, Reading, Told, Window
 from kvdesk.experiments.measured import Measured
 from kvdesk.experiments.raw_context import RawContext
 from kvdesk.experiments.statistics import figure, mean_figure, median, ratios
-from kvdesk.protocol.experiment import Figure, Parameter, Plot, Progress, Result, Sample, Series, Table, Values, Verdict
+from kvdesk.protocol.experiment import (
+    Figure,
+    Parameter,
+    Plot,
+    Progress,
+    Result,
+    Sample,
+    Series,
+    Table,
+    Values,
+    Verdict,
+    number_text,
+)
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import marked, tr
 
@@ -24,6 +37,8 @@ SURPRISE, TOKENS, SECONDS, ANSWER = "surprise", "tokens", "seconds", "log-probab
 FIRST, READ, TOLD_AT, MOVED, AGAIN = "first overflow", "messages read", "told in message", "moved", "read again"
 CHANCE = "log-probability of a code that nobody told"
 BEFORE, AFTER = "one token, ring", "one token, ring, then compacted"
+MOST_NATS: Final = 100.0
+"""Of the edge of an interval of perplexities: more says nothing more."""
 KNOWN: Final = 1.0
 """Nats a token, on average, by which a code must be likelier than those that nobody told, to count as known."""
 MUCH: Final = 1.15
@@ -156,6 +171,12 @@ def _text(bench: Bench) -> Text:
             ).format(n=len(body), window=_limit(bench.values))
         )
     parts = [tuple(body[at : at + size]) for at in range(0, len(body), size)]
+    if len(parts) < N_TOLD:
+        raise UserError(
+            tr("The text makes {n} messages, and {told} are needed: choose shorter ones, or a longer text.").format(
+                n=len(parts), told=N_TOLD
+            )
+        )
     every = (len(parts) - 1) // (N_TOLD - 1)
 
     def asked(name: str, code: str, message: int) -> Told:
@@ -168,6 +189,14 @@ def _text(bench: Bench) -> Text:
     if vocab.add_bos:
         telling[0] = (vocab.bos, *telling[0])
     messages = tuple((*telling.get(at, ()), *part) for at, part in enumerate(parts))
+    first, longest = len(messages[0]), max(map(len, messages))
+    if first + longest > _limit(bench.values):
+        raise UserError(
+            tr(
+                "The first message stays and has {first:,} tokens; with the longest of {longest:,} it does not fit "
+                "into {window:,}: choose shorter messages, or a larger window."
+            ).format(first=first, longest=longest, window=_limit(bench.values))
+        )
     return Text(messages, tuple(len(telling.get(at, ())) for at in range(len(parts))), tuple(told), untold)
 
 
@@ -205,9 +234,9 @@ class _Found:
         """Ratio of the perplexities of what came after the first overflow, messages paired."""
         apart = [self.of(SURPRISE, policy, at) - self.of(SURPRISE, over, at) for at in self.later]
         mean = mean_figure("", apart, [self._measured.one(TOKENS, at) for at in self.later])
-        low, high = mean.low or 0.0, mean.high or 0.0
+        low, high = (None if edge is None else math.exp(min(edge, MOST_NATS)) for edge in (mean.low, mean.high))
         name = tr("perplexity, {policy} over {over}").format(policy=tr(policy), over=tr(over))
-        return Figure(name, float(np.exp(mean.value)), float(np.exp(low)), float(np.exp(high)))
+        return Figure(name, math.exp(mean.value), low, high)
 
     def seconds(self, policy: Policy) -> list[list[float]]:
         """Of each round, for each message from the first overflow on."""
@@ -230,15 +259,18 @@ class _Found:
 READERS: Final = (Policy.ALL, Policy.RING, Policy.SLIDE, Policy.SINKS, Policy.RECOMPUTE)
 
 
-def _short(n_known: int, n_lost: int, ring: float) -> str:
+def _short(n_known: int, n_lost: int, ring: float, *, spoils: bool) -> str:
     if not n_known:
         return tr("With this model the codes tell nothing of what a window loses.")
     if not n_lost:
-        return tr(
-            "A window forgets none of {n} codes; a bare ring reads on with {ring:.2g} times the perplexity."
-        ).format(n=n_known, ring=ring)
-    return tr("A window forgets {lost} of {n} codes; a bare ring also raises the perplexity {ring:.2g} times.").format(
-        lost=n_lost, n=n_known, ring=ring
+        return tr("A window forgets none of {n} codes; a bare ring reads on with {ring} times the perplexity.").format(
+            n=n_known, ring=number_text(ring, 2)
+        )
+    if not spoils:
+        said = tr("A window forgets {lost} of {n} codes; a bare ring reads on with {ring} times the perplexity.")
+        return said.format(lost=n_lost, n=n_known, ring=number_text(ring, 2))
+    return tr("A window forgets {lost} of {n} codes; a bare ring also raises the perplexity {ring} times.").format(
+        lost=n_lost, n=n_known, ring=number_text(ring, 2)
     )
 
 
@@ -279,7 +311,7 @@ def _answer(values: Values, measured: Measured) -> Result:
         )
     )
     return Result(
-        Verdict("; ".join(keys), sentence, _short(n_known, len(lost), ring.value)),
+        Verdict("; ".join(keys), sentence, _short(n_known, len(lost), ring.value, spoils=ring.holds)),
         figures=(*quality.values(), ring, moved, *time.values(), compacted),
         plots=(_plot(found),),
         tables=(_policies(found, quality), _codes(found)),

@@ -8,7 +8,18 @@ from kvdesk.experiments.experiment import Experiment, Measuring, Work, needs_att
 from kvdesk.experiments.measured import Measured, curve
 from kvdesk.experiments.raw_context import RawContext
 from kvdesk.experiments.statistics import figure
-from kvdesk.protocol.experiment import Figure, Parameter, Plot, Progress, Result, Sample, Table, Values, Verdict
+from kvdesk.protocol.experiment import (
+    Figure,
+    Parameter,
+    Plot,
+    Progress,
+    Result,
+    Sample,
+    Table,
+    Values,
+    Verdict,
+    number_text,
+)
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import marked, tr
 
@@ -66,12 +77,10 @@ def _resident_mb() -> float:
 
 def _short(*, known: bool, frees: bool) -> str:
     if not known:
-        return tr(
-            "The filled cells hold too little to tell ({held:.2g} MB); cells in use: {filled:,.0f} to {left:,.0f}."
-        )
+        return tr("The filled cells hold too little to tell ({held} MB); cells in use: {filled:,.0f} to {left:,.0f}.")
     if frees:
-        return tr("Yes: it frees {freed:.2g} of {held:.2g} MB.")
-    return tr("No: it frees {freed:.2g} of {held:.2g} MB.")
+        return tr("Yes: it frees {freed} of {held} MB.")
+    return tr("No: it frees {freed} of {held} MB.")
 
 
 def _answer(values: Values, measured: Measured) -> Result:
@@ -101,13 +110,16 @@ def _answer(values: Values, measured: Measured) -> Result:
                 left=left.value,
                 filled=filled.value,
                 freed=freed,
-                held=held.value,
-                kv=kv.value,
+                held=number_text(held.value),
+                kv=number_text(kv.value),
                 closed=closed,
                 grown=grown,
             ),
             _short(known=known, frees=frees).format(
-                freed=max(0.0, freed.value), held=held.value, filled=filled.value, left=left.value
+                freed=number_text(max(0.0, freed.value), 2),
+                held=number_text(held.value, 2),
+                filled=filled.value,
+                left=left.value,
             ),
         ),
         figures=(filled, left, kv, held, made, freed, grown, closed),
@@ -122,25 +134,25 @@ def _said(*, known: bool, frees: bool, whole: bool) -> str:
     """
     if not known:
         return tr(
-            "llama_memory_seq_rm leaves {left:.0f} of {filled:.0f} cells in use. Whether it gives memory back is "
-            "unclear: the {held:.2g} MB of K and V in the filled cells are too few, because a process's memory varies "
+            "llama_memory_seq_rm leaves {left:,.0f} of {filled:,.0f} cells in use. Whether it gives memory back is "
+            "unclear: the {held} MB of K and V in the filled cells are too few, because a process's memory varies "
             "anyway. Choose more tokens, or a larger model."
         )
     if frees:
         return tr(
-            "llama_memory_seq_rm leaves {left:.0f} of {filled:.0f} cells in use and gives {freed} back, of {held:.3g} "
+            "llama_memory_seq_rm leaves {left:,.0f} of {filled:,.0f} cells in use and gives {freed} back, of {held} "
             "MB of K and V in the filled cells. Filled again it takes {grown} more than the first time; the end of the "
             "context gives {closed} back."
         )
     if whole:
         return tr(
-            "llama_memory_seq_rm leaves {left:.0f} of {filled:.0f} cells in use and gives {freed} back, of {held:.3g} "
-            "MB of K and V in the filled cells: the buffer of {kv:.3g} MB belongs to the context from its making to "
+            "llama_memory_seq_rm leaves {left:,.0f} of {filled:,.0f} cells in use and gives {freed} back, of {held} "
+            "MB of K and V in the filled cells: the buffer of {kv} MB belongs to the context from its making to "
             "its end, which gives {closed} back. Filled again it grows by {grown}: what was removed is used again."
         )
     return tr(
-        "llama_memory_seq_rm leaves {left:.0f} of {filled:.0f} cells in use and gives {freed} back, of {held:.3g} "
-        "MB of K and V in the filled cells: the buffer of {kv:.3g} MB belongs to the context from its making to "
+        "llama_memory_seq_rm leaves {left:,.0f} of {filled:,.0f} cells in use and gives {freed} back, of {held} "
+        "MB of K and V in the filled cells: the buffer of {kv} MB belongs to the context from its making to "
         "its end, which gives {closed} back; the rest stays with the C library, which keeps small blocks. "
         "Filled again it grows by {grown}: what was removed is used again."
     )

@@ -13,7 +13,18 @@ from kvdesk.experiments.experiment import Experiment, Measuring, Work, needs_att
 from kvdesk.experiments.measured import Measured
 from kvdesk.experiments.raw_context import RawContext
 from kvdesk.experiments.statistics import exponent, figure, line_slope, median
-from kvdesk.protocol.experiment import Figure, Parameter, Plot, Result, Sample, Series, Table, Values, Verdict
+from kvdesk.protocol.experiment import (
+    Figure,
+    Parameter,
+    Plot,
+    Result,
+    Sample,
+    Series,
+    Table,
+    Values,
+    Verdict,
+    number_text,
+)
 from kvdesk.settings import ContextSettings, default_threads
 from kvdesk.translation import marked, tr
 from kvdesk.values import dataclass, replace
@@ -299,15 +310,16 @@ def _verdict(rows: list[Row]) -> Verdict:
         said = "; ".join(tr("{name}: {ratio} times").format(name=tr(row.name), ratio=row) for row in others)
         found = tr("The last request over the first: {said}.").format(said=said)
         worst = max(others, key=lambda row: row.ratio.value)
-        answer = tr("Requests become slower: the last takes {ratio:.2g} times the first ({name}).")
-        answer = answer.format(ratio=worst.ratio.value, name=tr(worst.name))
+        answer = tr("Requests become slower: the last takes {ratio} times the first ({name}).")
+        answer = answer.format(ratio=number_text(worst.ratio.value, 2), name=tr(worst.name))
         return Verdict(f"grows: {', '.join(row.name for row in others)}", f"{found} {rest}", answer)
     if not record.grows:
         found = tr(
             "None of the suspects makes equal requests slower: at most the last takes {most} times the "
             "first ({name}), and {record} times where earlier tokens are kept and sent again."
         ).format(most=most, name=tr(most.name), record=record)
-        answer = tr("No suspect makes equal requests slower: at most {ratio:.2g} times.").format(ratio=most.ratio.value)
+        answer = tr("No suspect makes equal requests slower: at most {ratio} times.")
+        answer = answer.format(ratio=number_text(most.ratio.value, 2))
         return Verdict("nothing grows", f"{found} {rest}", answer)
     found = tr(
         "Equal requests become slower where the tokens of earlier requests are kept and all are sent "
@@ -321,8 +333,9 @@ def _verdict(rows: list[Row]) -> Verdict:
         most=most,
         name=tr(most.name),
     )
-    answer = tr("Because all earlier tokens are sent again: the last request takes {ratio:.2g} times the first.")
-    return Verdict("the record sent again", f"{found} {rest}", answer.format(ratio=record.ratio.value))
+    answer = tr("Because all earlier tokens are sent again: the last request takes {ratio} times the first.")
+    answer = answer.format(ratio=number_text(record.ratio.value, 2))
+    return Verdict("the record sent again", f"{found} {rest}", answer)
 
 
 def _remarks(values: Values, rows: list[Row]) -> tuple[str, ...]:

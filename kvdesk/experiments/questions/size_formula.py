@@ -1,12 +1,25 @@
 """Whether 2 · layers · hidden size · cells · bytes is what a cache takes: the formula, an estimate, the engine."""
 
+from kvdesk.errors import ContextError
 from kvdesk.experiments.bench import Bench
 from kvdesk.experiments.experiment import Experiment, Measuring, Work
 from kvdesk.experiments.measured import Measured
 from kvdesk.library.estimate import estimate
 from kvdesk.library.ggml_types import BY_NAME
 from kvdesk.library.hyper import read_hyper
-from kvdesk.protocol.experiment import Figure, Parameter, Plot, Progress, Result, Sample, Series, Table, Values, Verdict
+from kvdesk.protocol.experiment import (
+    Figure,
+    Parameter,
+    Plot,
+    Progress,
+    Result,
+    Sample,
+    Series,
+    Table,
+    Values,
+    Verdict,
+    number_text,
+)
 from kvdesk.settings import CacheType, ContextSettings
 from kvdesk.translation import marked, tr
 from kvdesk.values import dataclass
@@ -18,6 +31,7 @@ ESTIMATE = marked("kvdesk's estimate")
 HIDDEN = marked("2 · layers · hidden size · cells · bytes")
 KV_HEADS = marked("2 · layers · K/V heads · head size · cells · bytes")
 FORMULAS = (HIDDEN, KV_HEADS, ESTIMATE)
+REFUSED = marked("refused")
 
 PARAMETERS = (
     Parameter("n_ctx", marked("Largest context"), 4096, 1024, 32768, 2048, marked("Cells; also a quarter and a half")),
@@ -61,14 +75,18 @@ def _measure(bench: Bench) -> Measuring:
     for i, shape in enumerate(shapes):
         yield Progress(i, len(shapes), str(shape))
         kind = BY_NAME[shape.kind.value]
-        if any(width % kind.block for layer in hyper.layers for width in (layer.head_k, layer.head_v)):
-            continue  # llama.cpp makes no context of it
         wanted = ContextSettings(
             n_ctx=shape.n_ctx, n_seq_max=1, type_k=shape.kind, type_v=shape.kind, swa_full=shape.swa_full
         )
-        with bench.context_of(wanted) as context:
-            allocated = context.buffers.get("KV", 0) + context.buffers.get("RS", 0)
-            cells = context.n_ctx
+        try:
+            with bench.context_of(wanted) as context:
+                allocated = context.buffers.get("KV", 0) + context.buffers.get("RS", 0)
+                cells = context.n_ctx
+        except ContextError as error:
+            if shape.kind is CacheType.F16:
+                raise
+            yield Sample(REFUSED, i, 1, note=str(error))
+            continue
         each = 2 * len(hyper.layers) * cells * kind.size / kind.block
         needed = estimate(bench.header, wanted)
         yield Sample(ALLOCATED, i, allocated, note=str(shape), unit="B")
@@ -81,8 +99,8 @@ def _short(*, hidden: bool, kv_heads: bool) -> str:
     if hidden:
         return tr("Yes: the formula gives what is allocated.")
     if kv_heads:
-        return tr("Only with K/V heads: with the hidden size it gives {hidden:.2g} times what is allocated.")
-    return tr("No: it gives {hidden:.2g} times what is allocated, with K/V heads {kv_heads:.2g} times.")
+        return tr("Only with K/V heads: with the hidden size it gives {hidden} times what is allocated.")
+    return tr("No: it gives {hidden} times what is allocated, with K/V heads {kv_heads} times.")
 
 
 def _answer(values: Values, measured: Measured) -> Result:
@@ -97,7 +115,10 @@ def _answer(values: Values, measured: Measured) -> Result:
         key, why = "right with K/V heads", tr("{heads} heads share the keys and values of {kv}")
     else:
         key = "neither"
-        why = tr("not every layer keeps every cell (sliding windows, recurrent layers, heads that differ)")
+        why = tr(
+            "not every layer keeps every cell, or K and V of every head (sliding windows, recurrent layers, heads that "
+            "differ, K and V compressed together)"
+        )
     sentence = tr(
         "The formula with the hidden size gives {hidden:.2f} times what llama.cpp allocates, with "
         "K/V heads {kv_heads:.2f} times, kvdesk's estimate {estimate:.3f} times (each where it is "
@@ -126,13 +147,16 @@ def _answer(values: Values, measured: Measured) -> Result:
             f"{key}; the estimate is {'right' if right[ESTIMATE] else 'wrong'}",
             sentence,
             _short(hidden=right[HIDDEN], kv_heads=right[KV_HEADS]).format(
-                hidden=worst[HIDDEN], kv_heads=worst[KV_HEADS]
+                hidden=number_text(worst[HIDDEN], 2), kv_heads=number_text(worst[KV_HEADS], 2)
             ),
         ),
         figures=tuple(Figure(said.format(name=tr(name)), ratio) for name, ratio in worst.items()),
         plots=(Plot(tr("Bytes of a cache, f16"), tr("cells"), "MB", series),),
         tables=(Table("MB", (tr("context"), *map(tr, (ALLOCATED, *FORMULAS))), rows),),
-        remarks=(tr("A cell of q8_0 takes 34 bytes for 32 numbers and one of q4_0 18: the formulas count that."),),
+        remarks=(
+            tr("A cell of q8_0 takes 34 bytes for 32 numbers and one of q4_0 18: the formulas count that."),
+            *(s.note for s in measured.samples if s.series == REFUSED),
+        ),
     )
 
 

@@ -20,7 +20,19 @@ from kvdesk.experiments.raw_context import RawContext
 from kvdesk.experiments.soak_use import MixedUse, Rate
 from kvdesk.experiments.statistics import figure, median, percentiles, slope_figure
 from kvdesk.library.gguf_header import GgufHeader
-from kvdesk.protocol.experiment import Figure, Parameter, Plot, Progress, Result, Sample, Series, Table, Values, Verdict
+from kvdesk.protocol.experiment import (
+    Figure,
+    Parameter,
+    Plot,
+    Progress,
+    Result,
+    Sample,
+    Series,
+    Table,
+    Values,
+    Verdict,
+    number_text,
+)
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import marked, tr
 
@@ -98,8 +110,8 @@ def _probe(bench: Bench, use: MixedUse, bare: RawContext, number: int) -> float:
 def _bare_ms(bench: Bench, bare: RawContext, n: int) -> float:
     text = bench.tokens(32)
     bare.clear()
-    bare.append(text, 0)
-    return 1e3 * median([bare.append(text[:1], len(text) + i).seconds for i in range(n)])
+    bare.read(text, 0)
+    return 1e3 * median([bare.read(text[:1], len(text) + i).seconds for i in range(n)])
 
 
 def _cells(snapshot: CacheSnapshot, minutes: float, number: int) -> Iterator[Sample]:
@@ -170,12 +182,12 @@ class Judged(NamedTuple):
 def _short(judged: Sequence[Judged], minutes: float) -> str:
     grows = [tr(part.word) for part in judged if part.grows]
     if grows:
-        said = tr("Yes: in {minutes:.2g} minutes it becomes {words}.")
-        return said.format(minutes=minutes, words=tr(", ").join(grows))
+        said = tr("Yes: in {minutes} minutes it becomes {words}.")
+        return said.format(minutes=number_text(minutes, 2), words=tr(", ").join(grows))
     if unknown := [tr(part.word) for part in judged if part.undecided]:
-        said = tr("In {minutes:.2g} minutes it cannot be told whether it becomes {words}.")
-        return said.format(minutes=minutes, words=tr(" or ").join(unknown))
-    return tr("No: in {minutes:.2g} minutes nothing grows with time.").format(minutes=minutes)
+        said = tr("In {minutes} minutes it cannot be told whether it becomes {words}.")
+        return said.format(minutes=number_text(minutes, 2), words=tr(" or ").join(unknown))
+    return tr("No: in {minutes} minutes nothing grows with time.").format(minutes=number_text(minutes, 2))
 
 
 def _answer(_values: Values, measured: Measured) -> Result:
@@ -202,15 +214,17 @@ def _answer(_values: Values, measured: Measured) -> Result:
             f"{', '.join(firsts)} and {last} with time",
             " ".join(
                 (
-                    _grown(holes).format(minutes=end, speed=_percent(speed), memory=_percent(memory), holes=holes),
+                    _grown(holes).format(
+                        minutes=number_text(end), speed=_percent(speed), memory=_percent(memory), holes=holes
+                    ),
                     *_not_told(judged),
                     tr(
-                        "Tokens came every {p50:.3g} ms (median; P95 {p95:.3g}, P99 {p99:.3g}). A token moved "
+                        "Tokens came every {p50} ms (median; P95 {p95}, P99 {p99}). A token moved "
                         "{mb:,.0f} MB, at {share} of the speed of a plain copy on one thread."
                     ).format(
-                        p50=gaps[P50],
-                        p95=gaps[P95],
-                        p99=gaps[P99],
+                        p50=number_text(gaps[P50]),
+                        p95=number_text(gaps[P95]),
+                        p99=number_text(gaps[P99]),
                         mb=median([s.y for s in by[MOVED]]) / 1e6,
                         share=used,
                     ),
@@ -234,9 +248,9 @@ def _answer(_values: Values, measured: Measured) -> Result:
 
 def _grown(holes: Figure | None) -> str:
     if holes is None:
-        return tr("Over {minutes:.3g} minutes of mixed use a token's time grew by {speed} and the memory by {memory}.")
+        return tr("Over {minutes} minutes of mixed use a token's time grew by {speed} and the memory by {memory}.")
     return tr(
-        "Over {minutes:.3g} minutes of mixed use a token's time grew by {speed} and the memory by "
+        "Over {minutes} minutes of mixed use a token's time grew by {speed} and the memory by "
         "{memory}, the hole ratio by {holes}."
     )
 
@@ -264,8 +278,8 @@ def _growth(name: str, samples: Sequence[Sample], end: float, *, relative: bool)
 
 def _percent(growth: Figure) -> str:
     low, high = growth.low or 0.0, growth.high or 0.0
-    return tr("{value:.2g} % (95 %: {low:.2g} to {high:.2g})").format(
-        value=100 * growth.value, low=100 * low, high=100 * high
+    return tr("{value} % (95 %: {low} to {high})").format(
+        value=number_text(100 * growth.value, 2), low=number_text(100 * low, 2), high=number_text(100 * high, 2)
     )
 
 
@@ -314,7 +328,7 @@ def _over_time(by: dict[str, list[Sample]], end: float) -> Table:
         cells = []
         for name, scale in columns.items():
             ys = [s.y * scale for s in by[name] if low < s.x <= high]
-            cells.append(f"{median(ys):.4g}" if ys else "–")
+            cells.append(number_text(median(ys), 4) if ys else "–")
         rows.append((tr("{low:.3g} to {high:.3g}").format(low=low, high=high), *cells))
     return Table(tr("Over time"), (tr("minutes"), *heads), tuple(rows))
 

@@ -10,7 +10,17 @@ from kvdesk.experiments.busy import busy_processes
 from kvdesk.experiments.experiment import Experiment, Measuring, Work
 from kvdesk.experiments.measured import Measured
 from kvdesk.experiments.raw_context import RawContext
-from kvdesk.protocol.experiment import Parameter, Plot, Result, Sample, Table, Values, Verdict, series_title
+from kvdesk.protocol.experiment import (
+    Parameter,
+    Plot,
+    Result,
+    Sample,
+    Table,
+    Values,
+    Verdict,
+    number_text,
+    series_title,
+)
 from kvdesk.settings import ContextSettings, default_threads
 from kvdesk.translation import marked, tr
 
@@ -36,7 +46,7 @@ def _counts() -> list[int]:
 def _measure(bench: Bench) -> Measuring:
     prompt, counts = bench.tokens(bench.whole("prompt")), _counts()
     with bench.context() as context:
-        context.append(prompt, 0)  # warms up
+        context.read(prompt, 0)  # warms up
         for number in bench.rounds(bench.whole("rounds")):
             yield bench.progress(number, 0, 2, tr("{what}, round {n}").format(what=tr(QUIET), n=number + 1))
             yield from _round(context, bench, prompt, counts, QUIET, number)
@@ -54,8 +64,8 @@ def _round(
     for count in counts if number % 2 == 0 else reversed(counts):
         context.set_threads(count)
         context.clear()
-        yield Sample(f"{READ}, {load}", count, context.append(prompt, 0).seconds, number, unit="s")
-        seconds = sum(context.append(prompt[:1], len(prompt) + i).seconds for i in range(n))
+        yield Sample(f"{READ}, {load}", count, context.read(prompt, 0).seconds, number, unit="s")
+        seconds = sum(context.read(prompt[:1], len(prompt) + i).seconds for i in range(n))
         yield Sample(f"{WRITTEN}, {load}", count, seconds / n, number, unit="s")
     context.set_threads(1)
 
@@ -78,7 +88,7 @@ def _answer(_values: Values, measured: Measured) -> Result:
     for judged in ((quiet, most), (loaded, logical)):
         over[judged] = over[judged].at_least(MUCH)
     rows = tuple(
-        (series_title(name), str(count), f"{1000 * measured.median(name, count):.3g}", str(ratio))
+        (series_title(name), str(count), number_text(1000 * measured.median(name, count)), str(ratio))
         for (name, count), ratio in over.items()
     )
     series = tuple(measured.curve(f"{WRITTEN}, {load}", counts, 1000, tr(load)) for load in (QUIET, ONE))

@@ -16,7 +16,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from kvdesk.cache.reuse.prefix import common_prefix
+from kvdesk.errors import UserError
 from kvdesk.experiments.scenarios.history import Copied, Event, History, Kept, Loaded, Paused, Read, Wrote
+from kvdesk.translation import tr
 from kvdesk.values import dataclass, field
 
 SIGMA = 0.5
@@ -54,7 +56,10 @@ class _Chat:
 
 
 def chat_day(day: Day, draw: Callable[[int], list[int]], seed: int, yesterday: Sequence[Sequence[int]] = ()) -> History:
-    """draw: returns a number of token ids; yesterday: the chats that exist in the morning, at most `n_seq`."""
+    """draw: returns a number of token ids; yesterday: the chats that exist in the morning, at most `n_seq`, which fit.
+
+    Raises UserError if a turn does not fit.
+    """
     return _Maker(day, draw, seed).make(yesterday)
 
 
@@ -132,6 +137,12 @@ class _Maker:
     def _make_room(self, n: int, chat: _Chat) -> None:
         while len({cell for cells in self._cells.values() for cell in cells}) + n > self._day.n_cells:
             others = [other for other in self._chats if other.seq_id >= 0 and other is not chat]
+            if not others:
+                raise UserError(
+                    tr("A turn of {n:,} tokens does not fit into {cells:,} cells: choose more cells.").format(
+                        n=len(self._cells.get(chat.seq_id, ())) + n, cells=self._day.n_cells
+                    )
+                )
             self._leave(min(others, key=lambda other: other.used_at))
 
     def _leave(self, chat: _Chat) -> None:

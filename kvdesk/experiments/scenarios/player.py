@@ -1,10 +1,8 @@
 """A history, done with a context of llama.cpp, event by event."""
 
 from kvdesk.cache.take_out import take_out
-from kvdesk.errors import ContextError
-from kvdesk.experiments.raw_context import Answer, RawContext
+from kvdesk.experiments.raw_context import RawContext
 from kvdesk.experiments.scenarios.history import Copied, Event, Kept, Loaded, Paused, Read, Sequences, Slid, Wrote
-from kvdesk.translation import tr
 
 States = dict[tuple[int, ...], bytes]
 """Saved states of sequences, by their tokens."""
@@ -29,12 +27,11 @@ class Player:
         seconds: list[float] = []
         match event:
             case Read(seq_id, tokens):
-                answer = context.append(self._known(tokens), len(held.get(seq_id, ())), seq_id)
-                seconds.append(_done(answer).seconds)
+                seconds.append(context.read(self._known(tokens), len(held.get(seq_id, ())), seq_id).seconds)
             case Wrote(seq_id, tokens):
                 start = len(held.get(seq_id, ()))
                 for i, token in enumerate(self._known(tokens)):
-                    seconds.append(_done(context.append([token], start + i, seq_id)).seconds)
+                    seconds.append(context.read([token], start + i, seq_id).seconds)
             case Loaded(seq_id, tokens):
                 self._load(seq_id, tokens)
             case Copied(source, target, n):
@@ -53,7 +50,7 @@ class Player:
         known = self._known(tokens)
         state = self._states.get(tokens) if not before else None
         if state is None:
-            _done(self._context.append(known, len(before), seq_id))
+            self._context.read(known, len(before), seq_id)
             if not before:
                 self._states[tokens] = self._context.saved(seq_id)
         else:
@@ -61,11 +58,3 @@ class Player:
 
     def _known(self, tokens: tuple[int, ...]) -> list[int]:
         return [token % self._n_vocab for token in tokens]
-
-
-def _done(answer: Answer) -> Answer:
-    if answer.rc != 0:
-        raise ContextError(
-            tr("llama.cpp did not decode a part of the history: {refusal}.").format(refusal=answer.refusal or answer.rc)
-        )
-    return answer
