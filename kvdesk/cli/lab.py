@@ -8,11 +8,10 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from kvdesk import paths
 from kvdesk.cli import options
 from kvdesk.cli.output import say
 from kvdesk.cli.parser import Parser
-from kvdesk.codec import decode, encode
+from kvdesk.codec import encode
 from kvdesk.errors import UserError, explained
 from kvdesk.experiments import EXPERIMENTS, experiment_by_id, report
 from kvdesk.experiments.process import CANCELLED, ExperimentProcess, Recorder, experiment_command
@@ -20,11 +19,11 @@ from kvdesk.library.estimate import check_fits
 from kvdesk.library.gguf_header import read_header
 from kvdesk.protocol.experiment import Failed, Progress, Record, Request, Started, chosen
 from kvdesk.translation import tr
-from kvdesk.viewmodel.lab import comparison, same_verdict
+from kvdesk.viewmodel.lab import RESULT, comparison, differences, same_verdict
 
 
 def main(argv: Sequence[str]) -> int:
-    """Exit code 0. Raises UserError."""
+    """Exit code 0; 1 if the report of a result could not be written. Raises UserError."""
     parser = Parser(
         "lab", tr("Experiments that answer questions about the KV cache, each in its own process, with a report.")
     )
@@ -50,6 +49,8 @@ def main(argv: Sequence[str]) -> int:
     if args.what == "list":
         _list()
         return 0
+    if args.out is not None:
+        options.check_folder(parser, "--out", args.out)
     return _run(args) if args.what == "run" else _compare(*map(Path, args.names))
 
 
@@ -64,31 +65,34 @@ def _run(args: argparse.Namespace) -> int:
     experiment = experiment_by_id(args.names[0])
     values = chosen(experiment.parameters, dict(map(_pair, args.set)), short=args.short)
     model = options.model_path(args)
-    needed = check_fits(read_header(model), experiment.settings(values))
+    needed = check_fits(read_header(model), experiment.context(values))
     if args.text is not None and not experiment.takes_text:
         raise UserError(tr("{id} reads no text: its tokens are drawn at random.").format(id=experiment.id))
     if args.journal is not None and not experiment.takes_journal:
         raise UserError(tr("{id} takes no journal: it makes what it measures.").format(id=experiment.id))
     text_file, journal_file = ("" if file is None else str(file.absolute()) for file in (args.text, args.journal))
     request = Request(experiment.id, str(model), values, args.short, text_file=text_file, journal_file=journal_file)
-    at = datetime.now(UTC)
     say(
         tr("{question}\nIt takes {total:,.0f} MB of memory at most.").format(
             question=tr(experiment.question), total=needed.total / 1000000.0
         )
     )
-    record = _record(request, at)
-    folder = args.out or report.folder_for(experiment.id, at)
-    page = report.write(record, folder)
+    record, code = _record(request), 0
+    try:
+        with explained(tr("The report could not be written: {why}.")):
+            folder = args.out or report.folder_for(experiment.id, datetime.fromisoformat(record.at))
+            said = tr("The report is {page}").format(page=report.write(record, folder))
+    except UserError as error:  # what was measured is not lost
+        said, code = str(error), 1
     if args.json:
         print(encode(record, indent=1).decode())
     else:
         _tell(record)
-    say(tr("The report is {page}").format(page=page))
-    return 0
+    say(said)
+    return code
 
 
-def _record(request: Request, at: datetime) -> Record:
+def _record(request: Request) -> Record:
     """Run it to its end. Raises UserError with what went wrong."""
     recorder = Recorder(request)
     with ExperimentProcess(experiment_command(request)) as process, _interrupted(process.cancel):
@@ -102,13 +106,13 @@ def _record(request: Request, at: datetime) -> Record:
                     )
                 case Progress():
                     say(f"{event.done}/{event.total} {event.what}")
-                case Failed() if event.sentence == CANCELLED:
+                case Failed() if event.sentence == tr(CANCELLED):
                     raise KeyboardInterrupt
                 case Failed():
                     raise UserError(event.sentence, event.detail)
                 case _:
                     pass
-            if (record := recorder.add(event, at)) is not None:
+            if (record := recorder.add(event, datetime.now(UTC))) is not None:
                 return record
     raise AssertionError("events end with the end")
 
@@ -149,16 +153,22 @@ def _compare(first: Path, second: Path) -> int:
         )
     for name, ratio, *both in comparison(a, b).rows:
         print(f"{name}: {both[0]} | {both[1]} | second over first: {ratio}")
-    print(f"A: {a.finished.result.verdict.short}\nB: {b.finished.result.verdict.short}")
+    parameters = next((e.parameters for e in EXPERIMENTS if e.id == a.request.experiment_id), ())
+    apart = differences(a, b, parameters)
+    if apart.rows:
+        print(f"\n{apart.title}")
+    for name, *both in apart.rows:
+        print(f"{name}: {both[0]} | {both[1]}")
+    print(f"\nA: {a.finished.result.verdict.short}\nB: {b.finished.result.verdict.short}")
     print(same_verdict(a, b))
     return 0
 
 
 def _read(path: Path) -> Record:
-    file = path / "result.json" if path.is_dir() else path
+    file = path / RESULT if path.is_dir() else path
     try:
-        with explained(tr("{file} cannot be read: {strerror}."), file=file), paths.open_regular(file) as opened:
-            return decode(Record, opened.read())
+        with explained(tr("{file} cannot be read: {strerror}."), file=file):
+            return report.read(file)
     except ValueError as error:
         raise UserError(tr("{file} is no result of an experiment.").format(file=file), str(error)) from error
 

@@ -72,6 +72,14 @@ def check_report(parser: Parser, args: argparse.Namespace) -> None:
         parser.error(tr("the report cannot be written to {report}").format(report=args.report))
 
 
+def check_folder(parser: Parser, option: str, folder: Path) -> None:
+    """End with a usage error if nothing can be written into this folder, which may have to be made."""
+    folder = folder.absolute()
+    place = next(place for place in (folder, *folder.parents) if place.exists())
+    if not place.is_dir() or not os.access(place, os.W_OK):
+        parser.error(tr("{option}: nothing can be written to {folder}").format(option=option, folder=folder))
+
+
 def model_path(args: argparse.Namespace) -> Path:
     """The chosen or the embedded model. Raises ModelFileError when there is none."""
     path = args.model or paths.embedded_model()

@@ -12,10 +12,13 @@ from pytestqt.qtbot import QtBot
 
 from kvdesk.app.slices import laboratory
 from kvdesk.app.slices.laboratory import Laboratory, past_results
+from kvdesk.experiments import report
 from kvdesk.protocol.chat import ModelLoaded
 from kvdesk.protocol.model import LocalFile, ModelInfo
 from kvdesk.ui.lab.page import LabPage
+from kvdesk.values import replace
 from tests.app.conftest import Rig
+from tests.experiments.test_framework import RECORD
 
 TIMEOUT_MS = 60_000  # the machine may be busy; the child loads the model in about a second
 
@@ -129,4 +132,13 @@ def test_what_is_no_result_is_left_out(tmp_path: Path, monkeypatch: pytest.Monke
     folder.mkdir(parents=True)
     (folder / "result.json").write_text("{}")
     (tmp_path / "lab" / "positions-20260101-000001").mkdir()
+    assert past_results("positions") == []
+
+
+def test_a_result_larger_than_any_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KVDESK_HOME", str(tmp_path))
+    record = replace(RECORD, request=replace(RECORD.request, experiment_id="positions"))
+    kept = report.write(record, tmp_path / "lab" / "positions-20260101-000000")
+    assert [past.record for past in past_results("positions")] == [record]
+    monkeypatch.setattr(report, "MOST_RESULT", (kept.parent / "result.json").stat().st_size - 1)
     assert past_results("positions") == []

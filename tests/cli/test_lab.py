@@ -1,5 +1,6 @@
 """`kvdesk lab`: what it lists, runs and compares, and what it says about wrong input."""
 
+import errno
 import json
 import signal
 import subprocess
@@ -12,6 +13,7 @@ import pytest
 
 from kvdesk.__main__ import main
 from kvdesk.experiments import EXPERIMENTS, report
+from kvdesk.values import replace
 from tests.experiments.test_framework import RECORD
 
 
@@ -43,6 +45,59 @@ def test_two_results_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[
     out = capsys.readouterr().out
     assert "ratio: 2 (95 %: 1 to 3) | 2 (95 %: 1 to 3) | second over first: 1" in out
     assert "The verdicts are the same." in out
+
+
+def test_what_differs_between_two_runs_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Another model, other parameters and another text: two verdicts are not of the same question then."""
+    request = RECORD.request
+    other = replace(request, model="/elsewhere/other.gguf", values={"rounds": 9}, text_file="/texts/mine.txt")
+    report.write(RECORD, tmp_path / "a")
+    report.write(replace(RECORD, request=other), tmp_path / "b")
+    report.write(replace(RECORD, request=replace(request, model="/elsewhere/m.gguf")), tmp_path / "c")
+    assert main(["lab", "compare", str(tmp_path / "a"), str(tmp_path / "b")]) == 0
+    told = capsys.readouterr().out.split("What differs between the runs\n")[1].splitlines()
+    assert told[:3] == ["model: m.gguf | other.gguf", "Rounds: 2 | 9", "text: – | mine.txt"]
+    assert main(["lab", "compare", str(tmp_path / "a"), str(tmp_path / "c")]) == 0
+    assert "model: /models/m.gguf | /elsewhere/m.gguf" in capsys.readouterr().out, "files of one name are not one model"
+    assert main(["lab", "compare", str(tmp_path / "a"), str(tmp_path / "a")]) == 0
+    assert "What differs" not in capsys.readouterr().out
+
+
+def test_a_result_is_told_where_its_report_cannot_be_written(
+    talking_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(*_: object) -> Path:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(report, "write", full)
+    assert main(["lab", "run", "positions", "--short", "--model", str(talking_file), "--out", str(tmp_path)]) == 1
+    out, err = capsys.readouterr()
+    assert "A sequence may start anywhere" in out
+    assert err.endswith("The report could not be written: No space left on device.\n")
+
+
+def test_a_report_that_cannot_be_written_is_refused_before_the_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "file"
+    file.write_text("")
+    for place in (file, file / "below"):
+        with pytest.raises(SystemExit, match="2"):
+            main(["lab", "run", "positions", "--out", str(place)])
+        assert f"--out: nothing can be written to {place}" in capsys.readouterr().err
+
+
+def test_what_is_in_the_place_of_a_result_gets_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report.write(RECORD, tmp_path / "a")
+    file = tmp_path / "a" / "result.json"
+    monkeypatch.setattr(report, "MOST_RESULT", 100)
+    assert main(["lab", "compare", str(file), str(file)]) == 2
+    assert capsys.readouterr().err == f"{file} cannot be read: it is too large.\n"
+    file.write_text("[]")
+    assert main(["lab", "compare", str(file), str(file)]) == 2
+    assert capsys.readouterr().err == f"{file} is no result of an experiment.\n"
 
 
 @pytest.mark.parametrize(

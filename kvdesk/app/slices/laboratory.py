@@ -6,6 +6,7 @@ Nothing here blocks the window's thread: files are read and experiments loaded b
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -16,12 +17,11 @@ from PySide6.QtGui import QDesktopServices
 
 from kvdesk import paths
 from kvdesk.app.background import Background
-from kvdesk.codec import decode
 from kvdesk.errors import KvdeskError
 from kvdesk.library.estimate import check_fits
 from kvdesk.library.gguf_header import GgufHeader, read_header
 from kvdesk.protocol.chat import ModelLoaded
-from kvdesk.protocol.experiment import Failed, Finished, Record, Request
+from kvdesk.protocol.experiment import Failed, Finished, Request
 from kvdesk.protocol.messages import Event
 from kvdesk.protocol.model import LocalFile
 from kvdesk.session.changed import Tone
@@ -156,7 +156,7 @@ class Laboratory(QObject, LabCommands):
 
         experiment, path = experiment_by_id(request.experiment_id), Path(request.model)
         try:
-            needed = check_fits(self._read_header(path), experiment.settings(request.values))
+            needed = check_fits(self._read_header(path), experiment.context(request.values))
         except KvdeskError as error:
             return Needs(why_not=str(error))
         work = experiment.work(request.values)
@@ -168,7 +168,9 @@ class Laboratory(QObject, LabCommands):
         """Seconds for a token that is read and for one that is written, in the last run on this model."""
         if model not in self._speeds:
             started = (past.record.started for past in past_results("") if past.record.request.model == model)
-            self._speeds[model] = next(((s.read_s, s.written_s) for s in started if s.read_s), None)
+            self._speeds[model] = next(
+                ((s.read_s, s.written_s) for s in started if 0 < s.read_s + s.written_s < math.inf), None
+            )
         return self._speeds[model]
 
     def _read_header(self, path: Path) -> GgufHeader:
@@ -241,13 +243,14 @@ def past_results(experiment_id: str) -> list[PastResult]:
     """Results of an experiment ("": of all) that are kept in the data folder, the newest first. What cannot be read is
     left out, and logged.
     """
+    from kvdesk.experiments import report
+
     found = []
     folder = paths.data_dir() / "lab"
     runs = folder.glob(f"{experiment_id}-*" if experiment_id else "*-*")
     for run in sorted(runs, key=lambda path: path.name[-len("20260101-000000") :], reverse=True):
         try:
-            with paths.open_regular(run / RESULT) as file:
-                record = decode(Record, file.read())
+            record = report.read(run / RESULT)
         except (OSError, ValueError) as error:
             logging.getLogger(__name__).warning("the result in %s cannot be read: %s", run, error)
             continue

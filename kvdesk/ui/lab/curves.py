@@ -23,6 +23,8 @@ from kvdesk.viewmodel.graphs.ticks import log_ticks
 
 HEIGHT_PX: Final = 136  # the room fits into a window 600 px high
 LEFT_PX: Final = 60  # for the numbers of the vertical axis
+MOST: Final = 1e100
+"""What is drawn is smaller: axes are computed with sums and differences."""
 SYMBOLS: Final = ("o", "s", "t", "d")  # after all colours, the next symbol
 _NAME_CHARS: Final = 12  # of a name on the axis, in a line
 _ROOM: Final = 0.05  # of the axes around the points
@@ -83,17 +85,17 @@ class CurvePlot(QWidget):
 
     def _add(self, series: values.Series, colour: str, symbol: str) -> None:
         place = self._place
-        points = [p for p in series.points if not self.shown.log or (p.x > 0 and p.y > 0)]
+        points = [p for p in series.points if self._can(p.x) and self._can(p.y)]
         x, y = [place(p.x) for p in points], [place(p.y) for p in points]
         pen, brush = pg.mkPen(colour, width=2), pg.mkBrush(colour)
         self.plot.getPlotItem().plot(
             x, y, pen=pen, symbol=symbol, symbolSize=6, symbolBrush=brush, symbolPen=None, antialias=True, **AS_PATHS
         )
         ends = [
-            (place(p.x), place(e))
+            (place(p.x), place(edge))
             for p in points
-            for e in (p.low, p.high)
-            if None not in (p.low, p.high) and e is not None and self._can(e)
+            if p.low is not None and p.high is not None and self._can(p.low) and self._can(p.high)
+            for edge in (p.low, p.high)
         ]
         if ends:
             self.plot.getPlotItem().plot(
@@ -131,8 +133,8 @@ class CurvePlot(QWidget):
         return math.log10(value) if self.shown.log else value
 
     def _can(self, value: float) -> bool:
-        """Whether there is a place for it: a logarithmic axis has none for 0."""
-        return not self.shown.log or value > 0
+        """Whether there is a place for it: a logarithmic axis has none for 0, and none has one for NaN or infinity."""
+        return abs(value) < MOST and (not self.shown.log or value > 0)
 
 
 def _joined(name: str) -> str:

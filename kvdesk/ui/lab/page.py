@@ -88,17 +88,19 @@ class LabPage(QWidget):
         self._show_running()
 
     def end(self, sentence: str = "", detail: str = "") -> None:
-        """It runs no more; why, in a sentence, where it came to no result."""
+        """It runs no more; why, in a sentence, where it came to no result. Below another question with its title."""
+        title, here = self._running_title, self._runs_here
         self._running = None
         self.run.end()
         if sentence:
-            self.banner.show_error(sentence, detail)
+            self.banner.show_error(sentence if here or not title else f"{title}: {sentence}", detail)
         self._show_running()
 
     def _on_question(self) -> None:
         question = self.question
         if question is None:
             return
+        self.banner.hide()  # it is about another one
         self._title.setText(question.title)
         self._question.setText(question.question)
         self._supposed.setText(tr("Supposed: {supposed}").format(supposed=question.supposed))
@@ -128,10 +130,14 @@ class LabPage(QWidget):
         question = self.question
         return self._running is not None and question is not None and question.id == self._running.experiment_id
 
+    @property
+    def _running_title(self) -> str:
+        running = self._running
+        return next((q.title for q in self._questions if running and q.id == running.experiment_id), "")
+
     def _show_running(self) -> None:
         running = self._running
-        title = next((q.title for q in self._questions if running and q.id == running.experiment_id), "")
-        self.setup.show_running(title, here=self._runs_here)
+        self.setup.show_running(self._running_title, here=self._runs_here)
         self._stack.setCurrentWidget(self.run if self._runs_here else self.result)
         for row, question in enumerate(self._questions):
             runs = running is not None and question.id == running.experiment_id

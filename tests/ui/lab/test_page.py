@@ -1,5 +1,6 @@
 """The page of the laboratory, fed by hand: what it asks for, shows while an experiment runs, and of past results."""
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 
@@ -310,6 +311,19 @@ def test_an_end_without_a_result_is_one_sentence(page: LabPage) -> None:
     assert page.banner.sentence == ""
 
 
+def test_an_end_is_not_told_of_another_question(page: LabPage) -> None:
+    page.begin(ready(page))
+    page.choose("two")
+    page.end("It crashed.")
+    assert page.banner.sentence == "The first: It crashed."
+    page.choose("one")
+    page.begin(ready(page))
+    page.end("It crashed again.")
+    assert page.banner.sentence == "It crashed again."
+    page.choose("two")
+    assert page.banner.sentence == ""
+
+
 def test_a_result_has_verdict_figures_plots_and_tables(page: LabPage, qtbot: QtBot, record: Recorder) -> None:
     wanted = record(page._commands.lab.open_report)
     new, old = past("new"), past("old")
@@ -334,6 +348,14 @@ def test_two_results_are_compared(page: LabPage) -> None:
     assert cells(table) == (("ratio", "3", "2 s (95 %: 1 to 3)", "6 s (95 %: 1 to 3)"),)
 
 
+def test_a_text_that_only_one_run_has_read_differs(page: LabPage) -> None:
+    new, old = past("new"), past("old")
+    request = replace(new.record.request, text_file="/texts/mine.txt")
+    page.show_results("one", [replace(new, record=replace(new.record, request=request)), old])
+    page.past.select(0, 1)
+    assert ("text", "–", "mine.txt") in cells(page.result.findChildren(ResultTable)[1])
+
+
 def test_results_of_another_question_are_ignored(page: LabPage) -> None:
     page.show_results("two", [past("new")])
     assert page.past.view.count() == 0
@@ -350,6 +372,22 @@ def test_a_logarithmic_plot_leaves_out_what_has_no_place(page: LabPage) -> None:
     page.run._plot.show_plot(Plot("p", "x", "y", (Series("s", (Point(0, 1), Point(10, 0), Point(10, 100))),), log=True))
     (curve,) = page.run._plot.plot.getPlotItem().listDataItems()
     assert [list(values) for values in curve.getOriginalDataset()] == [[1.0], [2.0]]
+
+
+def test_an_interval_that_has_no_place_is_left_out_whole(page: LabPage) -> None:
+    points = Point(1, 2, 0, 3), Point(10, 20, 10, 100)
+    page.run._plot.show_plot(Plot("p", "x", "y", (Series("s", points),), log=True))
+    _, intervals = page.run._plot.plot.getPlotItem().listDataItems()
+    assert [list(values) for values in intervals.getOriginalDataset()] == [[1.0, 1.0], [1.0, 2.0]]
+
+
+@pytest.mark.parametrize("log", [False, True])
+def test_a_plot_of_what_is_no_number_is_drawn_without_it(page: LabPage, log: bool) -> None:
+    """A result.json may have any number, also those that only Python writes."""
+    strange = (Point(1, math.nan), Point(math.inf, 2), Point(-1e308, 1e308, -1e308, math.nan), Point(3, 4, 1, 5))
+    page.run._plot.show_plot(Plot("p", "x", "y", (Series("s", strange), Series("t", strange[:1])), log=log))
+    first, *_ = page.run._plot.plot.getPlotItem().listDataItems()
+    assert len(first.getOriginalDataset()[0]) == 1
 
 
 # --- in the window ----------------------------------------------------------------------------------------------------
