@@ -28,6 +28,8 @@ def main(argv: Sequence[str]) -> int:
     options.add_context(parser)
     parser.set_defaults(**_SMALL)
     args = parser.parse_args(argv)
+    if args.ops < 1:
+        parser.error(tr("--ops: at least one operation"))
     options.check_report(parser, args)
     if args.n_ctx is None:
         args.n_ctx = _N_CTX[args.streams, args.no_swa_full]
@@ -36,7 +38,7 @@ def main(argv: Sequence[str]) -> int:
         tally = audit.run(
             options.model_path(args),
             options.context_settings(args),
-            max(0, args.ops),
+            args.ops,
             args.seed,
             progress.say,
         )

@@ -137,7 +137,7 @@ def _against(args: argparse.Namespace, argv: Sequence[str]) -> int:
 
 
 def _table(result: dict[str, Any]) -> Iterator[str]:
-    """One line a figure, then those of scenarios that could not be measured."""
+    """One line a figure, then what could not be measured, and wrong maps."""
     figures = result["figures"]
     width = max((len(name) for name in figures), default=0)
     for name, figure in figures.items():
@@ -145,6 +145,8 @@ def _table(result: dict[str, Any]) -> Iterator[str]:
         verdict = "ok  " if figure["passed"] else "FAIL"
         noise = f" (± {figure['noise']:.2g})" if figure.get("noise") else ""
         yield f"{verdict}  {name:<{width}}  {figure['value']:>10.4g}   {sign} {figure['bar']:.4g}{noise}"
+    if result.get("audit", "verified") != "verified":
+        yield f"FAIL  the map is {result['audit']}"
     for name, scenario in result.get("scenarios", {}).items():
         if "problem" in scenario:
             yield f"FAIL  {name}: {scenario['problem']}"

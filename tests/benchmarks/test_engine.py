@@ -1,6 +1,7 @@
 """What `kvdesk bench engine` does to measure, on the embedded model in small; speeds are not judged here."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -8,10 +9,12 @@ import pytest
 from kvdesk.backends.local.llama import self_check
 from kvdesk.backends.local.llama.binding import lib
 from kvdesk.backends.local.llama.model import Model
+from kvdesk.cli.bench import _table
+from kvdesk.errors import ContextError
 from kvdesk.experiments.bench import Bench
 from kvdesk.experiments.benchmarks import engine
 from kvdesk.experiments.benchmarks.baselines import BareLoop
-from kvdesk.headless import HeadlessEngine
+from kvdesk.headless import HeadlessEngine, session_of
 from kvdesk.protocol.cache import RebuildContext
 from kvdesk.settings import CachePolicy, ContextSettings
 
@@ -100,3 +103,22 @@ def test_answers_have_one_length_whatever_the_model_says(headless: HeadlessEngin
 
 def test_weights_that_stay_as_they_are_count_once(model_file: Path) -> None:
     assert engine._repacked_bytes(model_file) == 0
+
+
+def test_a_wrong_map_has_not_passed(model_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Figures of a wrong map count for nothing, and it is said without --json too."""
+    monkeypatch.setattr(Bench, "audited", property(lambda _: "mismatch: cell 3"))
+    settings = SETTINGS.model_copy(update={"n_ctx": 2048})
+    result = engine.run(model_file, settings, 1, lambda _: None, only=["turns"])
+    assert all(figure["passed"] for figure in result["figures"].values())  # type: ignore[attr-defined]
+    assert result["passed"] is False
+    assert list(_table(result))[-1] == "FAIL  the map is mismatch: cell 3"
+
+
+def test_a_batch_without_room_is_a_sentence(headless: HeadlessEngine) -> None:
+    small = SETTINGS.model_copy(update={"n_ctx": 256})
+    with (
+        closing(BareLoop(session_of(headless).loaded.model, small)) as bare,
+        pytest.raises(ContextError, match=r"llama_decode returned 1 in the bare loop, in a context of 256 cells\."),
+    ):
+        bare.decode_tok_s(range(5, 305), 2)

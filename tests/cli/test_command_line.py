@@ -57,7 +57,15 @@ def test_wrong_input_gets_one_sentence(
 
 
 @pytest.mark.parametrize(
-    "arguments", [["chat", "--n-ctx", "abc"], ["bench", "x"], ["audit", "--ops", "-"], ["replay"], ["demo", "--x"]]
+    "arguments",
+    [
+        ["chat", "--n-ctx", "abc"],
+        ["bench", "x"],
+        ["audit", "--ops", "-"],
+        ["audit", "--ops", "0"],
+        ["replay"],
+        ["demo", "--x"],
+    ],
 )
 def test_wrong_options_of_a_command_get_one_line(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     err = said_to(arguments, capsys)

@@ -139,6 +139,16 @@ def test_what_is_no_library_is_refused(capsys: pytest.CaptureFixture[str], tmp_p
     assert "is no library of llama.cpp" in capsys.readouterr().err
 
 
+def test_nothing_that_was_played_is_no_agreement(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """“Every cell was where the rules say” would be true of no cell at all."""
+    (tmp_path / "none.gguf").write_bytes(b"GGUF")
+    assert main(["verify-engine", str(FOLDER), "--models", str(tmp_path), "--ops", "5"]) == 2
+    told = capsys.readouterr()
+    assert told.err.startswith("No model can be played: ")
+    assert "none.gguf" in told.err
+    assert told.out == ""
+
+
 def test_only_what_is_needed_is_left() -> None:
     batch = Batch.of(0, 0, tuple(range(40)))
     operations = [Operation("clear"), Operation("decode", batch), *(Operation("keep", seq_id=i) for i in range(9))]

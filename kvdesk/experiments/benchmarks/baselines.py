@@ -8,12 +8,13 @@ from typing import Any
 
 from kvdesk.backends.local.llama.binding import lib, llama_class
 from kvdesk.backends.local.llama.model import Model
+from kvdesk.errors import ContextError
 from kvdesk.experiments.bare_context import BareContext
 from kvdesk.settings import ContextSettings
 
 
 class BareLoop(BareContext):
-    """llama_decode and greedy sampling, with nothing around them."""
+    """llama_decode and greedy sampling, with nothing around them. Raises ContextError where a batch is refused."""
 
     def __init__(self, model: Model, settings: ContextSettings, n_seq_max: int = 1, ctx: Any = None) -> None:
         super().__init__(model, settings.model_copy(update={"n_seq_max": n_seq_max, "kv_unified": True}), ctx=ctx)
@@ -87,8 +88,8 @@ class BareLoop(BareContext):
             self._decode(len(piece))
 
     def _decode(self, n_tokens: int) -> None:
-        if self.run(n_tokens) != 0:
-            raise RuntimeError("llama_decode failed in the bare loop")
+        if (rc := self.run(n_tokens)) != 0:
+            raise ContextError(f"llama_decode returned {rc} in the bare loop, in a context of {self.n_ctx} cells.")
 
 
 def made_llama(path: Path, settings: ContextSettings) -> Any:

@@ -120,7 +120,8 @@ def run(
         say(f"resident {resident / 2**20:.0f} MiB of {allowed / 2**20:.0f} MiB allowed")
         figures.append(Figure("resident_over_allowed", resident / allowed).at_most(1.0))
         values |= {"resident_bytes": resident, "allowed_bytes": allowed}
-    return Outcome(figures, values).as_json()
+    outcome = Outcome(figures, values)
+    return {**outcome.as_json(), "passed": outcome.passed and bench.audited == "verified"}
 
 
 def _contexts(rounds: int) -> int:

@@ -88,7 +88,9 @@ class Verified:
 def verify(
     folder: Path, models: Sequence[Path], n_ops: int, seed: int, on_played: Callable[[Played], None] = lambda _: None
 ) -> Verified:
-    """Audit the libllama in `folder` over `models`. Raises UserError if it cannot be loaded or has another ABI."""
+    """Audit the libllama in `folder` over `models`. Raises UserError if it cannot be loaded, has another ABI, or can
+    play nothing of them.
+    """
     with ExitStack() as stack:
         other, own = (stack.enter_context(_Engine(at)) for at in (str(folder), ""))
         library, known = other.library, own.library
@@ -97,6 +99,9 @@ def verify(
         for case, layout in _cases(models, n_ops, seed):
             played.append(other.play(case, layout))
             on_played(played[-1])
+        if all(one.outcome.not_played for one in played):
+            why = played[0].outcome.not_played
+            raise UserError(tr("No model can be played: {why}.").format(why=why.rstrip(".")))
         alike: dict[str, list[Played]] = {}
         for one in played:
             if one.outcome.difference:

@@ -9,10 +9,11 @@ import pytest
 from kvdesk.__main__ import main
 from kvdesk.cli import bench
 from kvdesk.experiments.bench import Bench
-from kvdesk.experiments.benchmarks.cache import run
+from kvdesk.experiments.benchmarks.cache import exact, run
 from kvdesk.experiments.benchmarks.cache.run import SCENARIOS
 from kvdesk.experiments.benchmarks.scheduler_delay import waited_s
 from kvdesk.experiments.outcome import Outcome
+from kvdesk.protocol.experiment import Figure
 from kvdesk.settings import ContextSettings
 from tests.cache.models import write_model
 
@@ -63,3 +64,10 @@ def test_texts_are_compared_with_a_fresh_start_where_exact_is_on(monkeypatch: py
     assert {name for name, exact in used.items() if exact} == {"prefix", "fork", "memory", "disk", "restart"}
     run.run(Path("none"), ContextSettings(exact=True), 1, lambda _: None)
     assert all(used.values())
+
+
+def test_logits_that_are_no_numbers_have_not_passed() -> None:
+    """In Python the largest of 0 and NaN is 0."""
+    most = exact._most([0.0, float("nan"), 1e-9])
+    assert not Figure("difference", most).at_most(1.0).holds
+    assert exact._most([0.0, 2e-9, 1e-9]) == 2e-9

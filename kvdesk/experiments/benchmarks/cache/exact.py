@@ -4,7 +4,7 @@ With the setting `exact`, and prompts of token ids: any model can be tried.
 """
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -56,16 +56,16 @@ def exact(bench: Bench) -> Outcome:
                 found = _batched(headless)
         batched += found
         raw[f"{type_kv.value} batched"] = {
-            "over_largest_logit": max(relative for relative, _, _ in found),
-            "kl_nats": max(kl for _, kl, _ in found),
+            "over_largest_logit": _most(relative for relative, _, _ in found),
+            "kl_nats": _most(kl for _, kl, _ in found),
             "likeliest_token_equal": sum(equal for _, _, equal in found) / len(found),
         }
     return Outcome(
         [
             same("texts_as_fresh", texts),
-            Figure("difference_over_largest_logit", max(differences)).at_most(ROUNDING),
-            Figure("batched_over_largest_logit", max(relative for relative, _, _ in batched)).at_most(noise[0]),
-            Figure("batched_kl_nats", max(kl for _, kl, _ in batched)).at_most(noise[1]),
+            Figure("difference_over_largest_logit", _most(differences)).at_most(ROUNDING),
+            Figure("batched_over_largest_logit", _most(relative for relative, _, _ in batched)).at_most(noise[0]),
+            Figure("batched_kl_nats", _most(kl for _, kl, _ in batched)).at_most(noise[1]),
         ],
         raw,
     )
@@ -136,6 +136,11 @@ def _difference(found: Logits, wanted: Logits) -> tuple[float, float, bool]:
     scale = max(1.0, float(np.abs(wanted).max()))
     kl = divergence(np.atleast_2d(wanted).astype(np.float64), np.atleast_2d(found).astype(np.float64))
     return float(np.abs(found - wanted).max()) / scale, float(kl.max()), bool(found.argmax() == wanted.argmax())
+
+
+def _most(values: Iterable[float]) -> float:
+    """The largest; NaN if any is, which reaches no bar. Python's `max` loses it."""
+    return float(np.max(list(values)))
 
 
 def _ids(headless: HeadlessEngine) -> ByIds:
