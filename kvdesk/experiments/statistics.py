@@ -25,7 +25,7 @@ _FEW = 4
 _LEAST = 1e-12
 """In the place of 0 below a ratio."""
 _MOST_EXPONENT = 100.0
-"""Of the factor of an interval: more says nothing more."""
+"""Of the edge of an interval: more says nothing more."""
 _Z = 1.96
 """Standard errors on both sides of a share that make its 95 % confidence interval."""
 MOST_NOISE = 0.02
@@ -135,6 +135,12 @@ def ratio_figure(name: str, over: Sequence[float], under: Sequence[float]) -> Fi
     """The sum of `over` over that of `under`, which belong together and are at least 0, with the interval of a mean."""
     weights = [max(value, _LEAST) for value in under]
     return mean_figure(name, [a / b for a, b in zip(over, weights, strict=True)], weights)
+
+
+def exponential(name: str, logs: Figure) -> Figure:
+    """e to the power of a figure, as a perplexity is of a mean surprise in nats."""
+    low, high = (None if edge is None else math.exp(min(edge, _MOST_EXPONENT)) for edge in (logs.low, logs.high))
+    return Figure(name, math.exp(logs.value), low, high)
 
 
 def share_figure(name: str, good: Sequence[bool]) -> Figure:

@@ -5,7 +5,6 @@ Everything here goes through `kvdesk.codec` without loss. Knows nothing of how a
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Literal
 
@@ -132,9 +131,13 @@ def series_title(series: str) -> str:
 # --- what it ends with ------------------------------------------------------------------------------------------------
 
 
+LONGEST: Final = 1e15
+"""From here on a number has an exponent: nobody reads so many digits."""
+
+
 def number_text(value: float, digits: int = 3) -> str:
     """With that many significant digits, whole numbers in full, thousands grouped: 0.0123, 1,024, 12,345."""
-    if math.isfinite(value) and (value == int(value) or abs(value) >= 10**digits - 0.5):
+    if abs(value) < LONGEST and (value == int(value) or abs(value) >= 10**digits - 0.5):
         return f"{value or 0:,.0f}"  # no "-0"
     return f"{value:.{digits}g}"
 

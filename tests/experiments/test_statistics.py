@@ -9,6 +9,7 @@ import pytest
 
 from kvdesk.experiments.statistics import (
     error,
+    exponential,
     figure,
     last_over_first,
     mean_figure,
@@ -130,6 +131,16 @@ def test_the_interval_of_a_slope_has_it_as_often_as_it_says(n: int) -> None:
     assert held(slopes, 0.0) >= 0.88
 
 
+def test_the_perplexity_of_two_very_different_blocks_has_an_interval() -> None:
+    """Student's t of two values reaches far, and e to that power farther than any number."""
+    perplexity = exponential("p", mean_figure("", [0.1, 9.0], [16.0, 15.0]))
+    assert perplexity.value == pytest.approx(math.exp((16 * 0.1 + 15 * 9.0) / 31))
+    assert perplexity.low is not None
+    assert perplexity.high is not None
+    assert perplexity.low < perplexity.value < perplexity.high < math.inf
+    assert exponential("p", mean_figure("", [2.0], [1.0])) == Figure("p", math.exp(2.0))
+
+
 def test_what_was_measured_once_has_no_interval_and_is_not_certain() -> None:
     once = figure("once", [12.0]), mean_figure("once", [12.0], [3.0]), slope_figure("once", [0.0, 1.0], [0.0, 12.0])
     for found in once:
@@ -159,6 +170,8 @@ def test_all_of_a_few_do_not_say_that_all_are() -> None:
         (-0.0, 3, "0"),
         (12345.6, 4, "12,346"),
         (0.01234, 3, "0.0123"),
+        (2.5e43, 3, "2.5e+43"),
+        (math.nan, 3, "nan"),
     ],
 )
 def test_a_number_has_its_digits_and_no_exponent(value: float, digits: int, said: str) -> None:

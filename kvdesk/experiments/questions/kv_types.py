@@ -4,7 +4,6 @@ The text is read in chunks and the second half of each is judged, as llama-perpl
 (llama.cpp, tools/perplexity/perplexity.cpp), with f16 for K and V in the place of its base model.
 """
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from typing import NamedTuple
@@ -20,7 +19,7 @@ from kvdesk.experiments.experiment import Experiment, Measuring, Work, needs_att
 from kvdesk.experiments.long_text import surprise
 from kvdesk.experiments.measured import Measured, curve
 from kvdesk.experiments.raw_context import RawContext
-from kvdesk.experiments.statistics import mean_figure
+from kvdesk.experiments.statistics import exponential, mean_figure
 from kvdesk.protocol.experiment import (
     Figure,
     Parameter,
@@ -274,8 +273,7 @@ def _found(values: Values, measured: Measured, pair: Pair) -> Found:
         top = float(np.average(means(TOP), weights=weights))
     log_ratio = mean_figure("", gap, weights)
     what = tr("perplexity") if pair == BASE else tr("perplexity over f16")
-    low, high = (None if edge is None else math.exp(edge) for edge in (log_ratio.low, log_ratio.high))
-    perplexity = Figure(f"{what}, {_title(pair)}", math.exp(log_ratio.value), low, high)
+    perplexity = exponential(f"{what}, {_title(pair)}", log_ratio)
     own, base = f"{pair}: {SECONDS}", f"{BASE}: {SECONDS}"
     depths = [depth for depth in _depths(values) if (own, depth) in measured]
     over = {

@@ -1,6 +1,5 @@
 """A window that forgets instead of a cache that is tidied: what each policy of overflow costs, and what it loses."""
 
-import math
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
@@ -16,7 +15,7 @@ from kvdesk.experiments.experiment import Experiment, Measuring, Work, needs_pla
 from kvdesk.experiments.long_text import Policy, Reading, Told, Window
 from kvdesk.experiments.measured import Measured
 from kvdesk.experiments.raw_context import RawContext
-from kvdesk.experiments.statistics import figure, mean_figure, median, ratios
+from kvdesk.experiments.statistics import exponential, figure, mean_figure, median, ratios
 from kvdesk.protocol.experiment import (
     Figure,
     Parameter,
@@ -37,8 +36,6 @@ SURPRISE, TOKENS, SECONDS, ANSWER = "surprise", "tokens", "seconds", "log-probab
 FIRST, READ, TOLD_AT, MOVED, AGAIN = "first overflow", "messages read", "told in message", "moved", "read again"
 CHANCE = "log-probability of a code that nobody told"
 BEFORE, AFTER = "one token, ring", "one token, ring, then compacted"
-MOST_NATS: Final = 100.0
-"""Of the edge of an interval of perplexities: more says nothing more."""
 KNOWN: Final = 1.0
 """Nats a token, on average, by which a code must be likelier than those that nobody told, to count as known."""
 MUCH: Final = 1.15
@@ -234,9 +231,7 @@ class _Found:
         """Ratio of the perplexities of what came after the first overflow, messages paired."""
         apart = [self.of(SURPRISE, policy, at) - self.of(SURPRISE, over, at) for at in self.later]
         mean = mean_figure("", apart, [self._measured.one(TOKENS, at) for at in self.later])
-        low, high = (None if edge is None else math.exp(min(edge, MOST_NATS)) for edge in (mean.low, mean.high))
-        name = tr("perplexity, {policy} over {over}").format(policy=tr(policy), over=tr(over))
-        return Figure(name, math.exp(mean.value), low, high)
+        return exponential(tr("perplexity, {policy} over {over}").format(policy=tr(policy), over=tr(over)), mean)
 
     def seconds(self, policy: Policy) -> list[list[float]]:
         """Of each round, for each message from the first overflow on."""
