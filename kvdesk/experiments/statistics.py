@@ -80,7 +80,7 @@ def _mean(data: NDArray[np.float64]) -> tuple[float, float, float]:
 
 
 def _t(freedom: int) -> float:
-    """Standard errors on both sides of a mean with so many degrees of freedom that make its interval."""
+    """Standard errors on both sides of a mean that make its interval, by its degrees of freedom."""
     return STUDENT_T[min(freedom - 1, len(STUDENT_T) - 1)]
 
 

@@ -132,7 +132,7 @@ def series_title(series: str) -> str:
 
 
 LONGEST: Final = 1e15
-"""From here on a number has an exponent: nobody reads so many digits."""
+"""From here on a number has an exponent: nobody reads more digits."""
 
 
 def number_text(value: float, digits: int = 3) -> str:
