@@ -6,6 +6,7 @@ import os
 import re
 import stat
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -30,17 +31,46 @@ def data_dir() -> Path:
 
 
 def _data_place() -> Path:
-    home = os.environ.get("KVDESK_HOME")
-    return Path(home) if home else Path(platformdirs.user_data_dir("kvdesk", appauthor=False))
+    return _chosen_place() or _of_user(platformdirs.user_data_dir)
 
 
 def log_dir() -> Path:
     """Folder of the log files, created when missing."""
-    home = os.environ.get("KVDESK_HOME")
-    return _made(Path(home) / "log" if home else Path(platformdirs.user_log_dir("kvdesk", appauthor=False)))
+    home = _chosen_place()
+    return _made(_of_user(platformdirs.user_log_dir) if home is None else home / "log")
+
+
+def _chosen_place() -> Path | None:
+    """Absolute, because child processes run in another folder. As it is where ~ has no meaning."""
+    home = expanded(os.environ.get("KVDESK_HOME", ""))
+    return None if home == Path() else home if _is_nowhere(home) else home.absolute()
+
+
+def _of_user(folder: Callable[..., str]) -> Path:
+    """A folder of platformdirs."""
+    try:
+        return Path(folder("kvdesk", appauthor=False))
+    except RuntimeError:  # the system knows no home of this user
+        return Path("~")
+
+
+def _is_nowhere(folder: Path) -> bool:
+    """Whether it is in a home that the system does not know: nothing is there, and nothing can be made there."""
+    return folder.parts[:1] == ("~",)
+
+
+def expanded(text: str) -> Path:
+    """The path with the home of a user in place of ~, as a shell has it; as it is if the system knows no such home."""
+    path = Path(text)
+    try:
+        return path.expanduser()
+    except RuntimeError:
+        return path
 
 
 def _made(folder: Path) -> Path:
+    if _is_nowhere(folder):
+        raise UserError(tr("The system knows no home of this user. KVDESK_HOME names a folder for kvdesk."))
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except (OSError, ValueError) as error:  # ValueError: a NUL in its name
@@ -74,7 +104,7 @@ def make_private() -> None:
     os.umask(0o077)  # what this process makes from now on
     named = bool(os.environ.get("KVDESK_HOME"))
     for folder in (data_dir(), log_dir()):
-        if not named or ((folder / "kvdesk.sqlite3").exists() and folder.resolve() != Path.home().resolve()):
+        if not named or ((folder / "kvdesk.sqlite3").exists() and folder.resolve() != expanded("~").resolve()):
             _take_from_others(folder)
         for pattern in _PRIVATE:
             for path in folder.glob(pattern):
@@ -138,6 +168,11 @@ def models_dir() -> Path:
 def settings_file(*, make_folder: bool = True) -> Path:
     """`make_folder`: for who writes it. Who only reads it leaves nothing behind."""
     return (data_dir() if make_folder else _data_place()) / "settings.json"
+
+
+def verdicts_file() -> Path:
+    """What is remembered of trials of models; its folder is made by who writes there."""
+    return _data_place() / "preflight.json"
 
 
 def keys_file() -> Path:

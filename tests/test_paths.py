@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from kvdesk import paths
+from kvdesk.errors import UserError
 from kvdesk.library.download import unfinished
 from kvdesk.library.hub import read_token, token_file
 from tests.needs import needs_pipes
@@ -73,6 +74,33 @@ def test_the_target_of_a_link_is_left_alone(tmp_path: Path, monkeypatch: pytest.
     (tmp_path / "home" / "settings.json").symlink_to(target)
     paths.make_private()
     assert oct(mode(target)) == "0o644"
+
+
+@pytest.mark.parametrize("home", ["portable", "~/portable"])
+def test_a_home_is_the_same_in_every_folder(home: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Child processes run in another one, and nobody replaced ~ in a service file."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    monkeypatch.setenv("KVDESK_HOME", home)
+    monkeypatch.chdir(tmp_path)
+    assert paths.states_dir() == tmp_path / "portable" / "states"
+    assert paths.log_dir() == tmp_path / "portable" / "log"
+
+
+def test_without_a_home_there_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As for the user of a container that no file names."""
+    for variable in ("KVDESK_HOME", "HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setattr("os.path.expanduser", lambda path: path)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError, match="KVDESK_HOME"):
+        paths.data_dir()
+    assert not paths.settings_file(make_folder=False).exists()
+    monkeypatch.setenv("KVDESK_HOME", str(tmp_path / "home"))
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "kvdesk.sqlite3").touch()
+    paths.make_private()
+    assert [file.name for file in tmp_path.iterdir()] == ["home"]
 
 
 @needs_pipes

@@ -24,7 +24,7 @@ def install_language() -> None:
 def _chosen() -> str:
     """As the settings say: alone, since reading all of them takes longer than many a command."""
     try:
-        with open_regular(settings_file()) as file:
+        with open_regular(settings_file(make_folder=False)) as file:
             language = object_in(file.read(_MOST_BYTES)).get("language")
     except (OSError, ValueError):
         language = None

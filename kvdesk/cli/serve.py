@@ -197,7 +197,7 @@ def _policy() -> UsePolicy:
     """
     from kvdesk.store.settings_file import load_settings
 
-    settings, complaint = load_settings(paths.settings_file())
+    settings, complaint = load_settings(paths.settings_file(make_folder=False))
     if complaint:
         say(complaint)
     return UsePolicy(settings.cache)

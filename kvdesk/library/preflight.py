@@ -16,6 +16,7 @@ from typing import Any
 from kvdesk import paths
 from kvdesk.children.process import Child, ChildStopped, child_command, crash_name
 from kvdesk.codec import CodecError, decode, encode, from_builtins
+from kvdesk.errors import UserError
 from kvdesk.library.estimate import estimate
 from kvdesk.library.gguf_header import GgufHeader, read_header
 from kvdesk.settings import ContextSettings
@@ -77,7 +78,7 @@ def run_preflight(
     header = read_header(path)
     if path == paths.embedded_model():
         return Verdict(ok=True)
-    cache = paths.data_dir() / "preflight.json"
+    cache = paths.verdicts_file()
     key = _fingerprint(header, settings)
     if not again and (verdict := _recall(cache, key)):
         return verdict
@@ -197,7 +198,8 @@ def _remember(cache: Path, key: str, verdict: Verdict) -> None:
     known.pop(key, None)
     known[key] = verdict
     newest = dict(list(known.items())[-MOST_VERDICTS:])
-    with suppress(OSError):
+    with suppress(OSError, UserError):
+        paths.data_dir()
         write_whole(cache, encode(newest, indent=1))
 
 

@@ -1,11 +1,11 @@
 """What can be typed instead of a message: each is a line of `COMMANDS`."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Final
 
 from kvdesk.conversations.porting import export
 from kvdesk.errors import UserError
+from kvdesk.paths import expanded
 from kvdesk.protocol.chat import TurnEnded
 from kvdesk.terminal import cell_blocks
 from kvdesk.terminal.dialogue import Dialogue
@@ -89,7 +89,7 @@ def _think(dialogue: Dialogue, screen: Screen, argument: str) -> None:
 def _save(dialogue: Dialogue, screen: Screen, argument: str) -> None:
     if not argument:
         raise UserError(tr("/save needs a file name."))
-    path = Path(argument).expanduser()
+    path = expanded(argument)
     form = export.format_named(path)
     messages = dialogue.service.all_messages(dialogue.chat) or ()
     if not messages:
