@@ -66,7 +66,7 @@ def known_folders(
     root: Path = Path("/"),
 ) -> tuple[Folder, ...]:
     """The folders of the known applications on this system, whether they exist or not."""
-    home = home or Path.home()
+    home = home or paths.expanded("~")
     local = Path(environ.get("LOCALAPPDATA") or home / "AppData" / "Local")
     roaming = Path(environ.get("APPDATA") or home / "AppData" / "Roaming")
     share = Path(environ.get("XDG_DATA_HOME") or home / ".local" / "share")
@@ -79,13 +79,14 @@ def known_folders(
         llama = home / "Library" / "Caches" / "llama.cpp"
     else:
         gpt4all, jan, llama = share / "nomic.ai" / "GPT4All", share / "Jan" / "data", cache / "llama.cpp"
-    hub = environ.get("HF_HUB_CACHE") or (Path(environ.get("HF_HOME") or cache / "huggingface") / "hub")
+    hub = environ.get("HF_HUB_CACHE") or environ.get("HUGGINGFACE_HUB_CACHE")
+    hub = hub or str(Path(environ.get("HF_HOME") or cache / "huggingface") / "hub")
     return (
         *(Folder("LM Studio", folder) for folder in _lm_studio(home)),
         Folder("Jan", jan / "llamacpp" / "models"),
         Folder("GPT4All", gpt4all),
         Folder("llama.cpp", Path(environ.get("LLAMA_CACHE") or llama)),
-        Folder("Hugging Face", Path(hub)),
+        Folder("Hugging Face", paths.expanded(hub)),
         *(Folder("Ollama", root / service) for service in (OLLAMA_SERVICES if platform == "linux" else ())),
         Folder("Ollama", Path(environ.get("OLLAMA_MODELS") or home / ".ollama" / "models")),
     )
@@ -120,14 +121,19 @@ def short_name(folder: Path) -> str:
 def find_models(folders: Iterable[Folder]) -> tuple[FoundModel, ...]:
     """The models in `folders`, sorted by name; a file that is linked twice appears once."""
     walk = _Walk()
-    found: dict[tuple[int, int], FoundModel] = {}
+    found: dict[tuple[int, int] | Path, FoundModel] = {}
     for model in (*_all_in(folders, walk), *_behind_links(walk)):
         try:
             status = model.path.stat()
         except (OSError, ValueError):
             continue
-        found.setdefault((status.st_dev, status.st_ino), model)
+        found.setdefault(_identity(model.path, status), model)
     return tuple(sorted(found.values(), key=lambda model: (model.name.lower(), str(model.path))))
+
+
+def _identity(path: Path, status: os.stat_result) -> tuple[int, int] | Path:
+    """Equal for the same file or folder under another name. Some network drives of Windows number no files."""
+    return (status.st_dev, status.st_ino) if status.st_ino else path
 
 
 def _all_in(folders: Iterable[Folder], walk: _Walk) -> Iterator[FoundModel]:
@@ -170,7 +176,7 @@ class _Walk:
         self._deadline_s = time.monotonic() + MAX_SECONDS
         self._folder = Folder("", Path())
         self._links: deque[_Link] = deque()
-        self._seen: set[tuple[int, int]] = set()
+        self._seen: set[tuple[int, int] | Path] = set()
         self._behind = False
 
     def begin(self, folder: Folder) -> None:
@@ -188,9 +194,9 @@ class _Walk:
 
     def files(self, folder: Path, depth: int = MAX_DEPTH) -> Iterator[Path]:
         try:
-            status = folder.stat()
-            known = (status.st_dev, status.st_ino) in self._seen
-            self._seen.add((status.st_dev, status.st_ino))
+            identity = _identity(folder, folder.stat())
+            known = identity in self._seen
+            self._seen.add(identity)
             if self._behind and known:
                 return
             with os.scandir(folder) as entries:
@@ -230,6 +236,14 @@ def _files(folder: Folder, files: Iterator[Path]) -> Iterator[FoundModel]:
 def files_of(path: Path) -> tuple[Path, ...]:
     """All files of a model: of a split one, given by its first, every part that is there."""
     return tuple(part for part in _parts(path) if part.exists())
+
+
+def stored_in(path: Path) -> tuple[Path, ...]:
+    """What takes the room of a model on the disk: its files, and in Hugging Face's cache what these are links to."""
+    files = files_of(path)
+    blobs = (file.resolve() for file in files if file.is_symlink())
+    of_hub = (blob for blob in blobs if blob.parent.name == "blobs" and HUB_FOLDER.match(blob.parents[1].name))
+    return (*files, *of_hub)
 
 
 def _parts(path: Path) -> list[Path]:

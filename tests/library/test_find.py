@@ -1,12 +1,13 @@
 """find_models: the layouts of other applications, and what a hostile or huge folder cannot do."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
 from kvdesk.library import find
-from kvdesk.library.find import Folder, FoundModel, find_models, known_folders
+from kvdesk.library.find import Folder, FoundModel, find_models, known_folders, stored_in
 
 DIGEST = "ab" * 32
 
@@ -35,6 +36,8 @@ def test_the_folders_of_each_system(tmp_path: Path) -> None:
     moved = paths("linux", LLAMA_CACHE="/a", HF_HOME="/b", OLLAMA_MODELS="/c")
     assert (moved["llama.cpp"], moved["Hugging Face"], moved["Ollama"]) == (Path("/a"), Path("/b/hub"), Path("/c"))
     assert paths("linux", HF_HOME="/b", HF_HUB_CACHE="/d")["Hugging Face"] == Path("/d")
+    assert paths("linux", HUGGINGFACE_HUB_CACHE="/e")["Hugging Face"] == Path("/e")
+    assert paths("linux", HF_HOME="~/f")["Hugging Face"] == Path.home() / "f" / "hub"  # as huggingface_hub reads it
 
 
 def test_plain_files(tmp_path: Path) -> None:
@@ -66,6 +69,46 @@ def test_hugging_faces_links_to_blobs(tmp_path: Path) -> None:
     (found,) = find_models([Folder("Hugging Face", tmp_path)])
     assert found.name == "maker/Repo-GGUF: m.Q8_0"
     assert found.size_bytes == 3
+
+
+def test_what_is_deleted_of_a_model(tmp_path: Path) -> None:
+    """In Hugging Face's cache the link alone would free nothing."""
+    repository = tmp_path / "models--maker--Repo-GGUF"
+    links, blobs = [], []
+    for n in (1, 2):
+        blobs.append(put(repository / "blobs" / f"{n:064x}"))
+        links.append(repository / "snapshots" / "aaa" / f"m-0000{n}-of-00002.gguf")
+        links[-1].parent.mkdir(parents=True, exist_ok=True)
+        links[-1].symlink_to(f"../../blobs/{n:064x}")
+    assert stored_in(links[0]) == (*links, *blobs)
+    own = put(tmp_path / "elsewhere" / "blobs" / "m.gguf")
+    link = tmp_path / "m.gguf"
+    link.symlink_to(own)
+    assert stored_in(link) == (link,)
+    assert stored_in(own) == (own,)
+
+
+def test_files_without_a_number_are_different_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on some network drives of Windows."""
+    put(tmp_path / "a.gguf")
+    put(tmp_path / "b.gguf")
+    put(tmp_path / "folder" / "c.gguf")
+    (tmp_path / "link").symlink_to(tmp_path / "folder")
+    stat = Path.stat
+
+    def without_number(path: Path, **how: bool) -> os.stat_result:
+        mode, _, *rest = stat(path, **how)
+        return os.stat_result((mode, 0, *rest))
+
+    monkeypatch.setattr(Path, "stat", without_number)
+    assert {model.name for model in find_models([Folder("LM Studio", tmp_path)])} == {"a", "b", "c"}
+
+
+def test_a_home_that_nobody_knows_hides_no_other_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HOME", raising=False)
+    monkeypatch.setattr("os.path.expanduser", lambda path: path)
+    put(tmp_path / "a.gguf")
+    assert [model.name for model in find_models((*known_folders({}, root=tmp_path), Folder("own", tmp_path)))] == ["a"]
 
 
 def test_ollama(tmp_path: Path) -> None:

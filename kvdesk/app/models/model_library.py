@@ -18,7 +18,7 @@ from kvdesk.errors import KvdeskError
 from kvdesk.library.bandwidth import measure
 from kvdesk.library.catalogue import ModelFacts, facts_of, fit_of
 from kvdesk.library.estimate import available_bytes
-from kvdesk.library.find import FoundModel, all_folders, files_of, find_models, short_name
+from kvdesk.library.find import FoundModel, all_folders, files_of, find_models, short_name, stored_in
 from kvdesk.paths import embedded_model
 from kvdesk.protocol.cache import ContextReady
 from kvdesk.protocol.chat import ModelLoaded, TurnEnded
@@ -191,7 +191,7 @@ class ModelLibrary(QObject, ModelCommands):
         if any(own is not None and own.exists() and own.samefile(path) for own in (self._embedded, embedded_model())):
             self._page.banner.show_error(tr("This model belongs to kvdesk itself and stays."))
             return
-        for file in files_of(path):
+        for file in stored_in(path):
             trashed = QFile(str(file))
             if not trashed.moveToTrash() and not trashed.remove():
                 said = tr("{file} cannot be deleted: {why}.").format(file=file.name, why=trashed.errorString())
