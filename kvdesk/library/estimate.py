@@ -5,10 +5,9 @@ src/llama-kv-cache-iswa.cpp, src/llama-memory-recurrent.cpp), a model of the lar
 Allocates nothing, and never asks the engine.
 """
 
-from pathlib import Path
-
 import psutil
 
+from kvdesk import control_groups
 from kvdesk.cache.geometry import CTX_PAD, ROLLBACK, context_sizes, window_cells
 from kvdesk.errors import ContextError
 from kvdesk.library.ggml_types import BY_NAME
@@ -20,7 +19,6 @@ from kvdesk.translation import tr
 from kvdesk.values import dataclass
 
 F32 = 4  # bytes
-CGROUP = Path("/sys/fs/cgroup")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,25 +75,14 @@ def weights_bytes(header: GgufHeader) -> int:
 
 
 def available_bytes() -> int:
-    """Memory a program can have now without swapping; in a container, what is left of its limit."""
+    """Memory a program can have now without swapping; in a container or a service, what is left of its limit."""
     available = int(psutil.virtual_memory().available)
-    try:
-        limit = (CGROUP / "memory.max").read_text().strip()
-        if limit != "max":
-            available = min(available, int(limit) - int((CGROUP / "memory.current").read_text()))
-    except (OSError, ValueError):
-        pass  # no control group, or not this kind
-    return max(0, available)
+    return max(0, min([available, *(left for _, left in control_groups.memory_limits())]))
 
 
 def total_bytes() -> int:
-    """Memory of the machine; in a container, its limit."""
-    total = int(psutil.virtual_memory().total)
-    try:
-        limit = (CGROUP / "memory.max").read_text().strip()
-        return total if limit == "max" else min(total, int(limit))
-    except (OSError, ValueError):
-        return total  # no control group, or not this kind
+    """Memory of the machine; in a container or a service, its limit."""
+    return min([int(psutil.virtual_memory().total), *(limit for limit, _ in control_groups.memory_limits())])
 
 
 def check_fits(

@@ -12,6 +12,7 @@ from typing import Final
 from kvdesk.children.process import Child, ChildStopped, child_command
 from kvdesk.protocol.embedding import Embedded, EmbeddingModel, EmbeddingRequest
 from kvdesk.server.errors import ApiError
+from kvdesk.settings import default_threads
 
 FLAG: Final = "--embed"
 _START_S: Final = 300.0
@@ -75,7 +76,7 @@ class EmbeddingProcess:
             self._end()
         if self._child is None:
             lean = ["lean"] if self._file is None else []
-            threads = str(max(1, (os.cpu_count() or 1) // 2))
+            threads = str(min(default_threads(), max(1, (os.cpu_count() or 1) // 2)))
             self._path = path
             self._child = Child(child_command(FLAG, str(path.absolute()), self._pooling, threads, *lean))
             self._model = self._child.receive_value(_START_S, kind=EmbeddingModel)

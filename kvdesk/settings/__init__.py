@@ -3,12 +3,15 @@
 Those of the samplers are in `kvdesk.settings.sampling`.
 """
 
+import math
 import os
+import sys
 from enum import StrEnum
 from typing import Literal
 
 from pydantic import Field
 
+from kvdesk import control_groups
 from kvdesk.settings.preset import Preset
 from kvdesk.settings.sampling import RANDOM_SEED, Mirostat, SamplerName, Sampling
 from kvdesk.settings.table import Table, llama, llama_name
@@ -74,10 +77,15 @@ class ThemeChoice(StrEnum):
 
 
 def default_threads() -> int:
-    """Physical cores where they can be counted, else logical ones."""
+    """Physical cores where they can be counted, else logical ones, and no more than this process may use (`taskset`, a
+    container): threads that wait for each other's turn take many times as long.
+    """
     import psutil
 
-    return min(psutil.cpu_count(logical=False) or os.cpu_count() or 1, MOST_THREADS)
+    cores = psutil.cpu_count(logical=False) or os.cpu_count() or 1
+    allowed = len(os.sched_getaffinity(0)) if sys.platform == "linux" else cores
+    quota = max(1, math.floor(min(control_groups.processors(), cores)))
+    return min(cores, allowed, quota, MOST_THREADS)
 
 
 class ContextSettings(Table):

@@ -5,10 +5,12 @@ import struct
 from contextlib import suppress
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from kvdesk import paths
 from kvdesk.errors import ModelFileError
+from kvdesk.library import bandwidth
 from kvdesk.library.bandwidth import SIZE, measure
 from kvdesk.library.catalogue import ENOUGH, _bytes_a_token, expected_tok_s, facts_of, fit_of
 from kvdesk.library.estimate import estimate
@@ -96,6 +98,21 @@ def test_the_speed_follows_the_bytes_that_a_token_reads(embedded: FoundModel) ->
     assert expected_tok_s(facts, 100.0 * facts.bytes_a_token, 0.0) == pytest.approx(100)
     assert expected_tok_s(replace(facts, bytes_a_token=0), 1e9, 1e-4) == 0
     assert expected_tok_s(facts, 100.0 * facts.bytes_a_token, 0.01 / facts.n_layer) == pytest.approx(50)
+
+
+def test_many_threads_share_what_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """64 MB for each of a hundred would be more than a container may have."""
+    monkeypatch.setattr(bandwidth, "SIZE", 1 << 20)
+    monkeypatch.setattr(bandwidth, "MOST", 2 << 20)
+    made: list[int] = []
+
+    def ones(n: int, kind: type) -> object:
+        made.append(8 * n)
+        return np.zeros(n, kind)
+
+    monkeypatch.setattr(np, "ones", ones)
+    assert measure(16) > 0
+    assert made == [128 << 10] * 16
 
 
 def test_the_bandwidth_is_one_of_memory() -> None:

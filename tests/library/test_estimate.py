@@ -9,8 +9,7 @@ import pytest
 
 from kvdesk import paths
 from kvdesk.errors import ContextError
-from kvdesk.library import estimate as module
-from kvdesk.library.estimate import available_bytes, check_fits, estimate, largest_n_ctx, total_bytes
+from kvdesk.library.estimate import check_fits, estimate, largest_n_ctx
 from kvdesk.library.gguf_header import GgufHeader, read_header
 from kvdesk.library.hyper import read_hyper
 from kvdesk.settings import CacheType, ContextSettings
@@ -188,17 +187,3 @@ def test_types_that_llama_cpp_refuses(tmp_path: Path, embedded: GgufHeader) -> N
         check_fits(embedded, ContextSettings(type_v=CacheType.Q8_0, flash_attn=False), 1 << 40)
     with pytest.raises(ContextError, match="K of type q4_0 needs heads of a multiple of 32"):
         check_fits(header(tmp_path, llama()), ContextSettings(type_k=CacheType.Q4_0), 1 << 40)
-
-
-def test_a_container_has_what_its_limit_leaves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "CGROUP", tmp_path)
-    everything = available_bytes()
-    assert everything > 0
-    (tmp_path / "memory.max").write_text("1000000\n")
-    (tmp_path / "memory.current").write_text("400000\n")
-    assert available_bytes() == 600000
-    (tmp_path / "memory.max").write_text("max\n")
-    assert available_bytes() > 600000
-    assert total_bytes() > available_bytes()
-    (tmp_path / "memory.max").write_text("1000000\n")
-    assert total_bytes() == 1000000
