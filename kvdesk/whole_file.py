@@ -1,13 +1,19 @@
 """Files are written whole, or stay as they were: the one way in which kvdesk writes a file that others read."""
 
+import errno
 import glob
 import os
+import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Final
 
+from kvdesk.translation import tr
+
+PATIENCE_S: Final = 0.5 if sys.platform == "win32" else 0.0
 _MOST_PID: Final = (1 << 31) - 1
 """That the systems can be asked for: psutil raises OverflowError above it."""
 
@@ -18,9 +24,12 @@ def replacing(path: Path) -> Iterator[Path]:
     the block ends; where the block raises, it is removed.
 
     A link is followed. Names differ between processes, so that two that write one file each write a whole one. What a
-    killed process left of the same file is removed. Raises OSError.
+    killed process left of the same file is removed. Raises OSError, also if `path` is a device, a pipe or a folder:
+    root would put a file in the place of /dev/null.
     """
     target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():
+        raise OSError(errno.EINVAL, tr("it is not a file"), str(path))
     part = target.with_name(f"{target.name}.{os.getpid()}.part")
     _remove_left(target)
     try:
@@ -28,7 +37,7 @@ def replacing(path: Path) -> Iterator[Path]:
         yield part
         with part.open("rb+") as file:
             os.fsync(file.fileno())
-        part.replace(target)
+        _put(part, target)
     except BaseException:
         with suppress(OSError):
             part.unlink(missing_ok=True)
@@ -39,6 +48,23 @@ def write_whole(path: Path, data: bytes | bytearray | memoryview, mode: int = 0o
     """`replacing` with these bytes. mode: its permissions, before the umask. Raises OSError."""
     with replacing(path) as part, open(part, "xb", opener=partial(os.open, mode=mode)) as file:
         file.write(data)
+
+
+def _put(part: Path, target: Path) -> None:
+    """In its place. On Windows a program that looks at every new file, such as a virus scanner, may have just opened
+    one of the two, and the system then refuses for a moment; pip tries it again too (utils/filesystem.py).
+
+    Raises OSError.
+    """
+    until = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            part.replace(target)
+            return
+        except PermissionError:
+            if time.monotonic() >= until:
+                raise
+        time.sleep(0.01)
 
 
 def _remove_left(target: Path) -> None:

@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from kvdesk import whole_file
 from kvdesk.whole_file import replacing, write_whole
+from tests.needs import needs_pipes
 
 
 def test_a_file_is_replaced_when_all_of_the_new_one_is_written(tmp_path: Path) -> None:
@@ -40,6 +42,42 @@ def test_a_folder_in_the_place_of_the_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(OSError):  # noqa: PT011  # another class on every system
         write_whole(tmp_path / "a.json", b"new")
     assert [path.name for path in tmp_path.iterdir()] == ["a.json"]
+
+
+@pytest.mark.parametrize("n_refused", [1, 3])
+def test_a_file_that_another_program_looks_at_is_replaced_a_moment_later(
+    n_refused: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on Windows."""
+    refusals = iter([PermissionError("in use")] * n_refused)
+    replace = Path.replace
+
+    def refused(path: Path, target: Path) -> Path:
+        for error in refusals:
+            raise error
+        return replace(path, target)
+
+    monkeypatch.setattr(Path, "replace", refused)
+    monkeypatch.setattr(whole_file, "PATIENCE_S", 60.0)
+    write_whole(tmp_path / "a.json", b"new")
+    assert (tmp_path / "a.json").read_bytes() == b"new"
+    refusals = iter([PermissionError("in use")])
+    monkeypatch.setattr(whole_file, "PATIENCE_S", 0.0)
+    with pytest.raises(PermissionError):
+        write_whole(tmp_path / "a.json", b"newer")
+    assert [file.name for file in tmp_path.iterdir()] == ["a.json"]
+
+
+@needs_pipes
+def test_what_is_no_file_stays_in_its_place(tmp_path: Path) -> None:
+    """As /dev/null, in whose place root could put a file."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("pipe")
+    for path in (tmp_path / "pipe", tmp_path / "link"):
+        with pytest.raises(OSError, match="it is not a file"):
+            write_whole(path, b"new")
+    assert (tmp_path / "pipe").is_fifo()
+    assert (tmp_path / "link").is_symlink()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links need a permission there")
