@@ -108,7 +108,7 @@ class Parent:
 
 def limit(memory: int, cpu_s: int = 0, written: int = 0) -> None:
     """Limit this process as far as the system does: bytes of address space, seconds of processor time, bytes of a file.
-    0: no limit.
+    0: no limit. Where the system allows less already, that stays.
     """
     if sys.platform == "win32":
         return
@@ -119,7 +119,9 @@ def limit(memory: int, cpu_s: int = 0, written: int = 0) -> None:
         limits[resource.RLIMIT_AS] = memory
     for which, most in limits.items():
         if most:
-            resource.setrlimit(which, (most, most))
+            allowed = [one for one in resource.getrlimit(which) if one != resource.RLIM_INFINITY]
+            least = min([most, *allowed])
+            resource.setrlimit(which, (least, least))
 
 
 def _read(n_bytes: int) -> bytes:

@@ -78,7 +78,9 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 @contextmanager
 def _signals(note: Callable[[], None]) -> Iterator[Callable[[subprocess.Popen[bytes]], None]]:
-    """While a program runs. Handlers of Python and not SIG_IGN, which the program would inherit."""
+    """While a program runs. Handlers of Python and not SIG_IGN, which the program would inherit; but what this process
+    was started to ignore (`nohup`), both do.
+    """
     processes: list[subprocess.Popen[bytes]] = []
 
     def leave(*_: Any) -> None:
@@ -94,7 +96,8 @@ def _signals(note: Callable[[], None]) -> Iterator[Callable[[subprocess.Popen[by
     if threading.current_thread() is threading.main_thread():  # elsewhere Python sets no handlers
         for names, handler in ((_FROM_TERMINAL, leave), (_TO_THIS_PROCESS, forward)):
             for number in (getattr(signal, name) for name in names if hasattr(signal, name)):
-                before[number] = signal.signal(number, handler)
+                if signal.getsignal(number) is not signal.SIG_IGN:
+                    before[number] = signal.signal(number, handler)
     try:
         yield processes.append
     finally:

@@ -321,6 +321,9 @@ def _resident(pid: int) -> int:
 
 def _started(command: list[str], stdout: int, folder: Path | None) -> subprocess.Popen[bytes]:
     env = {**os.environ, translation.VARIABLE: translation.installed()}
+    if sys.platform == "win32":
+        command, variables = without_launcher(command, sys.executable, getattr(sys, "_base_executable", sys.executable))
+        env |= variables
     if folder is not None:
         env["PYTHONPATH"] = os.pathsep.join(filter(None, (str(folder), env.get("PYTHONPATH"))))
     start = functools.partial(
@@ -337,6 +340,16 @@ def _started(command: list[str], stdout: int, folder: Path | None) -> subprocess
     future: Future[subprocess.Popen[bytes]] = Future()
     _starter().put((start, future))
     return future.result()
+
+
+def without_launcher(command: list[str], executable: str, base: str) -> tuple[list[str], dict[str, str]]:
+    """The command, and variables that it needs. On Windows the interpreter of a venv (`executable`) only starts the one
+    that it was made from (`base`): its memory and priority would be those of a process that waits. multiprocessing
+    leaves it out in the same way (popen_spawn_win32.py).
+    """
+    if command[0] != executable or executable == base:
+        return command, {}
+    return [base, *command[1:]], {"__PYVENV_LAUNCHER__": executable}
 
 
 @functools.cache

@@ -47,6 +47,23 @@ sys.exit(5)
 
 
 @posix
+def test_a_signal_that_was_ignored_is_by_both() -> None:
+    """As with nohup, when the terminal is closed."""
+    takes = """
+import os, signal, sys
+assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+os.kill(os.getppid(), signal.SIGHUP)
+sys.exit(6)
+"""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        assert run(takes) == 6
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+@posix
 def test_what_ends_the_parent_ends_the_program_first() -> None:
     code = f"""
 import sys

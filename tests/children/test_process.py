@@ -14,7 +14,7 @@ import pytest
 
 import kvdesk
 from kvdesk import translation
-from kvdesk.children.process import LAST_WORDS, Child, ChildStopped, Reason, crash_name
+from kvdesk.children.process import LAST_WORDS, Child, ChildStopped, Reason, crash_name, without_launcher
 from tests.children.fake import fake_child
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="signals")
@@ -136,6 +136,15 @@ def test_a_child_that_cannot_be_started() -> None:
         Child(["/none/such"])
 
 
+def test_a_child_is_no_child_of_a_launcher() -> None:
+    venv, base = r"C:\kvdesk\.venv\Scripts\python.exe", r"C:\Python313\python.exe"
+    command = [venv, "-m", "kvdesk", "--attachment"]
+    variables = {"__PYVENV_LAUNCHER__": venv}
+    assert without_launcher(command, venv, base) == ([base, "-m", "kvdesk", "--attachment"], variables)
+    assert without_launcher(command, venv, venv) == (command, {})
+    assert without_launcher(["llama-server.exe"], venv, base) == (["llama-server.exe"], {})
+
+
 # --- limits ---------------------------------------------------------------------------------------------------------
 
 
@@ -166,6 +175,28 @@ def test_a_child_limits_itself() -> None:
         with pytest.raises(ChildStopped, match="ended it"):
             child.receive(60)
         assert child.wait() in (-signal.SIGXCPU, -signal.SIGKILL)
+
+
+@linux
+def test_a_child_keeps_the_tighter_limits_of_the_system() -> None:
+    """Nobody but root may raise them: an attempt would end the child."""
+    code = """
+import resource
+raised, own = [], resource.setrlimit
+
+def setrlimit(which, pair):
+    if pair[1] > resource.getrlimit(which)[1] >= 0:
+        raised.append(which)
+    own(which, pair)
+
+resource.setrlimit = setrlimit
+own(resource.RLIMIT_AS, (1 << 30, 1 << 30))
+own(resource.RLIMIT_FSIZE, (500, 1000))
+limit(2 << 30, cpu_s=60, written=2000)
+say([raised, *(resource.getrlimit(n) for n in (resource.RLIMIT_AS, resource.RLIMIT_CPU, resource.RLIMIT_FSIZE))])
+"""
+    with Child(fake_child(code)) as child:
+        assert child.receive_value(60) == [[], [1 << 30] * 2, [60] * 2, [500] * 2]
 
 
 @posix
