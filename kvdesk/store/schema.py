@@ -1,4 +1,4 @@
-"""The tables and how they came about: numbered migrations, each preceded by a copy of the file.
+"""The tables and how they came about: numbered migrations, preceded by a copy of the file.
 
 Owns `user_version` and the decision whether a file is ours to open. Must never know: what rows mean.
 """
@@ -204,9 +204,9 @@ def migrate(connection: apsw.Connection, path: Path, migrations: tuple[str, ...]
     """Bring the database to the last version, one version and one transaction at a time."""
     found = pragma(connection, "user_version")
     teach(connection)
+    if 0 < found < len(migrations):  # a new file has nothing to lose
+        back_up(connection, path.with_name(f"{path.name}.v{found}.backup"))
     for version in range(found, len(migrations)):
-        if found > 0:  # a new file has nothing to lose
-            back_up(connection, path.with_name(f"{path.name}.v{version}.backup"))
         with connection:
             connection.execute(migrations[version])
             connection.pragma("application_id", APPLICATION_ID)

@@ -7,7 +7,8 @@ the engine, who asks.
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
+from pathlib import Path, PurePath
+from urllib.parse import quote
 
 import apsw
 
@@ -237,7 +238,7 @@ def _look_first(path: Path) -> None:
     has_journal = path.with_name(path.name + "-wal").exists()
     locks = has_journal and os.access(path, os.W_OK)
     flags = (apsw.SQLITE_OPEN_READWRITE if locks else apsw.SQLITE_OPEN_READONLY) | apsw.SQLITE_OPEN_URI
-    connection = apsw.Connection(path.absolute().as_uri() + ("" if has_journal else "?immutable=1"), flags=flags)
+    connection = apsw.Connection(uri_of(path.absolute()) + ("" if has_journal else "?immutable=1"), flags=flags)
     try:
         connection.set_busy_timeout(BUSY_MS)
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
@@ -247,6 +248,14 @@ def _look_first(path: Path) -> None:
     finally:
         with suppress(apsw.Error):
             connection.close()
+
+
+def uri_of(path: PurePath) -> str:
+    """An absolute path as SQLite reads it (uri.html): without a host, which pathlib puts there for a folder of another
+    computer on Windows, and which SQLite refuses.
+    """
+    posix = path.as_posix()
+    return f"file://{'' if posix.startswith('/') else '/'}{quote(os.fsencode(posix), safe='/:')}"
 
 
 @contextmanager
@@ -260,6 +269,8 @@ def _plain_errors(path: Path) -> Iterator[None]:
         raise kind(_sentence(error, path), f"{type(error).__name__}: {error}") from error
     except UnicodeDecodeError as error:
         raise StoreError(tr("The database {file} is damaged.").format(file=path.name), str(error)) from error
+    except UnicodeEncodeError as error:  # the name of a folder that is no UTF-8: SQLite takes no other
+        raise StoreError(tr("The database {name} cannot be opened.").format(name=path.name), repr(error)) from error
 
 
 def _sentence(error: apsw.Error, path: Path) -> str:

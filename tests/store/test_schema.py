@@ -179,7 +179,7 @@ def test_a_new_database_has_the_last_version_and_no_backup(path: Path) -> None:
     assert list(bytes_beside(path)) == [path.name]
 
 
-def test_each_migration_keeps_what_was_there_and_a_copy_of_the_file(path: Path) -> None:
+def test_migrations_keep_what_was_there_and_one_copy_of_the_file(path: Path) -> None:
     filled(path)
     connection = apsw.Connection(str(path))
     added = "ALTER TABLE message ADD COLUMN mood TEXT", "UPDATE message SET mood = 'calm'"
@@ -188,9 +188,9 @@ def test_each_migration_keeps_what_was_there_and_a_copy_of_the_file(path: Path) 
     assert connection.execute("SELECT text, mood FROM message").fetchall() == [("kept", "calm")]
     connection.close()
 
-    backups = sorted((file.name for file in path.parent.glob("*.backup")), key=lambda name: (len(name), name))
-    assert backups == [f"{path.name}.v{schema.VERSION + step}.backup" for step in (0, 1)]
-    copy = Store(path.parent / backups[0])
+    backups = list(path.parent.glob("*.backup"))
+    assert backups == [path.with_name(f"{path.name}.v{schema.VERSION}.backup")]
+    copy = Store(backups[0])
     assert [m.text for m in copy.all_messages(ConversationId("c"))] == ["kept"]
     copy.close()
 

@@ -1,12 +1,13 @@
 """Conversations and messages come back as they were put; search finds them; what fails says one sentence."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Literal
 from unicodedata import normalize
 
@@ -22,6 +23,7 @@ from kvdesk.quantities import LAST_MS, day_text
 from kvdesk.reasoning import ReasoningMarks
 from kvdesk.store import Store, rows
 from kvdesk.store.rows import DAMAGED_NOTE, pack_stats, pack_tokens, unpack_stats, unpack_tokens
+from kvdesk.store.store import uri_of
 from kvdesk.values import asdict, replace
 from tests.places import ROOT
 from tests.store.values import PAPER, STATS, conversation, filled_before, message
@@ -43,6 +45,26 @@ def store(path: Path) -> Iterator[Store]:
 
 def names(messages: tuple[Message, ...]) -> list[str]:
     return [message.id for message in messages]
+
+
+# --- where it is ----------------------------------------------------------------------------------------------------
+
+
+def test_a_database_on_another_computer_has_an_address_that_sqlite_takes() -> None:
+    assert uri_of(PurePosixPath("/a b/ü?#%")) == "file:///a%20b/%C3%BC%3F%23%25"
+    assert uri_of(PureWindowsPath(r"C:\Users\me\kvdesk.sqlite3")) == "file:///C:/Users/me/kvdesk.sqlite3"
+    far = uri_of(PureWindowsPath(r"\\server\share\kvdesk.sqlite3"))
+    with pytest.raises(apsw.CantOpenError):  # and no complaint about a host
+        apsw.Connection(far, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names are text on other systems")
+def test_a_folder_whose_name_is_no_text_gets_a_sentence(tmp_path: Path) -> None:
+    folder = tmp_path / os.fsdecode(b"\xff")
+    folder.mkdir()
+    for _ in range(2):
+        with pytest.raises(StoreError, match="cannot be opened"):
+            Store(folder / "kvdesk.sqlite3")
 
 
 # --- values come back -----------------------------------------------------------------------------------------------
