@@ -20,8 +20,9 @@ from kvdesk.values import dataclass
 _MOST_BYTES: Final = 1 << 20
 _MOST_SERVERS: Final = 100
 _LISTS: Final = ("mcpServers", "servers")
-_COMMENT: Final = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
-_COMMA: Final = re.compile(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])', re.DOTALL)
+_COMMENT: Final = re.compile(r'("(?:\\.|[^"\\])*+"?)|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
+_COMMA: Final = re.compile(r'("(?:\\.|[^"\\])*+"?)|,(?=\s*[}\]])', re.DOTALL)
+"""A text or a comment without an end goes to the end of the file: looking for one from each place would take hours."""
 
 
 @dataclass(frozen=True, slots=True)

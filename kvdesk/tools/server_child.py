@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Final
 
 from kvdesk.children.entry import Parent
@@ -51,16 +52,18 @@ def child_main(parent: Parent, _argv: Sequence[str]) -> int:
     """Returns the server's exit code, as a shell reports it."""
     start: Start = parent.receive_value(Start)
     env = cleaned(os.environ) | dict(start.env)
-    program = shutil.which(start.command, path=env.get("PATH"))
+    folder = Path(env.get("HOME") or env.get("USERPROFILE") or "") / start.folder
+    is_path = len(Path(start.command).parts) > 1 or "/" in start.command
+    command = str(folder / start.command) if is_path else start.command
+    program = shutil.which(command, path=env.get("PATH"))
     if program is None:
-        sys.stderr.write(f"There is no program {start.command}.\n")
+        sys.stderr.write(f"There is no program {command}.\n")
         return NOT_FOUND
-    folder = start.folder or env.get("HOME") or env.get("USERPROFILE")
     try:
         server = subprocess.Popen(
-            [program, *start.args], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env, cwd=folder or None
+            [program, *start.args], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env, cwd=folder
         )
-    except OSError as error:
+    except (OSError, ValueError) as error:  # ValueError: a NUL, or a variable whose name has "="
         sys.stderr.write(f"{error}\n")
         return NOT_FOUND - 1
     parent.end_with(_end_all)

@@ -3,6 +3,8 @@
 import hashlib
 import json
 import re
+import shlex
+import sys
 import unicodedata
 from collections.abc import Mapping
 from typing import Any, Final, Literal, Protocol
@@ -100,6 +102,17 @@ def secret_of(server: ToolServer) -> str:
 def tokens_of(url: str) -> str:
     """The name under which the tokens for signing in at this address are stored."""
     return _TOKENS + url
+
+
+def words_of(line: str, platform: str = sys.platform) -> list[str]:
+    """The words of a command as a person types it. On Windows a backslash is one, and only " quotes. Raises ValueError
+    if a quotation has no end.
+    """
+    words = shlex.shlex(line, posix=True)
+    words.whitespace_split, words.commenters = True, ""
+    if platform == "win32":
+        words.escape, words.quotes = "", '"'
+    return list(words)
 
 
 def command_line(server: ToolServer) -> str:

@@ -133,7 +133,7 @@ class _Door:
         with suppress(OSError, ValueError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             async with asyncio.timeout(_READ_S):
                 head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
-            status, said = self._take(head.split(" ", 2)[1])
+            status, said = self._take(head.partition(" ")[2].partition(" ")[0])
             body = f"<!doctype html><meta charset=utf-8><title>kvdesk</title><p>{said}".encode()
             writer.write(
                 f"HTTP/1.1 {status}\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: {len(body)}\r\n"

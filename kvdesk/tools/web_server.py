@@ -1,6 +1,7 @@
 """A server with an address as streams for `mcp`. Imports `mcp`, which takes half a second."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import Any, Final
@@ -10,6 +11,7 @@ import httpx2
 from mcp.client.auth import OAuthFlowError, OAuthRegistrationError
 from mcp.client.streamable_http import streamable_http_client
 
+from kvdesk.protocol.servers import is_this_computer
 from kvdesk.tools.inbound import Inbound, Received
 from kvdesk.tools.server_child import MOST_LINE
 from kvdesk.tools.servers import ToolServerError
@@ -18,6 +20,7 @@ from kvdesk.translation import marked, tr
 _CONNECT_S: Final = 30.0
 _NOT_COMPRESSED: Final = {"Accept-Encoding": "identity"}
 """A compressed body of one kilobyte can expand to a gigabyte."""
+_NAME: Final = re.compile(r"[\w!#$%&'*+.^`|~-]+", re.ASCII)
 _STATUSES: Final = {
     401: marked("It needs a valid key in a header such as Authorization (401)."),
     403: marked("It does not allow that (403)."),
@@ -32,9 +35,9 @@ class WebServer(Inbound):
     def __init__(
         self, url: str, headers: Mapping[str, str], heard: Callable[[str], None], auth: httpx2.Auth | None = None
     ) -> None:
-        """auth: signs each request."""
+        """auth: signs each request. Raises ToolServerError for headers that cannot be sent."""
         super().__init__(heard)
-        self._url, self._headers, self._auth = url, headers, auth
+        self._url, self._headers, self._auth = url, _checked(headers), auth
         self._refusal = ""  # of its last answer
 
     def why(self, error: BaseException) -> str:
@@ -53,6 +56,7 @@ class WebServer(Inbound):
             auth=self._auth,
             timeout=timeout,
             event_hooks={"response": [self._on_response]},
+            trust_env=not is_this_computer(self._url),  # a proxy of the environment would look for it on its own
         )
         to_client, incoming = anyio.create_memory_object_stream[Received](0)
         async with (
@@ -92,6 +96,17 @@ class WebServer(Inbound):
             raise httpx2.DecodingError(self.sentence, request=response.request)
         if not response.headers.get("content-type", "").lower().startswith("text/event-stream"):
             response.stream = _Limited(response, self)
+
+
+def _checked(headers: Mapping[str, str]) -> dict[str, str]:
+    """Values without blanks around them. What else no header can have is refused here: `h11` would quote the value,
+    which mostly is a key, in its error.
+    """
+    found = {name: value.strip() for name, value in headers.items()}
+    for name, value in found.items():
+        if not _NAME.fullmatch(name) or not value.isascii() or not value.isprintable():
+            raise ToolServerError(tr("The header {name} has characters that no header can have.").format(name=name))
+    return found
 
 
 class _Limited(httpx2.AsyncByteStream):

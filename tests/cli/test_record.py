@@ -20,6 +20,7 @@ from kvdesk.cli import record
 from kvdesk.engine_log import live
 from kvdesk.engine_log.lines import read_lines
 from kvdesk.engine_log.reading import LogRecorder
+from kvdesk.errors import UserError
 from kvdesk.notebook.recording_page import page
 from kvdesk.notebook.trace import trace_text
 from tests.cache.journals import FACTS, Player
@@ -205,6 +206,12 @@ def test_a_time_that_is_none_leaves_a_journal_that_can_be_read(
     log.write_text("".join(json.dumps({**one, **told, "first_byte_s": s}) + "\n" for s in (first_byte_s, 0.25)))
     assert recorded([str(log), str(out)], monkeypatch) == 0
     assert operations(load_journal(out)[1])[-1].ms == 250.0
+
+
+def test_a_key_that_cannot_be_sent_is_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="The key has characters that no key can have"):
+        record.main(["http://127.0.0.1:9", str(tmp_path / "out"), "--key", "ß"])
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("source", ["none.log", "http://"])

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, closing
+from pathlib import Path
 
 import psutil
 import pytest
@@ -154,6 +155,23 @@ def test_a_server_that_dies_at_its_start_leaves_its_last_words(heard: Heard) -> 
 def test_a_program_that_does_not_exist_is_named(heard: Heard) -> None:
     heard.clients.start(local().model_copy(update={"command": "no-such-program-9"}), {})
     assert "There is no program no-such-program-9." in heard.until("failed").detail
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a script of POSIX")
+def test_a_program_is_looked_for_in_the_folder_in_which_it_starts(heard: Heard, tmp_path: Path) -> None:
+    script = tmp_path / "serve"
+    script.write_text(f"#!/bin/sh\nexec {sys.executable} {SERVER}\n")
+    script.chmod(0o755)
+    server = ToolServer(name="test", command="./serve", folder=str(tmp_path))
+    assert [tool.name for tool in heard.started(server).tools] == list(TOOLS)
+
+
+@pytest.mark.parametrize("values", [{"A=B": "x"}, {"A": "x\0y"}])
+def test_a_variable_that_no_program_can_have_is_named(heard: Heard, values: dict[str, str]) -> None:
+    heard.clients.start(local(), values)
+    detail = heard.until("failed").detail
+    assert "Traceback" not in detail
+    assert "illegal environment variable name" in detail or "embedded null byte" in detail
 
 
 def test_a_server_that_says_nothing_can_be_stopped(heard: Heard) -> None:

@@ -8,7 +8,7 @@ import pytest
 from kvdesk.errors import UserError
 from kvdesk.settings import ToolGrant, ToolServer
 from kvdesk.tools import config
-from kvdesk.tools.servers import bound_to, command_line, is_granted
+from kvdesk.tools.servers import bound_to, command_line, is_granted, words_of
 
 CURSOR = """{
   // of Cursor, with comments and a comma too many, as VS Code has them
@@ -83,3 +83,28 @@ def test_texts_of_any_kind_are_read_as_json_would() -> None:
     [one] = config.parsed(json.dumps(value), "mcp.json")
     assert one.server.command == 'say "// no comment", {}'
     assert one.server.args == ("/* */,}", "5", "None")
+
+
+@pytest.mark.parametrize("text", ['"' + '\\"' * 300_000, "/*" * 300_000, '{"a": "' + "/*" * 300_000, "," * 300_000])
+def test_no_file_takes_long(text: str) -> None:
+    with pytest.raises(UserError, match="is not a JSON file"):
+        config.parsed(text, "mcp.json")
+
+
+@pytest.mark.parametrize(
+    ("line", "platform", "words"),
+    [
+        ("uvx mcp-server-git --repository '/a b'", "linux", ["uvx", "mcp-server-git", "--repository", "/a b"]),
+        (r"a\ b \\c # d", "linux", ["a b", r"\c", "#", "d"]),
+        (r'"C:\Program Files\node.exe" -y a', "win32", [r"C:\Program Files\node.exe", "-y", "a"]),
+        ('C:\\O\'Neil\\mcp.exe --name "my repo" ""', "win32", ["C:\\O'Neil\\mcp.exe", "--name", "my repo", ""]),
+    ],
+)
+def test_a_command_is_read_as_it_is_typed(line: str, platform: str, words: list[str]) -> None:
+    assert words_of(line, platform) == words
+
+
+@pytest.mark.parametrize("platform", ["linux", "win32"])
+def test_a_quotation_without_an_end_is_no_command(platform: str) -> None:
+    with pytest.raises(ValueError, match="quotation"):
+        words_of('uvx "a', platform)

@@ -1,6 +1,7 @@
 """A server where a person signs in, with a real authorization server on this computer; the browser is `httpx2`."""
 
 import json
+import socket
 import subprocess
 import sys
 import threading
@@ -93,6 +94,10 @@ def test_whoever_knocks_without_the_state_is_not_let_in(server: ToolServer) -> N
             "?error=x&state=guessed",
         ):
             assert httpx.get(back_of(page) + query).status_code == 404
+        door = urlsplit(back_of(page))
+        with socket.create_connection((door.hostname, door.port), PATIENCE_S) as other:
+            other.sendall(b"hello\r\n\r\n")
+            assert other.recv(100).startswith(b"HTTP/1.1 404")
         assert httpx.get(page, follow_redirects=True).status_code == 200
         assert heard.until("on", "failed").state == "on"
 

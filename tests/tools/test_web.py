@@ -32,6 +32,32 @@ def test_a_server_over_http_is_called_with_its_headers(heard: Heard, url: str) -
     heard.until("off")
 
 
+def test_no_proxy_is_asked_for_a_server_on_this_computer(
+    heard: Heard, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    assert heard.started(web(url), Authorization="Bearer secret").tools
+
+
+def test_blanks_around_a_key_are_left_out(heard: Heard, url: str) -> None:
+    assert heard.started(web(url), Authorization=" Bearer secret\n").tools
+
+
+@pytest.mark.parametrize(
+    "headers", [{"Authorization": "Bearer se\ncret"}, {"X-Key": "Bearer ßecret"}, {"X Key": "secret"}]
+)
+def test_a_header_that_cannot_be_sent_is_named_and_its_value_is_not(
+    heard: Heard, url: str, headers: dict[str, str]
+) -> None:
+    heard.clients.start(web(url), headers)
+    state = heard.until("failed")
+    assert state.sentence == f"The header {next(iter(headers))} has characters that no header can have."
+    assert "cret" not in state.detail
+
+
 def test_a_server_that_refuses_says_so(heard: Heard, url: str) -> None:
     heard.clients.start(web(url), {})
     assert heard.until("failed").sentence

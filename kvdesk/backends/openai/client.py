@@ -6,8 +6,9 @@ from typing import Any, Final
 import httpx2
 
 from kvdesk import __version__
-from kvdesk.backends.openai.problems import Nonsense, refused
+from kvdesk.backends.openai.problems import Nonsense, ServerError, refused
 from kvdesk.protocol.servers import is_this_computer
+from kvdesk.translation import tr
 
 CONNECT_S: Final = 10.0
 SILENT_S: Final = 600.0
@@ -18,7 +19,11 @@ MOST_BYTES: Final = 8 << 20
 
 
 def client_of(url: str, key: str) -> httpx2.AsyncClient:
-    """A client of the server at `url`. No proxy is used for this computer itself."""
+    """A client of the server at `url`. No proxy is used for this computer itself. Raises ServerError for a key that
+    cannot be sent.
+    """
+    if not (key.isascii() and key.isprintable()):
+        raise ServerError(tr("The key has characters that no key can have."))
     headers = {"User-Agent": f"kvdesk/{__version__}", "Accept-Encoding": "identity"}
     if key:
         headers["Authorization"] = f"Bearer {key}"

@@ -3,8 +3,6 @@ and what was allowed for good.
 """
 
 import re
-import shlex
-import sys
 from typing import Final
 
 from PySide6.QtCore import Qt, QTimer
@@ -12,7 +10,7 @@ from PySide6.QtWidgets import QFormLayout, QFrame, QLineEdit, QWidget
 
 from kvdesk.session import Changed
 from kvdesk.settings import ToolGrant, ToolServer
-from kvdesk.tools.servers import bound_to, good_name
+from kvdesk.tools.servers import bound_to, good_name, words_of
 from kvdesk.translation import marked, tr
 from kvdesk.ui.tools.tool_list import ToolList
 from kvdesk.ui.tools.words import is_large, place_of, price_text, state_text
@@ -149,7 +147,7 @@ class ServersSection(QWidget):
     def _on_add(self) -> None:
         place, values = self.place.text().strip(), _values(self.values.toPlainText())
         try:
-            parts = [] if "://" in place else shlex.split(place, posix=sys.platform != "win32")
+            parts = [] if "://" in place else words_of(place)
         except ValueError:
             parts = []
         if values is None or not (parts or place.startswith(("http://", "https://"))):
