@@ -1,13 +1,17 @@
 """What was found in a file, or why there is no text in it. Values without words for a user."""
 
+import re
 from collections.abc import Mapping
-from typing import Literal
+from typing import Final, Literal
 
 from kvdesk.message import AttachmentKind
 from kvdesk.values import dataclass, field
 
 MOST_CHARACTERS = 500_000
 """What is more of a text is left out. No context that fits into a laptop holds as much."""
+
+ODD: Final = re.compile(rb"[\0-\x07\x0e-\x1a\x1c-\x1f\x7f]")
+"""Control characters that a text does not have, as bytes."""
 
 Problem = Literal[
     "too large", "password", "no text", "binary", "picture", "old document", "other archive", "damaged", "empty"

@@ -5,7 +5,7 @@ import re
 from typing import Final
 
 from kvdesk.attachments.encodings import CODECS, UTF_8, system_encoding
-from kvdesk.attachments.found import Contents, Unreadable
+from kvdesk.attachments.found import ODD, Contents, Unreadable
 from kvdesk.attachments.guess import guess
 
 _BOMS: Final = (
@@ -17,12 +17,12 @@ _BOMS: Final = (
 )
 _LAST_RESORT: Final = "Windows-1252"
 _SAMPLE: Final = 100_000
+_HEAD: Final = 1024
 _MOST_ODD: Final = 0.05
 """Control characters among a text; programs, pictures and archives have more."""
 _ALPHABETS: Final = (0x03, 0x04, 0x05, 0x06, 0x0E)
 """High bytes of Greek, Cyrillic, Hebrew, Arabic and Thai, none of which is in a text of other bytes."""
 _NULS: Final = re.compile(rb"\0+")
-_ODD: Final = re.compile(rb"[\0-\x07\x0e-\x1a\x1c-\x1f\x7f]")
 _HIGH: Final = re.compile(rb"[\x80-\xff]")
 _SHIFTED: Final = re.compile(rb"\x1b\$[@B]")
 """Here Japanese characters begin, in bytes of ASCII."""
@@ -30,7 +30,9 @@ _PROGRAM_SIGNS: Final = (
     *(b"\x7fELF", b"MZ", b"SQLite format 3\0", b"\x1f\x8b", b"7z\xbc\xaf", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd", b"BZh"),
     *(b"\0asm", b"\xca\xfe\xba\xbe", b"GGUF", b"Rar!", b"OggS", b"ID3", b"fLaC"),
 )
-"""How files begin that are no text however much of it they hold."""
+"""How files begin that are no text however much of it they hold. A text may begin with some of them, such as one about
+GGUF: letters alone count where bytes follow that no text has.
+"""
 
 
 def read_plain(data: bytes, *, is_all: bool, encoding: str = "") -> Contents:
@@ -103,12 +105,13 @@ def _is_alphabet(sample: bytes, encoding: str, first_high: int) -> bool:
 
 def _refuse_binary(data: bytes) -> None:
     """A run of NULs, such as a crash leaves in a log, counts as one odd character."""
-    if data.startswith(_PROGRAM_SIGNS):
+    sign = next(filter(data.startswith, _PROGRAM_SIGNS), b"")
+    if sign and (not sign.isalnum() or ODD.search(data[:_HEAD])):
         raise Unreadable("binary")
     if data[257:262] == b"ustar":
         raise Unreadable("other archive")
     sample = _NULS.sub(b"\0", data[:_SAMPLE])
-    if len(_ODD.findall(sample)) > max(1, _MOST_ODD * len(sample)):
+    if len(ODD.findall(sample)) > max(1, _MOST_ODD * len(sample)):
         raise Unreadable("binary")
 
 

@@ -95,6 +95,50 @@ def test_what_has_no_text_says_why(tmp_path: Path, data: bytes, problem: str) ->
     assert refused.value.problem == problem
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("BMI is a number.", "GIF89a is a format of pictures.", "Convert WEBP to PNG with this script."),
+        *("GGUF files hold models.", "MZ are his initials.", "ID3 grows decision trees.", "OggS: the page", "BZh9"),
+        *('MARK = b"%PDF-"  # how a PDF begins', "Rare words", "RIFF: see WEBP", "II* and MM"),
+    ],
+)
+def test_a_text_may_begin_as_another_file_does(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "file.txt"
+    file.write_text(text)
+    assert read_contents(file) == Contents("text", text)
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        (b"BM\x36\x00\x0c\x00" + b"words " * 90, "picture"),
+        (b"GIF89a\x01\x00\x01\x00" + b"words " * 90, "picture"),
+        (b"RIFF\x24\x00\x00\x00WEBPVP8 " + b"words " * 90, "picture"),
+        (b"GGUF\x03\x00\x00\x00" + b"words " * 90, "binary"),
+        (b"MZ\x90\x00" + b"words " * 90, "binary"),
+    ],
+)
+def test_a_file_with_much_text_in_it_is_none_all_the_same(tmp_path: Path, data: bytes, problem: str) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(data)
+    with pytest.raises(Unreadable) as refused:
+        read_contents(file)
+    assert refused.value.problem == problem
+
+
+def test_a_pdf_may_begin_with_something_else(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(b"From a mail\n" + pdf("Words"))
+    assert read_contents(file).text == "Words"
+
+
+def test_the_first_line_keeps_its_indent(tmp_path: Path) -> None:
+    file = tmp_path / "part.py"
+    file.write_bytes(b"\r\n  \n    if a:\n        b()\n\n")
+    assert read_contents(file).text == "    if a:\n        b()"
+
+
 def test_another_archive_is_no_document(tmp_path: Path) -> None:
     file = tmp_path / "file.xlsx"
     file.write_bytes(docx("words").replace(b"word/document.xml", b"xl/documents.xml_"))
