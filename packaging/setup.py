@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import io
 import json
 import os
 import re
@@ -184,11 +185,21 @@ def find_python() -> None:
     if is_supported(sys.version_info[:2]):
         return
     for minor in range(NEWEST[1], OLDEST[1] - 1, -1):
-        if found := shutil.which(f"python3.{minor}"):
-            raise SystemExit(subprocess.call([found, *sys.argv]))
+        if command := python_command(minor):
+            raise SystemExit(subprocess.call([*command, *sys.argv]))
     have = f"{sys.version_info.major}.{sys.version_info.minor}"
     wanted = f"{OLDEST[0]}.{OLDEST[1]} to {NEWEST[0]}.{NEWEST[1]}"
     raise SetupError(f"kvdesk needs Python {wanted}; this is {have}, and no other was found.")
+
+
+def python_command(minor: int, *, by_launcher: bool = os.name == "nt") -> list[str]:
+    """What starts Python 3.`minor`: by its name, or by the launcher of Windows, where no program has that name. Empty
+    if there is none.
+    """
+    if found := shutil.which(f"python3.{minor}"):
+        return [found]
+    launcher = ["py", f"-3.{minor}"]
+    return launcher if by_launcher and output_of(*launcher, "--version") else []
 
 
 def current_stamp() -> str:
@@ -363,6 +374,9 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("what", nargs="?", choices=("setup", "run", "lock"), default="setup")
     parser.add_argument("arguments", nargs="*", help="with `run`: for kvdesk")
     options = parser.parse_args(argv)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # an encoding may have no "…"
     try:
         set_up()
         if options.what == "run":

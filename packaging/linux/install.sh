@@ -18,6 +18,10 @@ while [ $# -gt 0 ]; do
 done
 [ "$(uname -sm)" = "Linux x86_64" ] || { echo "This package is for Linux on x86-64." >&2; exit 1; }
 command -v xz > /dev/null || { echo "Unpacking needs the program xz; install the package xz-utils." >&2; exit 1; }
+if ! tail -n +@LINES@ "$0" | xz -t 2> /dev/null; then
+    echo "This file is damaged or not complete. Nothing was changed." >&2
+    exit 1
+fi
 mkdir -p "$prefix"
 prefix=$(cd "$prefix" && pwd)
 if [ -x "$prefix/lib/kvdesk/uninstall" ]; then "$prefix/lib/kvdesk/uninstall" > /dev/null; fi
@@ -26,7 +30,8 @@ list=$(mktemp)
 trap 'rm -f "$list"' EXIT
 tail -n +@LINES@ "$0" | xz -dc | tar -C "$prefix" -xvf - --no-same-owner > "$list"
 desktop=$prefix/share/applications/kvdesk.desktop
-sed -i "s|^Exec=kvdesk|Exec=\"$prefix/bin/kvdesk\"|; s|^Icon=kvdesk|Icon=$prefix/share/icons/hicolor/scalable/apps/kvdesk.svg|" "$desktop"
+place=$(printf '%s' "$prefix" | sed 's/[&|\\]/\\&/g')
+sed -i "s|^Exec=kvdesk|Exec=\"$place/bin/kvdesk\"|; s|^Icon=kvdesk|Icon=$place/share/icons/hicolor/scalable/apps/kvdesk.svg|" "$desktop"
 
 # What the system's tools make of our files; it goes with the last file that it was made of.
 refresh='if ls "$prefix"/share/applications/*.desktop > /dev/null 2>&1; then

@@ -1,10 +1,13 @@
 """The parts of packaging that need nothing built: lock files, icons, what is shipped, whose libraries are missing."""
 
+import io
+import platform
 import re
 import shutil
 import struct
 import subprocess
 import sys
+import tarfile
 import zipfile
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
@@ -125,6 +128,61 @@ def test_desktop_files_and_scripts_are_valid(command: list[str | Path]) -> None:
         pytest.skip(f"{command[0]} is not installed")
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
+
+
+# --- the .run -------------------------------------------------------------------------------------------------------
+
+needs_installer = pytest.mark.skipif(
+    f"{platform.system()} {platform.machine()}" != "Linux x86_64" or not shutil.which("xz"), reason="it is for Linux"
+)
+
+
+def run_file(folder: Path, version: str) -> Path:
+    """A small program, packed as kvdesk is."""
+    tree = folder / "tree"
+    program = tree / "lib/kvdesk/kvdesk"
+    for file, text in ((program, f"#!/bin/sh\necho {version}\n"), (tree / "share/applications/kvdesk.desktop", "")):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text or (LINUX / "kvdesk.desktop").read_text("utf-8"))
+    program.chmod(0o755)
+    (tree / "bin").mkdir()
+    (tree / "bin/kvdesk").symlink_to("../lib/kvdesk/kvdesk")
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode="w:xz") as packed:
+        packed.add(tree, ".")
+    head = (LINUX / "install.sh").read_text("utf-8").replace("@VERSION@", version)
+    file = folder / f"kvdesk-{version}.run"
+    file.write_bytes(head.replace("@LINES@", str(head.count("\n") + 1)).encode() + archive.getvalue())
+    shutil.rmtree(tree)
+    return file
+
+
+def installed(file: Path, prefix: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["sh", file, "--prefix", prefix], capture_output=True, text=True, check=False)
+
+
+@needs_installer
+def test_it_is_installed_updated_and_removed_below_a_folder_of_any_name(tmp_path: Path) -> None:
+    prefix = tmp_path / "R&D | mine"
+    for version in ("1.0", "1.1"):
+        assert installed(run_file(tmp_path, version), prefix).returncode == 0
+        assert subprocess.check_output([prefix / "bin/kvdesk"], text=True) == f"{version}\n"
+    desktop = (prefix / "share/applications/kvdesk.desktop").read_text("utf-8")
+    assert f'\nExec="{prefix}/bin/kvdesk" %f\n' in desktop
+    subprocess.run([prefix / "lib/kvdesk/uninstall"], check=True)
+    assert list(prefix.iterdir()) == []
+
+
+@needs_installer
+def test_a_file_that_is_not_complete_removes_nothing(tmp_path: Path) -> None:
+    prefix = tmp_path / "prefix"
+    assert installed(run_file(tmp_path, "1.0"), prefix).returncode == 0
+    newer = run_file(tmp_path, "1.1")
+    newer.write_bytes(newer.read_bytes()[:-40])
+    ended = installed(newer, prefix)
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert ended.stderr == "This file is damaged or not complete. Nothing was changed.\n"
+    assert subprocess.check_output([prefix / "bin/kvdesk"], text=True) == "1.0\n"
 
 
 @pytest.mark.parametrize("name", ["setup", "package", "package_test"])

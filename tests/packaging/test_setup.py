@@ -1,6 +1,7 @@
 """packaging/setup.py and packaging/machine.py: the parts that decide, without installing anything."""
 
 import importlib.util
+import os
 import shlex
 import shutil
 import subprocess
@@ -86,6 +87,21 @@ def test_python_version_is_read_from_either_kind_of_pyvenv_cfg() -> None:
 def test_supported_pythons_are_those_of_the_project(version: tuple[int, int], good: bool) -> None:
     assert setup.is_supported(version) is good
     assert 'requires-python = ">=3.11,<3.14"' in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+
+
+def test_another_python_is_found_by_the_launcher_of_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(setup.shutil, "which", lambda name: "/usr/bin/python3.11" if name == "python3.11" else None)
+    monkeypatch.setattr(setup, "output_of", lambda *asked: "Python 3.12.1" * (asked == ("py", "-3.12", "--version")))
+    found = [setup.python_command(minor, by_launcher=True) for minor in (13, 12, 11)]
+    assert found == [[], ["py", "-3.12"], ["/usr/bin/python3.11"]]
+    assert setup.python_command(12, by_launcher=False) == []
+
+
+def test_it_is_said_in_every_encoding() -> None:
+    code = "import setup; setup.set_up = lambda: setup.say('making it …'); setup.main([])"
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "packaging"), "PYTHONIOENCODING": "latin-1"}
+    said = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, check=False)
+    assert (said.stdout, said.stderr) == (b"making it ?\n", b"")
 
 
 # --- what is said ---------------------------------------------------------------------------------------------------
