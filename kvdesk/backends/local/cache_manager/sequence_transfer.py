@@ -35,7 +35,7 @@ def transferred(
         data = sequence_file(sequence.tokens if sequence is not None else (), context.states.seq_get(command.seq_id))
         n_bytes = len(data)
         with explained(tr("The file cannot be written: {why}.")):
-            write_whole(_path(command), data)
+            write_whole(_path(command), data, mode=0o600)  # it holds a prompt
     return SequenceTransferred(command.number, n_tokens, n_bytes, (time.perf_counter() - began) * 1e3)
 
 
