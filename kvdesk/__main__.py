@@ -6,7 +6,8 @@ import gc
 import importlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
@@ -64,17 +65,40 @@ _STUB_WRITER = "shibokensupport.signature.lib.pyi_generator"
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry of the `kvdesk` command. Returns the exit code; 2 after a sentence about what the user can change."""
     take_every_text()
+    _leave_bundle()
     try:
         return _run(list(sys.argv[1:] if argv is None else argv))
     except UserError as error:
         sys.stderr.write(f"{error}\n")
         return 2
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] == "kvdesk":
+    except ImportError as error:
+        sentence = _what_is_missing(error)
+        if not sentence:
             raise
-        sentence = tr("This needs more than the core of kvdesk ({name} is missing): pip install 'kvdesk[app]'.")
-        sys.stderr.write(sentence.format(name=error.name) + "\n")
+        sys.stderr.write(f"{sentence}\n")
         return 2
+
+
+def _what_is_missing(error: ImportError) -> str:
+    """The sentence for a package, or a library of the system, that is not installed; "" for any other error."""
+    if not isinstance(error, ModuleNotFoundError):
+        from kvdesk.app.display import missing_import
+
+        return missing_import(error)
+    if error.name is None or error.name.partition(".")[0] == "kvdesk":
+        return ""
+    sentence = tr("This needs more than the core of kvdesk ({name} is missing): pip install 'kvdesk[app]'.")
+    return sentence.format(name=error.name)
+
+
+def _leave_bundle() -> None:
+    """Of a package for Linux: what this process starts gets the environment that it was given."""
+    from kvdesk.paths import bundle_dir
+
+    if sys.platform == "linux" and (bundle := bundle_dir()) is not None:
+        from kvdesk.children.environment import give_back
+
+        give_back(os.environ, str(bundle))
 
 
 def _run(arguments: list[str]) -> int:
@@ -98,11 +122,12 @@ def _run(arguments: list[str]) -> int:
         "file", nargs="?", metavar="FILE", help=tr("GGUF file to open; without one the model used last")
     )
     parser.flag("--version", tr("versions of kvdesk and what it is made of"))
-    args = parser.parse_args(arguments)
-    if args.version:
-        from kvdesk.cli import version
+    with _printing():
+        args = parser.parse_args(arguments)
+        if args.version:
+            from kvdesk.cli import version
 
-        return version.main()
+            return version.main()
     if args.file:
         _check_file(args.file)
     return _run_window(args.file)
@@ -142,12 +167,6 @@ def _run_window(file: str | None) -> int:
     try:
         _import_qt()
         from kvdesk.app.application import run
-    except ImportError as error:
-        from kvdesk.app.display import missing_import
-
-        if sentence := missing_import(error):
-            raise UserError(sentence) from error
-        raise
     finally:
         gc.enable()  # the application decides for itself
     return run(file)
@@ -176,24 +195,41 @@ def _import_qt() -> None:
 
 
 def _run_command(name: str, arguments: list[str]) -> int:
-    """A headless command. Ctrl+C and a reader that went away end it without a trace on the terminal.
+    """A headless command. Raises UserError."""
+    with _printing():
+        command = importlib.import_module(f"kvdesk.cli.{_MODULES.get(name, name)}")
+        try:
+            return int(command.main(arguments))
+        except EngineError as error:
+            raise UserError(str(error), error.detail) from error
 
-    Raises UserError.
+
+@contextmanager
+def _printing() -> Iterator[None]:
+    """All that is printed inside is written. Ctrl+C, a reader that went away and a full disk end the process without a
+    trace on the terminal: raises SystemExit.
     """
-    command = importlib.import_module(f"kvdesk.cli.{_MODULES.get(name, name)}")
     try:
-        return int(command.main(arguments))
-    except EngineError as error:
-        raise UserError(str(error), error.detail) from error
+        try:
+            yield
+        finally:
+            if sys.stdout is not None:
+                sys.stdout.flush()
     except KeyboardInterrupt:
-        return 130
+        raise SystemExit(130) from None
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that nothing is written at exit either
-        return 141
+        _print_no_more()
+        raise SystemExit(141) from None
     except OSError as error:  # a full disk, for one: everything that is read has its own sentence
         sys.stderr.write(tr("The output cannot be written: {strerror}.\n").format(strerror=error.strerror or error))
+        _print_no_more()
+        raise SystemExit(1) from None
+
+
+def _print_no_more() -> None:
+    """What is still in the buffer is not written at exit either."""
+    with suppress(OSError, AttributeError, ValueError):  # there is no output, or it is no file
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
 
 
 if __name__ == "__main__":

@@ -67,6 +67,7 @@ def in_clean_root(deb: Path) -> None:
     expect(not found, f"the package brought {found}")
     say("  installed by apt; there is neither Python nor a compiler")
     selftest(root, "offscreen", {"QT_QPA_PLATFORM": "offscreen"}, [])
+    environment(root)
     in_chinese(root)
     experiment(root)
     installed = [path for path in root.run(["dpkg", "-L", "kvdesk"]).stdout.splitlines() if "kvdesk" in path]
@@ -101,6 +102,14 @@ def in_chinese(root: CleanRoot) -> None:
     said = selftest(root, "in Chinese", {"QT_QPA_PLATFORM": "offscreen", "LANG": "zh_CN.UTF-8"}, [])
     expect(said["languages"].startswith("system: zh_CN;"), f"the window is not in Chinese: {said['languages']}")
     say(f"  {said['languages']}; {said['found models']}")
+
+
+def environment(root: CleanRoot) -> None:
+    """Other programs load their own libraries: a llama-server would end with kvdesk's."""
+    said = root.run(["kvdesk", "watch", "--text", "--", "sh", "-c", "env"], user=USER).stderr
+    expect("LLAMA_KV_CACHE_DEBUG=" in said, f"the program was not started: {said}")
+    expect("/kvdesk/_internal" not in said, f"a program that kvdesk starts gets its libraries: {said}")
+    say("  programs that it starts get the system's libraries")
 
 
 def experiment(root: CleanRoot) -> None:

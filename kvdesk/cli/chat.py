@@ -20,6 +20,7 @@ from kvdesk.conversations.tree import Tree
 from kvdesk.errors import StoreInUseError
 from kvdesk.headless import running
 from kvdesk.host.host import Host
+from kvdesk.printable import PICTURES
 from kvdesk.protocol.chat import TokenLogprobs, TokenProb, TurnEnded
 from kvdesk.protocol.logprobs import as_values, unpack
 from kvdesk.settings import Settings
@@ -112,7 +113,7 @@ def _typed(begin: Begin) -> None:
 
 def _read(args: argparse.Namespace, begin: Begin) -> None:
     """The prompts of the command line, else a line of standard input each."""
-    with closing(begin(lambda text: None if args.json else print(text, end="", flush=True))) as dialogue:
+    with closing(begin(lambda text: None if args.json else print(_shown(text), end="", flush=True))) as dialogue:
         for turn, prompt in enumerate(args.prompt or _lines(), start=1):
             ended = dialogue.ask(prompt)
             answer = dialogue.messages[-1]
@@ -126,6 +127,11 @@ def _read(args: argparse.Namespace, begin: Begin) -> None:
                 print(
                     "".join(f"\n{_table_row(one)}" for one in logprobs), f"[{cost_line(ended)}]\n", sep="\n", flush=True
                 )
+
+
+def _shown(text: str) -> str:
+    """An answer must not command the terminal; to a file it goes as it is."""
+    return text.translate(PICTURES) if sys.stdout is not None and sys.stdout.isatty() else text
 
 
 def _figures(turn: int, ended: TurnEnded, text: str) -> dict[str, object]:

@@ -9,6 +9,7 @@ from kvdesk.cli.chats_there import chats_there, named
 from kvdesk.cli.parser import Parser
 from kvdesk.conversations.porting import export
 from kvdesk.errors import UserError
+from kvdesk.printable import PICTURES
 from kvdesk.quantities import day_text
 from kvdesk.store.store import Store
 from kvdesk.translation import tr
@@ -34,7 +35,9 @@ def main(argv: Sequence[str]) -> int:
         wanted = _wanted(store.conversations(), args.chat)
         if args.list:
             for conversation in wanted:
-                print(f"{conversation.id}  {day_text(conversation.updated_ms)}  {conversation.title}")
+                print(
+                    f"{conversation.id}  {day_text(conversation.updated_ms)}  {conversation.title.translate(PICTURES)}"
+                )
             return 0
         form = export.format_named(args.file)
         n = export.write(args.file, form, _whole(store, wanted))

@@ -14,6 +14,7 @@ from prompt_toolkit.input import Input
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.output import ColorDepth, Output, create_output
 
+from kvdesk.printable import PICTURES
 from kvdesk.protocol.chat import TurnEnded
 from kvdesk.terminal.cell_blocks import Fragments
 from kvdesk.terminal.dialogue import Dialogue, cost_line
@@ -21,14 +22,6 @@ from kvdesk.terminal.wrapping import Wrapping
 
 _DIM: Final = "fg:ansibrightblack"
 _PROMPT: Final = "› "
-_CONTROLS: Final = {
-    **{n: 0x2400 + n for n in range(32) if chr(n) not in "\n\t"},
-    0x7F: 0x2421,
-    **dict.fromkeys(range(0x80, 0xA0), 0xFFFD),
-}
-"""Control characters as pictures of them: an answer must not command the terminal."""
-
-
 _IN_ASCII: Final = {
     "›": ">",
     "·": "-",
@@ -95,13 +88,13 @@ class Screen:
 
     def write(self, text: str) -> None:
         """A piece of an answer."""
-        self._output.write(self._wrapping.feed(self._fitting(text.translate(_CONTROLS)), self.columns))
+        self._output.write(self._wrapping.feed(self._fitting(text.translate(PICTURES)), self.columns))
         self._output.flush()
 
     def say(self, text: str, style: str = "") -> None:
         """Lines of kvdesk's own, below what is written already."""
         whole = Wrapping()
-        shown = whole.feed(self._fitting(text.translate(_CONTROLS)), self.columns)
+        shown = whole.feed(self._fitting(text.translate(PICTURES)), self.columns)
         self.say_fragments([(style, shown + whole.end(self.columns))])
 
     def say_fragments(self, line: Fragments) -> None:

@@ -1,11 +1,12 @@
 """What the command line says: its commands, and one sentence about wrong input."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from kvdesk.__main__ import COMMANDS, main
-from kvdesk.cli import checkout, options
+from kvdesk.cli import checkout, options, selftest
 from kvdesk.cli.parser import Parser
 from kvdesk.errors import UserError
 
@@ -87,3 +88,41 @@ def test_what_needs_a_checkout_says_so_in_an_installation(tmp_path: Path, monkey
     monkeypatch.setattr(checkout, "__file__", str(tmp_path / "kvdesk" / "cli" / "checkout.py"))
     with pytest.raises(UserError, match=r"in a checkout of kvdesk's source"):
         checkout.of_checkout("tour.command")
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (ImportError("libEGL.so.1: cannot open shared object file: No such file or directory"), "libEGL.so.1"),
+        (ModuleNotFoundError("No module named 'PySide6'", name="PySide6"), "(PySide6 is missing)"),
+    ],
+)
+@pytest.mark.usefixtures("own_home")
+def test_what_is_not_installed_is_one_sentence(
+    error: ImportError, sentence: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also of the self-test, which is there to find it."""
+    monkeypatch.setattr(selftest, "_run", fails_with(error))
+    err = said_to(["selftest"], capsys)
+    assert sentence in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.usefixtures("own_home")
+def test_another_error_of_an_import_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(selftest, "_run", fails_with(ImportError("cannot import name 'a' from 'kvdesk'")))
+    with pytest.raises(ImportError, match="cannot import name"):
+        main(["selftest"])
+
+
+@pytest.fixture
+def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The self-test takes another one."""
+    monkeypatch.setenv("KVDESK_HOME", str(tmp_path))
+
+
+def fails_with(error: Exception) -> Callable[..., int]:
+    def run(*_: object, **__: object) -> int:
+        raise error
+
+    return run

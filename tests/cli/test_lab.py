@@ -125,6 +125,17 @@ def test_a_run_needs_one_name(capsys: pytest.CaptureFixture[str]) -> None:
     assert "run takes one name" in capsys.readouterr().err
 
 
+def test_a_report_that_cannot_be_written_is_said_before_anything_is_measured(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(SystemExit):
+        main(["lab", "run", "positions", "--out", str(tmp_path / "file" / "below")])
+    err = capsys.readouterr().err
+    assert err.startswith("kvdesk lab: the report cannot be written to ")
+    assert err.count("\n") == 1
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="Ctrl+C is sent another way there")
 def test_ctrl_c_ends_the_command_and_its_child(tmp_path: Path, talking_file: Path) -> None:
     where = ["--model", str(talking_file), "--out", str(tmp_path / "r")]

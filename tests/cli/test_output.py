@@ -7,10 +7,15 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import IO
 
 import pytest
 
 from kvdesk.__main__ import COMMANDS, main
+from kvdesk.cli import serve
+from kvdesk.library.preflight import run_preflight
+from kvdesk.protocol.cache import UsePolicy
+from kvdesk.settings import CachePolicy, ContextSettings
 from tests.backends.local.talking import trust
 from tests.places import ROOT
 
@@ -18,11 +23,12 @@ GRAMMAR = 'root ::= "你好 😀 grüße"\n'
 TEXT = "你好 😀 grüße"
 
 
-def kvdesk(*arguments: str, home: Path | str, **environment: str) -> subprocess.CompletedProcess[bytes]:
+def kvdesk(
+    *arguments: str, home: Path | str, stdout: IO[bytes] | int = subprocess.PIPE, **environment: str
+) -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-m", "kvdesk", *arguments]
     given = os.environ | {"KVDESK_HOME": str(home), "KVDESK_LANGUAGE": "en"} | environment
-    return subprocess.run(
-        [sys.executable, "-m", "kvdesk", *arguments], cwd=ROOT, env=given, capture_output=True, timeout=60, check=False
-    )
+    return subprocess.run(command, cwd=ROOT, env=given, stdout=stdout, stderr=subprocess.PIPE, timeout=60, check=False)
 
 
 @pytest.fixture
@@ -64,6 +70,24 @@ def test_an_answer_is_written_in_every_encoding(asked: Callable[..., bytes], enc
     assert asked(encoding).startswith(shown)
 
 
+class Terminal(io.TextIOWrapper):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("output", "written"), [(Terminal, "␛[2J"), (io.TextIOWrapper, "\x1b[2J")])
+def test_an_answer_does_not_command_the_terminal(
+    output: type[io.TextIOWrapper], written: str, talking_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = io.BytesIO()
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", output(out, "utf-8"))
+        grammar = r'root ::= "\x1b[2J"'
+        assert main(["chat", "--prompt", "hi", "--grammar", grammar, "--model", str(talking_file)]) == 0
+        said = out.getvalue().decode()
+    assert said.startswith(f"{written}\n")
+
+
 def test_a_process_writes_its_answer_in_ascii(
     chatting: list[str], talking_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -87,20 +111,80 @@ def test_help_is_written_in_every_encoding(tmp_path: Path, command: str) -> None
     assert rb"\u" in ended.stdout
 
 
-@pytest.mark.parametrize("command", [*COMMANDS, ""])
-def test_a_home_that_is_no_folder_gets_one_sentence(
-    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+BAD_HOMES = "a file", "a file/below", "a\0b"
+
+
+def use_home(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "environ", {**os.environ, "KVDESK_HOME": str(home)})
+    monkeypatch.delitem(os.environ, "KVDESK_LANGUAGE", raising=False)
+
+
+@pytest.mark.parametrize("home", BAD_HOMES)
+@pytest.mark.parametrize("arguments", [["export", "--list"], ["chat", "--keep", "--prompt", "hi"]])
+def test_a_home_that_is_no_folder_gets_one_sentence_where_one_is_needed(
+    arguments: list[str],
+    home: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    file = tmp_path / "a file"
-    file.touch()
-    for home in (file, file / "below", Path("a\0b")):
-        monkeypatch.setattr(os, "environ", {**os.environ, "KVDESK_HOME": str(home)})
-        monkeypatch.delitem(os.environ, "KVDESK_LANGUAGE", raising=False)
-        assert main([command] if command else []) == 2
-        out, err = capsys.readouterr()
-        assert out == ""
-        assert err.startswith(f"The folder {home} cannot be made: ")
-        assert err.count("\n") == 1
+    (tmp_path / "a file").touch()
+    use_home(tmp_path / home, monkeypatch)
+    assert main(arguments) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(f"The folder {tmp_path / home} cannot be made: ")
+    assert err.count("\n") == 1
+
+
+def test_so_does_the_window(tmp_path: Path) -> None:
+    (tmp_path / "a file").touch()
+    ended = kvdesk(home=tmp_path / "a file", QT_QPA_PLATFORM="offscreen")
+    assert (ended.returncode, ended.stdout) == (2, b"")
+    assert b"cannot be made: " in ended.stderr
+
+
+@pytest.mark.parametrize("home", ["a file", "a file/below", "none"])
+def test_what_keeps_nothing_needs_no_home_and_makes_none(
+    home: str,
+    talking_file: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """As for a service, whose user has none."""
+    (tmp_path / "a file").touch()
+    use_home(tmp_path / home, monkeypatch)
+    assert main(["--version"]) == 0
+    assert main(["doctor", str(tmp_path / "a file")]) == 2
+    assert "contains no request" in capsys.readouterr().err
+    assert serve._policy() == UsePolicy(CachePolicy())
+    assert [file.name for file in tmp_path.iterdir()] == ["a file"]
+    assert run_preflight(talking_file, ContextSettings()).ok
+
+
+# --- an output that takes no more -----------------------------------------------------------------------------------
+
+
+PRINTING = [["--help"], ["--version"], ["export", "--help"], ["lab", "list"]]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a closed pipe is another error there")
+@pytest.mark.parametrize("arguments", PRINTING)
+def test_a_reader_that_went_away_is_no_error(arguments: list[str], tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "wb") as pipe:
+        ended = kvdesk(*arguments, home=tmp_path, stdout=pipe, PYTHONUNBUFFERED="")
+    assert (ended.returncode, ended.stderr) == (141, b"")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+@pytest.mark.parametrize("arguments", PRINTING)
+def test_a_full_disk_is_one_sentence(arguments: list[str], tmp_path: Path) -> None:
+    with Path("/dev/full").open("wb") as full:
+        ended = kvdesk(*arguments, home=tmp_path, stdout=full, PYTHONUNBUFFERED="")
+    assert (ended.returncode, ended.stderr) == (1, b"The output cannot be written: No space left on device.\n")
 
 
 def test_that_sentence_is_written_in_every_encoding(tmp_path: Path) -> None:

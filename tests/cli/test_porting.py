@@ -8,6 +8,8 @@ import pytest
 
 from kvdesk import paths
 from kvdesk.__main__ import main
+from kvdesk.chat import Conversation
+from kvdesk.message import ConversationId
 from kvdesk.store import Store
 from kvdesk.store import store as store_module
 from tests.conversations.porting.samples import chatgpt_conversation, llama_session, written
@@ -42,6 +44,13 @@ def test_there_and_back(tmp_path: Path, capsys: pytest.CaptureFixture[str], monk
     assert _stored() == before
     assert main(["import", str(tmp_path / "all.json"), "--copies"]) == 0
     assert len(_stored()) == 4
+
+
+def test_a_title_does_not_command_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    with closing(Store(paths.database_file())) as store:
+        store.put_conversation(Conversation(ConversationId("c"), "\x1b[2Jة\u200cی", 0))
+    assert main(["export", "--list"]) == 0
+    assert capsys.readouterr().out.endswith("  ␛[2Jة\u200cی\n")
 
 
 def _stored() -> dict[str, object]:
