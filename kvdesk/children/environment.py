@@ -9,8 +9,8 @@ _OF_START_CODE: Final = "_PYI_"
 
 def give_back(environ: MutableMapping[str, str], bundle: str) -> None:
     """Take out what PyInstaller's start code and hooks have put in for the program in the folder `bundle`: another
-    llama-server, or a browser, would load kvdesk's libraries and plug-ins in place of its own. This process has looked
-    at them when it began, and Qt knows its folder; another kvdesk begins as if a user had started it.
+    llama-server, or a browser, would load kvdesk's libraries and plug-ins. This process has looked at them when it
+    began, and Qt knows its folder; another kvdesk begins as if a user had started it.
     """
     given = environ.pop(f"{_SEARCH}_ORIG", None)
     for name, value in list(environ.items()):

@@ -53,8 +53,8 @@ def child_main(parent: Parent, _argv: Sequence[str]) -> int:
     start: Start = parent.receive_value(Start)
     env = cleaned(os.environ) | dict(start.env)
     folder = Path(env.get("HOME") or env.get("USERPROFILE") or "") / start.folder
-    is_path = len(Path(start.command).parts) > 1 or "/" in start.command
-    command = str(folder / start.command) if is_path else start.command
+    is_name = Path(start.command).name == start.command
+    command = start.command if is_name else str(folder / start.command)
     program = shutil.which(command, path=env.get("PATH"))
     if program is None:
         sys.stderr.write(f"There is no program {command}.\n")
