@@ -24,11 +24,11 @@ def replacing(path: Path) -> Iterator[Path]:
     the block ends; where the block raises, it is removed.
 
     A link is followed. Names differ between processes, so that two that write one file each write a whole one. What a
-    killed process left of the same file is removed. Raises OSError, also if `path` is a device, a pipe or a folder:
-    root would put a file in the place of /dev/null.
+    killed process left of the same file is removed. Raises OSError, also if `path` is a device: root would put a file
+    in the place of /dev/null.
     """
     target = Path(os.path.realpath(path))
-    if target.exists() and not target.is_file():
+    if target.is_char_device() or target.is_block_device():
         raise OSError(errno.EINVAL, tr("it is not a file"), str(path))
     part = target.with_name(f"{target.name}.{os.getpid()}.part")
     _remove_left(target)

@@ -1,4 +1,5 @@
 import os
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -7,7 +8,6 @@ import pytest
 
 from kvdesk import whole_file
 from kvdesk.whole_file import replacing, write_whole
-from tests.needs import needs_pipes
 
 
 def test_a_file_is_replaced_when_all_of_the_new_one_is_written(tmp_path: Path) -> None:
@@ -68,16 +68,17 @@ def test_a_file_that_another_program_looks_at_is_replaced_a_moment_later(
     assert [file.name for file in tmp_path.iterdir()] == ["a.json"]
 
 
-@needs_pipes
-def test_what_is_no_file_stays_in_its_place(tmp_path: Path) -> None:
+@pytest.mark.skipif(not hasattr(os, "mknod") or os.geteuid() != 0, reason="only root makes devices, on a Unix")
+def test_a_device_stays_in_its_place(tmp_path: Path) -> None:
     """As /dev/null, in whose place root could put a file."""
-    os.mkfifo(tmp_path / "pipe")
-    (tmp_path / "link").symlink_to("pipe")
-    for path in (tmp_path / "pipe", tmp_path / "link"):
+    device = tmp_path / "null"
+    os.mknod(device, stat.S_IFCHR | 0o666, os.makedev(1, 3))
+    (tmp_path / "link").symlink_to("null")
+    for path in (device, tmp_path / "link"):
         with pytest.raises(OSError, match="it is not a file"):
             write_whole(path, b"new")
-    assert (tmp_path / "pipe").is_fifo()
-    assert (tmp_path / "link").is_symlink()
+    assert device.is_char_device()
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["link", "null"]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links need a permission there")

@@ -249,6 +249,7 @@ def test_a_path_that_is_too_long_is_a_sentence(tmp_path: Path) -> None:
 
 def test_a_machine_with_more_cores_than_llama_cpp_has_threads_has_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("psutil.cpu_count", lambda logical: 1024)  # noqa: ARG005
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: range(1024), raising=False)
     assert Settings().context.n_threads == 512
 
 
