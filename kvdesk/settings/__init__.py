@@ -83,9 +83,9 @@ def default_threads() -> int:
     import psutil
 
     cores = psutil.cpu_count(logical=False) or os.cpu_count() or 1
-    allowed = len(os.sched_getaffinity(0)) if sys.platform == "linux" else cores
-    quota = max(1, math.floor(min(control_groups.processors(), cores)))
-    return min(cores, allowed, quota, MOST_THREADS)
+    if sys.platform == "linux":
+        cores = min(cores, len(os.sched_getaffinity(0)))
+    return max(1, math.floor(min(cores, control_groups.processors(), MOST_THREADS)))
 
 
 class ContextSettings(Table):
