@@ -3,7 +3,7 @@
 CORE = """
 import sys
 
-KNOWN = {*sys.stdlib_module_names, "kvdesk", "msgspec", "numpy", "platformdirs", "typing_extensions"}
+KNOWN = {*sys.stdlib_module_names, "kvdesk", "msgspec", "numpy", "platformdirs", "typing_extensions", "wcwidth"}
 KNOWN |= {"agent", "test_texts", "pytest", "_pytest", "py", "pluggy", "iniconfig", "packaging", "pygments"}
 
 class Core:

@@ -71,8 +71,8 @@ def test_what_needs_more_says_what_to_install(arguments: tuple[str, ...]) -> Non
     assert found.stderr.endswith(" is missing): pip install 'kvdesk[app]'.\n")
 
 
-def test_the_core_needs_three_packages() -> None:
+def test_the_core_needs_four_packages() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     names = [needed.partition(">=")[0] for needed in project["dependencies"]]
-    assert names == ["msgspec", "numpy", "platformdirs"]
+    assert names == ["msgspec", "numpy", "platformdirs", "wcwidth"]
     assert "kvdesk[engine]" in project["optional-dependencies"]["app"]
