@@ -27,17 +27,6 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(addition, "PIECE", 2)
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "kvdesk.sqlite3"
-
-
-@pytest.fixture
-def store(path: Path) -> Iterator[Store]:
-    with closing(Store(path)) as store:
-        yield store
-
-
 def there(store: Store) -> list[str]:
     return sorted(one.id for one in store.conversations())
 

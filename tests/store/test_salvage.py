@@ -5,7 +5,6 @@ from contextlib import closing
 from pathlib import Path
 
 import apsw
-import pytest
 
 from kvdesk.message import ConversationId
 from kvdesk.store import Store, schema
@@ -13,11 +12,6 @@ from tests.store.values import conversation, message
 
 FIRST, SECOND = ConversationId("first"), ConversationId("second")
 PAGE = 4096
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "kvdesk.sqlite3"
 
 
 def fill(path: Path, version: int, *statements: str) -> None:

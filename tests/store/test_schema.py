@@ -23,11 +23,6 @@ Open = Callable[[], Store]
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "kvdesk.sqlite3"
-
-
-@pytest.fixture
 def open_store(path: Path) -> Iterator[Open]:
     """Opens the database, which is closed before it is opened again and at the end."""
     opened: list[Store] = []

@@ -6,7 +6,6 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Literal
 from unicodedata import normalize
@@ -29,18 +28,6 @@ from tests.places import ROOT
 from tests.store.values import PAPER, STATS, conversation, filled_before, message
 
 C = ConversationId("c")
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "kvdesk.sqlite3"
-
-
-@pytest.fixture
-def store(path: Path) -> Iterator[Store]:
-    store = Store(path)
-    yield store
-    store.close()
 
 
 def names(messages: tuple[Message, ...]) -> list[str]:

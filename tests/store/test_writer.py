@@ -26,11 +26,6 @@ WAIT_S = 30
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "kvdesk.sqlite3"
-
-
-@pytest.fixture
 def errors() -> list[StoreError]:
     return []
 
