@@ -12,7 +12,7 @@ from typing import BinaryIO, Final
 from kvdesk.attachments.found import MOST_CHARACTERS, Contents, Part, Unreadable
 from kvdesk.attachments.limits import READ_S
 from kvdesk.attachments.numbering import Numbering
-from kvdesk.attachments.xml_parts import Element, Stopped, parse, parse_within
+from kvdesk.attachments.xml_parts import NOTHING, Element, Stopped, parse, parse_within
 from kvdesk.values import dataclass
 
 MOST_XML_BYTES: Final = 50_000_000
@@ -122,10 +122,8 @@ class _Document:
 
     def _rows(self, element: Element) -> list[str]:
         if element.name == "tr":
-            cells = self._cells(element)
-            properties = element.child("trPr")
-            before = properties.value("gridBefore") if properties is not None else ""
-            return ["\t".join([""] * _small(before, 0) + cells).rstrip()]
+            before = _small(element.child("trPr").value("gridBefore"), 0)
+            return ["\t".join([""] * before + self._cells(element)).rstrip()]
         if element.name in _PASSED_OVER or element.name in _COUNTED:
             return []
         inside = _chosen(element) if element.name == "AlternateContent" else element
@@ -139,8 +137,7 @@ class _Document:
         for child in element.children:
             if child.name == "tc":
                 words = " ".join(" ".join(block.text.split()) for block in self._of_children(child))
-                properties = child.child("tcPr")
-                wide = _small(properties.value("gridSpan") if properties is not None else "", 1)
+                wide = _small(child.child("tcPr").value("gridSpan"), 1)
                 found += [words.strip(), *[""] * (wide - 1)]
             elif child.name not in _PASSED_OVER and child.name not in _COUNTED:
                 found += self._cells(child)
@@ -172,9 +169,7 @@ class _Document:
         return "" if name in _PASSED_OVER else self._inline(element)
 
     def _run(self, element: Element) -> str:
-        properties = element.child("rPr")
-        hidden = properties.child("vanish") if properties is not None else None
-        if hidden is None or hidden.attribute("val") in ("0", "false", "off"):
+        if not element.child("rPr").child("vanish").is_on:
             return self._inline(element)
         if any(child.text.strip() for child in element.children if child.name == "t"):
             self.left_out["hidden text"] += 1
@@ -223,7 +218,7 @@ class _Document:
 
 def _chosen(element: Element) -> Element:
     """Of several ways to say the same, the first; an empty element if there is none."""
-    return next((child for child in element.children if child.name in ("Choice", "Fallback")), Element("none"))
+    return next((child for child in element.children if child.name in ("Choice", "Fallback")), NOTHING)
 
 
 def _small(text: str, default: int) -> int:
@@ -262,10 +257,8 @@ def _read(archive: zipfile.ZipFile) -> Contents:
                 found.append(parse(stream))
         return found
 
-    numbering, styles = small("numbering"), small("styles")
-    document = _Document(
-        Numbering(numbering[0] if numbering else None, styles[0] if styles else None), time.monotonic() + READ_S
-    )
+    numbering, styles = (next(iter(small(kind)), NOTHING) for kind in ("numbering", "styles"))
+    document = _Document(Numbering(numbering, styles), time.monotonic() + READ_S)
     with archive.open(parts[name]) as stream:
         parse_within(stream, "body", document.take)
     left_out = document.left_out

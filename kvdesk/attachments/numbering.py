@@ -82,25 +82,25 @@ class _Style:
 class Numbering:
     """Asked once for each paragraph, in their order."""
 
-    def __init__(self, numbering: Element | None, styles: Element | None) -> None:
+    def __init__(self, numbering: Element, styles: Element) -> None:
         self._lists: dict[str, _List] = {}
         self._numbers: dict[str, _Number] = {}
         self._styles: dict[str, _Style] = {}
         self._default_style = ""
-        for element in styles.children if styles is not None else ():
+        for element in styles.children:
             if element.name == "style":
                 self._read_style(element)
-        for element in numbering.children if numbering is not None else ():
+        for element in numbering.children:
             if element.name == "abstractNum":
                 self._lists[element.attribute("abstractNumId")] = _read_list(element)
             elif element.name == "num":
                 self._numbers[element.attribute("numId")] = _read_number(element)
 
-    def mark(self, properties: Element | None) -> tuple[int, str] | None:
+    def mark(self, properties: Element) -> tuple[int, str] | None:
         """Level (from 0) and mark of a paragraph with these properties; None if it is in no list."""
-        own = properties.child("numPr") if properties is not None else None
-        style = properties.value("pStyle") if properties is not None else ""
-        name, level = own and own.value("numId"), _level_in(own)
+        own, style = properties.child("numPr"), properties.value("pStyle")
+        name: str | None = own.value("numId")
+        level = _level_in(own)
         if not name:
             name, by_style = self._of_style(style or self._default_style)
             level = by_style if level is None else level
@@ -156,11 +156,8 @@ class Numbering:
         return next((one for one in self._lists.values() if one.own_style == found.style_link), found)
 
     def _read_style(self, element: Element) -> None:
-        properties = element.child("pPr")
-        numbered = properties.child("numPr") if properties is not None else None
-        name = element.attribute("styleId")
-        number = (numbered.value("numId") or None) if numbered is not None else None
-        self._styles[name] = _Style(element.value("basedOn"), number, _level_in(numbered))
+        numbered, name = element.child("pPr").child("numPr"), element.attribute("styleId")
+        self._styles[name] = _Style(element.value("basedOn"), numbered.value("numId") or None, _level_in(numbered))
         if element.attribute("type") == "paragraph" and element.attribute("default") in ("1", "true", "on"):
             self._default_style = name
 
@@ -177,13 +174,12 @@ def _read_list(element: Element) -> _List:
 def _read_level(element: Element) -> _Level:
     text = element.child("lvlText")
     start, restart = _int(element.value("start")), _int(element.value("lvlRestart"))
-    legal = element.child("isLgl")
     return _Level(
         start=1 if start is None else start,
         kind=_kind(element),
-        text=text.attribute("val") if text is not None else None,
+        text=text.attribute("val") if text.name else None,
         restart=restart,
-        is_legal=legal is not None and legal.attribute("val") not in ("0", "false", "off"),
+        is_legal=element.child("isLgl").is_on,
         style=element.value("pStyle"),
     )
 
@@ -202,15 +198,15 @@ def _read_number(element: Element) -> _Number:
         at = _int(child.attribute("ilvl"))
         if child.name != "lvlOverride" or at is None or not 0 <= at < _LEVELS:
             continue
-        if (own := child.child("lvl")) is not None:
+        if (own := child.child("lvl")).name:
             found.levels[at] = _read_level(own)
         if (start := _int(child.value("startOverride"))) is not None:
             found.starts[at] = start
     return found
 
 
-def _level_in(numbered: Element | None) -> int | None:
-    level = _int(numbered.value("ilvl")) if numbered is not None else None
+def _level_in(numbered: Element) -> int | None:
+    level = _int(numbered.value("ilvl"))
     return level if level is None else max(0, min(level, _LEVELS - 1))
 
 
@@ -263,7 +259,7 @@ def as_number(n: int, kind: str) -> str:
         if kind in _CYCLES and n <= len(_CYCLES[kind]):
             return _CYCLES[kind][n - 1]
         if kind in _CHINESE_KINDS and n < 10_000:
-            return _digits(n) if "igital" in kind else _chinese(n)
+            return "".join(_CHINESE[int(digit)] for digit in str(n)) if "igital" in kind else _chinese(n)
     return str(n)
 
 
@@ -279,10 +275,6 @@ def _roman(n: int) -> str:
         found += letters * (n // value)
         n %= value
     return found
-
-
-def _digits(n: int) -> str:
-    return "".join(_CHINESE[int(digit)] for digit in str(n))
 
 
 def _chinese(n: int) -> str:

@@ -29,13 +29,18 @@ class Element:
     def attribute(self, name: str) -> str:
         return self.attributes.get(name, "")
 
-    def child(self, name: str) -> Element | None:
-        return next((child for child in self.children if child.name == name), None)
+    @property
+    def is_on(self) -> bool:
+        """Of an element that switches something: whether it is there, and does not say that it is off."""
+        return bool(self.name) and self.attribute("val") not in ("0", "false", "off")
+
+    def child(self, name: str) -> Element:
+        """The first of this name; `NOTHING` if there is none."""
+        return next((child for child in self.children if child.name == name), NOTHING)
 
     def value(self, name: str) -> str:
         """The attribute `val` of a child; "" if there is none."""
-        found = self.child(name)
-        return found.attribute("val") if found is not None else ""
+        return self.child(name).attribute("val")
 
     def all(self) -> Iterator[Element]:
         """Itself and whatever is in it, in order."""
@@ -44,6 +49,9 @@ class Element:
             element = waiting.pop()
             yield element
             waiting += reversed(element.children)
+
+
+NOTHING: Final = Element("")
 
 
 class Stopped(Exception):
