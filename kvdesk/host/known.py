@@ -4,20 +4,9 @@ from collections import deque
 
 from kvdesk.host.joining import join_text
 from kvdesk.message import ConversationId, MessageId
+from kvdesk.protocol import chat
 from kvdesk.protocol.blocks import BlockMapView
 from kvdesk.protocol.cache import CacheView, ContextReady, MemoryLedger, MessageSpans, TokenTexts
-from kvdesk.protocol.chat import (
-    BackendReady,
-    EngineDied,
-    EngineRestarted,
-    MessageRetention,
-    MessagesEvicted,
-    ModelLoaded,
-    TextDelta,
-    TurnEnded,
-    TurnStarted,
-    Working,
-)
 from kvdesk.protocol.features import Feature
 from kvdesk.protocol.messages import Event
 from kvdesk.values import dataclass, field
@@ -27,15 +16,15 @@ MOST_CONVERSATIONS = 64
 MOST_ENDED = 64
 """That many answers that have ended are remembered, for a subscriber who was dropped meanwhile."""
 _STATE: tuple[type, ...] = (
-    BackendReady,
-    ModelLoaded,
+    chat.BackendReady,
+    chat.ModelLoaded,
     ContextReady,
     MemoryLedger,
     TokenTexts,
     CacheView,
     BlockMapView,
-    Working,
-    EngineDied,
+    chat.Working,
+    chat.EngineDied,
 )
 """In the order in which they are reported."""
 _OF_CONTEXT: tuple[type, ...] = (ContextReady, MemoryLedger, CacheView)
@@ -45,12 +34,12 @@ _OF_CONTEXT: tuple[type, ...] = (ContextReady, MemoryLedger, CacheView)
 class _Answer:
     """One answer: what was reported of it so far. `n_ended`: the number of the event `ended`."""
 
-    started: TurnStarted | None = None
-    parts: list[TextDelta] = field(default_factory=list)
-    ended: TurnEnded | None = None
+    started: chat.TurnStarted | None = None
+    parts: list[chat.TextDelta] = field(default_factory=list)
+    ended: chat.TurnEnded | None = None
     n_ended: int = 0
 
-    def text(self) -> list[TextDelta]:
+    def text(self) -> list[chat.TextDelta]:
         """All pieces as one; none if there are none."""
         return [join_text(self.parts)] if self.parts else []
 
@@ -74,20 +63,20 @@ class Known:
         """Remember what a later subscriber must know of it."""
         self.n += 1
         match event:
-            case TextDelta():
+            case chat.TextDelta():
                 self._answer(event.answer).parts.append(event)
-            case TurnStarted():
+            case chat.TurnStarted():
                 self._answer(event.answer).started = event
-            case TurnEnded():
+            case chat.TurnEnded():
                 answer = self._running.pop(event.answer, None) or _Answer()
                 answer.ended, answer.n_ended = event, self.n
                 answer.parts = answer.text()  # joined once: thousands of pieces would be kept for each answer
                 self._ended.append(answer)
             case TokenTexts():
                 self._texts.update(event.texts)
-            case EngineRestarted():
+            case chat.EngineRestarted():
                 self._forget_model()
-            case MessageSpans() | MessageRetention() | MessagesEvicted():
+            case MessageSpans() | chat.MessageRetention() | chat.MessagesEvicted():
                 told = self._conversations.pop(event.conversation, {})
                 told[type(event)] = event
                 self._conversations[event.conversation] = told
@@ -119,19 +108,19 @@ class Known:
 
     def _set(self, event: Event) -> None:
         """What was reported of a model or context is untrue with another one, and after a loss of the view of cells."""
-        if isinstance(event, ModelLoaded | EngineDied):
+        if isinstance(event, chat.ModelLoaded | chat.EngineDied):
             self._forget_model()
         elif isinstance(event, ContextReady) or (
-            isinstance(event, BackendReady) and Feature.CACHE_VIEW not in event.features
+            isinstance(event, chat.BackendReady) and Feature.CACHE_VIEW not in event.features
         ):
             self._forget_context()
         self._state[type(event)] = event
-        if isinstance(event, Working) and not event.total:
-            del self._state[Working]
+        if isinstance(event, chat.Working) and not event.total:
+            del self._state[chat.Working]
 
     def _forget_model(self) -> None:
         self._forget_context()
-        self._state.pop(ModelLoaded, None)
+        self._state.pop(chat.ModelLoaded, None)
         self._state.pop(TokenTexts, None)
         self._texts.clear()
 
@@ -141,4 +130,4 @@ class Known:
             self._state.pop(kind, None)
         for told in self._conversations.values():
             told.pop(MessageSpans, None)
-            told.pop(MessageRetention, None)
+            told.pop(chat.MessageRetention, None)

@@ -10,22 +10,9 @@ from enum import Enum, auto
 from typing import Final, Literal
 
 from kvdesk.message import ConversationId, MessageId
+from kvdesk.protocol import operations
 from kvdesk.protocol.cache import VerifyConversation
 from kvdesk.protocol.features import Feature
-from kvdesk.protocol.operations import (
-    ClearCache,
-    CopySequence,
-    HandOperation,
-    KeepOnly,
-    Operate,
-    OperationName,
-    RemoveRange,
-    ShiftPositions,
-    SwapIn,
-    SwapOut,
-    TryDecode,
-    Undo,
-)
 from kvdesk.session.commands import Commands
 from kvdesk.session.state import State, Target
 from kvdesk.translation import marked, tr
@@ -94,14 +81,14 @@ class OperationSpec:
     tip: str
     scope: Scope = Scope.SEQUENCE
     menu: str = ""
-    capability: OperationName | None = None
-    partial: OperationName | None = None
+    capability: operations.OperationName | None = None
+    partial: operations.OperationName | None = None
     takes_range: bool = False
     needs_cells: bool = True
     needs_owner: bool = False
     field: Literal["", "shift", "pos"] = ""
     action: str = ""
-    build: Callable[[Chosen, State], HandOperation | None] = _nothing
+    build: Callable[[Chosen, State], operations.HandOperation | None] = _nothing
     problem: Callable[[Chosen, State], str] = _no_problem
 
 
@@ -122,7 +109,7 @@ REMOVE: Final = OperationSpec(
     capability="seq_rm",
     partial="partial seq_rm",
     takes_range=True,
-    build=lambda chosen, _: RemoveRange(chosen.seq_id, chosen.p0, chosen.p1),
+    build=lambda chosen, _: operations.RemoveRange(chosen.seq_id, chosen.p0, chosen.p1),
 )
 KEEP: Final = OperationSpec(
     marked("Keep only"),
@@ -130,7 +117,7 @@ KEEP: Final = OperationSpec(
     scope=Scope.OTHER_SEQUENCES,
     menu=marked("Keep only its cells"),
     capability="seq_keep",
-    build=lambda chosen, _: KeepOnly(chosen.seq_id),
+    build=lambda chosen, _: operations.KeepOnly(chosen.seq_id),
 )
 FORK: Final = OperationSpec(
     marked("Fork"),
@@ -140,7 +127,7 @@ FORK: Final = OperationSpec(
     partial="partial seq_cp",
     takes_range=True,
     needs_owner=True,
-    build=lambda chosen, _: CopySequence(chosen.seq_id, ConversationId(""), chosen.p0, chosen.p1),
+    build=lambda chosen, _: operations.CopySequence(chosen.seq_id, ConversationId(""), chosen.p0, chosen.p1),
 )
 SWAP_OUT: Final = OperationSpec(
     marked("Swap out"),
@@ -148,7 +135,7 @@ SWAP_OUT: Final = OperationSpec(
     menu=marked("Swap out of the cache"),
     capability="swap",
     needs_owner=True,
-    build=lambda chosen, _: SwapOut(chosen.conversation),
+    build=lambda chosen, _: operations.SwapOut(chosen.conversation),
 )
 SWAP_IN: Final = OperationSpec(
     marked("Swap in"),
@@ -156,7 +143,7 @@ SWAP_IN: Final = OperationSpec(
     menu=marked("Swap in again"),
     capability="swap",
     needs_cells=False,
-    build=lambda chosen, _: SwapIn(chosen.conversation),
+    build=lambda chosen, _: operations.SwapIn(chosen.conversation),
     problem=lambda chosen, _: "" if chosen.target and chosen.target.swapped_bytes else tr("It is not swapped out."),
 )
 SHIFT: Final = OperationSpec(
@@ -165,14 +152,14 @@ SHIFT: Final = OperationSpec(
     capability="seq_add",
     takes_range=True,
     field="shift",
-    build=lambda chosen, _: ShiftPositions(chosen.seq_id, chosen.p0, chosen.p1, chosen.shift),
+    build=lambda chosen, _: operations.ShiftPositions(chosen.seq_id, chosen.p0, chosen.p1, chosen.shift),
     problem=_problem_of_shift,
 )
 TRY: Final = OperationSpec(
     marked("Try at"),
     marked("Decodes one token there: llama.cpp takes it only right after the sequence's last position"),
     field="pos",
-    build=lambda chosen, _: TryDecode(chosen.seq_id, chosen.pos),
+    build=lambda chosen, _: operations.TryDecode(chosen.seq_id, chosen.pos),
 )
 VERIFY: Final = OperationSpec(
     marked("Verify"),
@@ -197,13 +184,13 @@ CLEAR: Final = OperationSpec(
     marked("Clear"),
     marked("Removes everything from the cache; the texts stay"),
     scope=Scope.CACHE,
-    build=lambda *_: ClearCache(),
+    build=lambda *_: operations.ClearCache(),
 )
 UNDO: Final = OperationSpec(
     marked("Undo"),
     marked("Puts the whole cache back as it was before the last operation by hand"),
     scope=Scope.CACHE,
-    build=lambda _, state: Undo(state.undoable[-1]) if state.undoable else None,
+    build=lambda _, state: operations.Undo(state.undoable[-1]) if state.undoable else None,
     problem=lambda _, state: "" if state.undoable else tr("There is nothing to undo."),
 )
 
@@ -252,7 +239,7 @@ def carry_out(spec: OperationSpec, chosen: Chosen, state: State, commands: Comma
     elif spec is VERIFY:
         commands.submit(VerifyConversation(chosen.conversation))
     elif (operation := spec.build(chosen, state)) is not None:
-        commands.submit(Operate(operation))
+        commands.submit(operations.Operate(operation))
 
 
 def _refusal_of_target(spec: OperationSpec, chosen: Chosen, state: State) -> str:

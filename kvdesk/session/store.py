@@ -6,45 +6,11 @@ from functools import partial
 from typing import Final, TypeAlias
 
 from kvdesk.chat import Conversation
-from kvdesk.conversations.changes import (
-    AnswerEnded,
-    BranchChanged,
-    MessagesAdded,
-    MessagesChanged,
-    MessagesDeleted,
-    QueueState,
-)
+from kvdesk.conversations import changes
 from kvdesk.errors import KvdeskError, guarded
 from kvdesk.message import Attachment, ConversationId, Message, MessageId
+from kvdesk.protocol import cache, chat
 from kvdesk.protocol.attention import Attend, Attended, AttentionPreview
-from kvdesk.protocol.cache import (
-    CacheView,
-    ContextReady,
-    LoadSample,
-    MemoryLedger,
-    MessageSpans,
-    OperationDone,
-    RebuildContext,
-    RecordingTaken,
-    SpeedSample,
-    TokenTexts,
-)
-from kvdesk.protocol.chat import (
-    BackendReady,
-    ContextUse,
-    EngineDied,
-    EngineRestarted,
-    Generate,
-    LoadModel,
-    MessageRetention,
-    ModelLoaded,
-    ModelLoading,
-    PrefillProgress,
-    TextDelta,
-    TurnEnded,
-    TurnStarted,
-    Working,
-)
 from kvdesk.protocol.features import Feature
 from kvdesk.protocol.messages import Command, CommandFailed, Event
 from kvdesk.protocol.operations import Operate
@@ -127,16 +93,22 @@ class Store(State):
 
     def _take(self, event: Event | MessageChange) -> Changed:
         match event:
-            case BranchChanged() | MessagesAdded() | MessagesChanged() | AnswerEnded() | MessagesDeleted():
+            case (
+                changes.BranchChanged()
+                | changes.MessagesAdded()
+                | changes.MessagesChanged()
+                | changes.AnswerEnded()
+                | changes.MessagesDeleted()
+            ):
                 return self._take_messages(event)
-            case TextDelta() | ContextUse() | MessageSpans():
+            case chat.TextDelta() | chat.ContextUse() | cache.MessageSpans():
                 return self._apply_use(event)
-            case CacheView():
+            case cache.CacheView():
                 self._set_view(event)
                 return Changed.VIEW
-            case OperationDone() | RecordingTaken():
+            case cache.OperationDone() | cache.RecordingTaken():
                 return self._apply_operation(event)
-            case TurnStarted():
+            case chat.TurnStarted():
                 self.answering[event.answer] = event.conversation
                 if event.client:
                     self.requests.add(event.conversation)
@@ -145,14 +117,21 @@ class Store(State):
                     return Changed.RUNNING
                 self.written[event.conversation] = event.seq_id
                 return Changed.RUNNING | self._use(event.conversation, event.prompt_tokens)
-            case TurnEnded():
+            case chat.TurnEnded():
                 return self._end_answer(event.answer) | self._count_turn(event)
-            case MessageRetention():
+            case chat.MessageRetention():
                 self.retention[event.conversation] = dict(event.retention)
                 return Changed.RETENTION
-            case AttentionPreview() | Attended() | CommandFailed() | Working():
+            case AttentionPreview() | Attended() | CommandFailed() | chat.Working():
                 return self._apply_reply(event)
-            case ModelLoading() | ModelLoaded() | ContextReady() | EngineRestarted() | EngineDied() | BackendReady():
+            case (
+                chat.ModelLoading()
+                | chat.ModelLoaded()
+                | cache.ContextReady()
+                | chat.EngineRestarted()
+                | chat.EngineDied()
+                | chat.BackendReady()
+            ):
                 return self._apply_engine(event)
             case _:
                 return Changed.NOTHING
@@ -179,7 +158,7 @@ class Store(State):
         self.forks = forks
         self._tell(Changed.FORKS)
 
-    def show_queues(self, queues: Mapping[ConversationId, QueueState]) -> None:
+    def show_queues(self, queues: Mapping[ConversationId, changes.QueueState]) -> None:
         self.queues = queues
         self._tell(Changed.CONVERSATIONS)
 
@@ -243,7 +222,7 @@ class Store(State):
         self.rebuilding = True
         self._tell(Changed.REBUILDING)
 
-    def _apply_reply(self, event: AttentionPreview | Attended | CommandFailed | Working) -> Changed:
+    def _apply_reply(self, event: AttentionPreview | Attended | CommandFailed | chat.Working) -> Changed:
         looking = self.attention
         match event:
             case AttentionPreview():
@@ -254,33 +233,33 @@ class Store(State):
                 self.attention = looking.failed(command, event.sentence)
             case CommandFailed():
                 return self._fail(event.command)
-            case Working(total=0):
+            case chat.Working(total=0):
                 self.attention = looking.over()
         return Changed.ATTENTION if self.attention is not looking else Changed.NOTHING
 
     def _fail(self, command: Command) -> Changed:
-        if isinstance(command, Generate):
+        if isinstance(command, chat.Generate):
             return self._end_answer(command.answer)
-        if isinstance(command, RebuildContext):
+        if isinstance(command, cache.RebuildContext):
             self.rebuilding = False
             return Changed.REBUILDING
-        if isinstance(command, LoadModel) and command.source == self.loading:
+        if isinstance(command, chat.LoadModel) and command.source == self.loading:
             self.loading = None
         return Changed.NOTHING
 
     def _take_messages(self, change: MessageChange) -> Changed:
         """Messages that stream are being written, the others are not. Answers that are not among them go on."""
         match change:
-            case BranchChanged():
+            case changes.BranchChanged():
                 if change.conversation != self.selected:
                     return Changed.NOTHING
                 self.forks = {}
                 messages: tuple[Message, ...] = change.messages
-            case MessagesAdded() | MessagesChanged():
+            case changes.MessagesAdded() | changes.MessagesChanged():
                 messages = change.messages
-            case AnswerEnded():
+            case changes.AnswerEnded():
                 messages = (change.message,)
-            case MessagesDeleted():
+            case changes.MessagesDeleted():
                 self.undeletable.add(change.conversation)
                 self.messages_last = True
                 return Changed.DELETED
@@ -310,7 +289,7 @@ class Store(State):
             self.cells = cells_of_owners(self.view)
         self._tell(Changed.NUMBERS | (Changed.CELLS if self.view is not None else Changed.NOTHING))
 
-    def _set_view(self, view: CacheView) -> None:
+    def _set_view(self, view: cache.CacheView) -> None:
         self.view = view
         leases = {int(lease.seq_id): lease for lease in view.leases}
         if leases != self.leases or not self.history.leases:
@@ -328,26 +307,26 @@ class Store(State):
         self.answering.pop(answer, None)
         return Changed.RUNNING
 
-    def _apply_use(self, event: TextDelta | ContextUse | MessageSpans) -> Changed:
+    def _apply_use(self, event: chat.TextDelta | chat.ContextUse | cache.MessageSpans) -> Changed:
         """While the branch that is shown is answered, its use follows that answer, not what was counted before it.
 
         Other answers to the same question count nothing.
         """
         name = event.conversation
         match event:
-            case TextDelta():
+            case chat.TextDelta():
                 known = self.use.get(name)
                 if known is None or not self._is_shown(name, event.answer):
                     return Changed.NOTHING
                 return Changed.GROWTH if self._use(name, known.n_tokens + len(event.tokens)) else Changed.NOTHING
-            case ContextUse():
+            case chat.ContextUse():
                 if event.last is not None and not self._is_shown(name, event.last):
                     return Changed.NOTHING
                 if any(name == of and self._is_shown(name, answer) for answer, of in self.answering.items()):
                     return Changed.NOTHING
                 self.use[name] = event
                 return Changed.USE
-            case MessageSpans():
+            case cache.MessageSpans():
                 if name in self.running and self.written.get(name, event.seq_id) != event.seq_id:
                     return Changed.NOTHING
                 self.spans[name] = event
@@ -374,27 +353,33 @@ class Store(State):
         return Changed.FEATURES | Changed.CONTEXT | Changed.CELLS | Changed.VIEW | Changed.USE | forgotten
 
     def _apply_engine(
-        self, event: ModelLoading | ModelLoaded | ContextReady | EngineRestarted | EngineDied | BackendReady
+        self,
+        event: chat.ModelLoading
+        | chat.ModelLoaded
+        | cache.ContextReady
+        | chat.EngineRestarted
+        | chat.EngineDied
+        | chat.BackendReady,
     ) -> Changed:
         """A model, a context, or the end of them. The history of a lost context can be read until the next is made."""
         match event:
-            case BackendReady():
+            case chat.BackendReady():
                 return self._apply_features(event.features)
-            case ModelLoading():
+            case chat.ModelLoading():
                 self.loading = event.source
                 return Changed.NOTHING
-            case ModelLoaded():
+            case chat.ModelLoaded():
                 self.model, self.limit, self.past, self.loading = event.model, event.limit, None, None
                 return Changed.MODEL
-            case EngineDied():
+            case chat.EngineDied():
                 self.dead, self.model, self.loading = True, None, None
                 self.answering.clear()
                 self.rebuilding = False
                 forgotten = self._forget_attention()
                 return Changed.DEAD | Changed.RUNNING | Changed.MODEL | Changed.REBUILDING | forgotten
-            case EngineRestarted():
+            case chat.EngineRestarted():
                 self.context = None
-            case ContextReady():
+            case cache.ContextReady():
                 self.context, self.loading = event.context, None
                 self.possible = {row.operation: row for row in event.possible}
                 self.leases, self.sequences, self.history = {}, {}, History()
@@ -406,12 +391,12 @@ class Store(State):
         self.cells.clear()
         return Changed.CONTEXT | Changed.CELLS | Changed.VIEW | Changed.REBUILDING | self._forget_attention()
 
-    def _apply_operation(self, done: OperationDone | RecordingTaken) -> Changed:
+    def _apply_operation(self, done: cache.OperationDone | cache.RecordingTaken) -> Changed:
         """Remember the effect of one by hand. Without views it alone tells which sequences hold nothing any more. The
         journal of a context that is over is kept, too.
         """
         changed = Changed.NOTHING
-        if isinstance(done, RecordingTaken):
+        if isinstance(done, cache.RecordingTaken):
             if done.is_over and len(done.recording):
                 self.past = done.recording, self.history
             return changed
@@ -431,11 +416,11 @@ class Store(State):
         """While it is answered a conversation is in the cache as far as it goes."""
         if self.context is None:
             return Changed.NOTHING
-        known = self.use.get(conversation, ContextUse(conversation, 0, 0, 0))
+        known = self.use.get(conversation, chat.ContextUse(conversation, 0, 0, 0))
         self.use[conversation] = replace(known, n_tokens=n_tokens, n_cached=n_tokens, n_ctx=self.context.n_ctx_seq)
         return Changed.USE
 
-    def _count_turn(self, event: TurnEnded) -> Changed:
+    def _count_turn(self, event: chat.TurnEnded) -> Changed:
         """Without views: a conversation holds what the turn took, and the cells that no other one is known to hold."""
         name, stats = event.conversation, event.stats
         if stats.prompt_tokens:
@@ -455,32 +440,32 @@ class Store(State):
         """Add an event to the measurements."""
         measured = self.measured
         match event:
-            case SpeedSample():
+            case cache.SpeedSample():
                 measured.add_speed(event)
-            case CacheView():
+            case cache.CacheView():
                 self._measure_view(event)
-            case OperationDone():
+            case cache.OperationDone():
                 known = self.conversations.get(event.conversation) if event.conversation else None
                 measured.add_operation(event, known.colour if known else None)
-            case LoadSample():
+            case cache.LoadSample():
                 measured.add_load(event)
-            case MemoryLedger():
+            case cache.MemoryLedger():
                 measured.set_ledger(event)
-            case TokenTexts():
+            case cache.TokenTexts():
                 self.texts.update(event.texts)
-            case TurnStarted():
+            case chat.TurnStarted():
                 measured.start_turn()
-            case PrefillProgress() if event.done >= event.total:
+            case chat.PrefillProgress() if event.done >= event.total:
                 measured.end_prefill()
-            case TurnEnded():
+            case chat.TurnEnded():
                 measured.add_turn(event.stats)
             case CommandFailed(command=Operate()):
                 measured.add_refused_call()
-            case ModelLoaded():  # readings and token texts of the one before are not its own
+            case chat.ModelLoaded():  # readings and token texts of the one before are not its own
                 measured.forget()
                 self.texts.clear()
 
-    def _measure_view(self, view: CacheView) -> None:
+    def _measure_view(self, view: cache.CacheView) -> None:
         """Views without an operation between them are the same; while answers are written a few in a second do."""
         if view.snapshot.operation == self._operation:
             return

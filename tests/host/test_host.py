@@ -13,21 +13,8 @@ from kvdesk.host.host import MOST_DEATHS, Host
 from kvdesk.host.joining import join
 from kvdesk.host.subscription import MOST_EVENTS, Subscription
 from kvdesk.message import MessageId, new_conversation_id
+from kvdesk.protocol import chat
 from kvdesk.protocol.cache import AuditCache, Forget, LoadSample, OperationDone, Watch
-from kvdesk.protocol.chat import (
-    BackendReady,
-    EngineDied,
-    EngineRestarted,
-    Generate,
-    LoadModel,
-    LogLine,
-    ModelLoaded,
-    PrefillProgress,
-    TextDelta,
-    TurnEnded,
-    TurnStarted,
-    Working,
-)
 from kvdesk.protocol.features import MISSING, Feature
 from kvdesk.protocol.messages import Command, CommandFailed, Event, SubscriptionDropped
 from kvdesk.protocol.model import LocalFile
@@ -36,20 +23,20 @@ from tests.backends.heard import ask
 from tests.backends.scripted import ScriptedBackend
 
 E = TypeVar("E", bound=Event)
-MODEL = LoadModel(LocalFile(Path("/models/scripted.gguf")), ContextSettings())
+MODEL = chat.LoadModel(LocalFile(Path("/models/scripted.gguf")), ContextSettings())
 
 
 def of(events: Sequence[Event], kind: type[E]) -> list[E]:
     return [event for event in events if isinstance(event, kind)]
 
 
-def text_of(events: Sequence[Event], command: Generate) -> str:
+def text_of(events: Sequence[Event], command: chat.Generate) -> str:
     """As whoever keeps conversations puts it together: what was dropped begins anew."""
     text = ""
     for event in events:
         if isinstance(event, SubscriptionDropped):
             text = ""
-        elif isinstance(event, TextDelta) and event.answer == command.answer:
+        elif isinstance(event, chat.TextDelta) and event.answer == command.answer:
             text += event.text
     return text
 
@@ -68,7 +55,7 @@ class Stepped:
         self.backend = ScriptedBackend(emit, self._answer) if self._answer else ScriptedBackend(emit)
         return self.backend
 
-    def begin(self, command: Generate, n_words: int) -> None:
+    def begin(self, command: chat.Generate, n_words: int) -> None:
         self.backend.handle(command)
         for _ in range(n_words):
             self.backend.step()
@@ -93,7 +80,7 @@ def test_subscribers_at_different_paces_get_the_same_and_take_nothing_from_each_
         host.submit(command)
     host.run_until_idle()
     assert text_of(at_once, first) == "You said: one two three"
-    assert len(of(at_once, TextDelta)) == 5 + 6, "a word each: as they were"
+    assert len(of(at_once, chat.TextDelta)) == 5 + 6, "a word each: as they were"
     assert lazy.take() == at_once
     assert lazy.take() == eager.take() == []
 
@@ -117,8 +104,8 @@ class Growing(ScriptedBackend):
     features = frozenset({Feature.CHAT})
 
     def handle(self, command: Command, at_s: float | None = None) -> None:
-        if isinstance(command, LoadModel):
-            shows = sum(isinstance(one, LoadModel) for one in self.handled) == 1
+        if isinstance(command, chat.LoadModel):
+            shows = sum(isinstance(one, chat.LoadModel) for one in self.handled) == 1
             self.features = frozenset({Feature.CHAT, Feature.CACHE_VIEW} if shows else {Feature.CHAT})
         super().handle(command, at_s)
 
@@ -130,9 +117,12 @@ def test_features_that_change_are_told_before_what_comes_with_them() -> None:
         host.submit(MODEL)
         host.run_until_idle()
         late.append(host.subscribe(nothing, known=True).take()[0])
-    chats, cells = BackendReady(frozenset({Feature.CHAT})), BackendReady(frozenset({Feature.CHAT, Feature.CACHE_VIEW}))
-    told = [event if isinstance(event, BackendReady) else type(event) for event in heard.take()]
-    assert told == [chats, ModelLoaded, cells, ModelLoaded, chats, ModelLoaded, ModelLoaded]
+    chats, cells = (
+        chat.BackendReady(frozenset({Feature.CHAT})),
+        chat.BackendReady(frozenset({Feature.CHAT, Feature.CACHE_VIEW})),
+    )
+    told = [event if isinstance(event, chat.BackendReady) else type(event) for event in heard.take()]
+    assert told == [chats, chat.ModelLoaded, cells, chat.ModelLoaded, chats, chat.ModelLoaded, chat.ModelLoaded]
     assert late == [chats, cells, chats, chats]
 
 
@@ -177,30 +167,30 @@ def test_text_is_joined_for_a_slow_subscriber_and_what_ends_something_stays() ->
     assert len(events) < MOST_EVENTS + 10
     for command in (first, second):
         assert text_of(events, command) == words
-        ended = next(i for i, e in enumerate(events) if isinstance(e, TurnEnded) and e.answer == command.answer)
-        last = max(i for i, e in enumerate(events) if isinstance(e, TextDelta) and e.answer == command.answer)
+        ended = next(i for i, e in enumerate(events) if isinstance(e, chat.TurnEnded) and e.answer == command.answer)
+        last = max(i for i, e in enumerate(events) if isinstance(e, chat.TextDelta) and e.answer == command.answer)
         assert last < ended
-        tokens = [t for e in of(events, TextDelta) if e.answer == command.answer for t in e.tokens]
+        tokens = [t for e in of(events, chat.TextDelta) if e.answer == command.answer for t in e.tokens]
         assert tokens == list(range(3 * MOST_EVENTS))
 
 
 def test_of_views_and_samples_the_latest_stays_in_its_place() -> None:
     a, b = ask("a"), ask("b")
 
-    def delta(command: Generate, text: str) -> TextDelta:
-        return TextDelta(command.conversation, command.answer, text, (1,))
+    def delta(command: chat.Generate, text: str) -> chat.TextDelta:
+        return chat.TextDelta(command.conversation, command.answer, text, (1,))
 
-    def read(command: Generate, done: int) -> PrefillProgress:
-        return PrefillProgress(command.conversation, command.answer, done, 9, 1.0)
+    def read(command: chat.Generate, done: int) -> chat.PrefillProgress:
+        return chat.PrefillProgress(command.conversation, command.answer, done, 9, 1.0)
 
     done, failed = OperationDone(1, 1.0, "seq_rm", "", 0.1), CommandFailed(a, "No.")
     events: list[Event] = [
         *(LoadSample(1.0, 1.0, 0.0, 1), read(a, 3), read(b, 4), delta(a, "x"), done),
-        *(read(a, 9), delta(b, "z"), failed, LoadSample(2.0, 1.0, 0.0, 1), delta(a, "y"), done, Working("", 0, 0)),
+        *(read(a, 9), delta(b, "z"), failed, LoadSample(2.0, 1.0, 0.0, 1), delta(a, "y"), done, chat.Working("", 0, 0)),
     ]
     assert join(events) == [
-        *(read(b, 4), TextDelta(a.conversation, a.answer, "xy", (1, 1)), done),
-        *(read(a, 9), delta(b, "z"), failed, LoadSample(2.0, 1.0, 0.0, 1), done, Working("", 0, 0)),
+        *(read(b, 4), chat.TextDelta(a.conversation, a.answer, "xy", (1, 1)), done),
+        *(read(a, 9), delta(b, "z"), failed, LoadSample(2.0, 1.0, 0.0, 1), done, chat.Working("", 0, 0)),
     ]
     assert join(join(events)) == join(events)
 
@@ -213,10 +203,10 @@ def test_who_begins_in_the_middle_is_told_what_is_known(stepped: Stepped) -> Non
     from_now_on, with_all = stepped.host.subscribe(nothing), stepped.host.subscribe(nothing, known=True)
     assert from_now_on.take() == []
     ready, model, started, text = with_all.take()
-    assert ready == BackendReady(frozenset({Feature.CHAT}))
-    assert isinstance(model, ModelLoaded)
-    assert isinstance(started, TurnStarted)
-    assert text == TextDelta(running.conversation, running.answer, "You said: three", (0, 1, 2))
+    assert ready == chat.BackendReady(frozenset({Feature.CHAT}))
+    assert isinstance(model, chat.ModelLoaded)
+    assert isinstance(started, chat.TurnStarted)
+    assert text == chat.TextDelta(running.conversation, running.answer, "You said: three", (0, 1, 2))
     stepped.host.run_until_idle()
     assert text_of([text, *with_all.take()], running) == "You said: three four five"
 
@@ -232,7 +222,7 @@ def test_who_was_dropped_begins_anew_and_has_the_same_text(monkeypatch: pytest.M
     stepped.begin(running, n_words)
     events = slow.take()
     for _ in range(3 * MOST_EVENTS):
-        stepped.host._emit(LogLine("info", "what nobody reads"))
+        stepped.host._emit(chat.LogLine("info", "what nobody reads"))
     assert slow.dropped
     stepped.host.submit(meanwhile)
     stepped.host.run_until_idle()
@@ -244,7 +234,7 @@ def test_who_was_dropped_begins_anew_and_has_the_same_text(monkeypatch: pytest.M
     events += [*dropped, *slow.take()]
     for command, text in ((running, "a b c d e"), (meanwhile, "short"), (later, "still there?")):
         assert text_of(events, command) == f"You said: {text}"
-        assert len([e for e in of(events, TurnEnded) if e.answer == command.answer]) == 1
+        assert len([e for e in of(events, chat.TurnEnded) if e.answer == command.answer]) == 1
     other_events = other.take()
     assert any(isinstance(event, SubscriptionDropped) for event in other_events), "it read nothing at all"
     assert slow.take() == []
@@ -298,7 +288,7 @@ def test_a_stop_reaches_an_answer_whose_command_still_waits_and_none_that_is_ask
         if waits:
             host.stop(command.answer)
         host.run_until_idle()
-        states += [event.state for event in of(heard.take(), TurnEnded)]
+        states += [event.state for event in of(heard.take(), chat.TurnEnded)]
         host.stop(command.answer)  # too late
     assert states == ["complete", "stopped", "complete"]
     assert not host._asked
@@ -322,11 +312,14 @@ def test_after_a_death_another_back_end_goes_on() -> None:
     events = heard.take()
     assert len(made) == 2
     assert made[1].handled == [MODEL, lives], "the model is loaded again"
-    assert {e.answer: e.state for e in of(events, TurnEnded)} == {dies.answer: "interrupted", lives.answer: "complete"}
+    assert {e.answer: e.state for e in of(events, chat.TurnEnded)} == {
+        dies.answer: "interrupted",
+        lives.answer: "complete",
+    }
     assert text_of(events, dies) == "You"
-    (restarted,) = of(events, EngineRestarted)
+    (restarted,) = of(events, chat.EngineRestarted)
     assert "ZeroDivisionError: injected" in restarted.detail
-    assert len(of(host.subscribe(nothing, known=True).take(), ModelLoaded)) == 1
+    assert len(of(host.subscribe(nothing, known=True).take(), chat.ModelLoaded)) == 1
 
 
 def test_one_that_dies_again_and_again_is_left_alone() -> None:
@@ -337,9 +330,9 @@ def test_one_that_dies_again_and_again_is_left_alone() -> None:
         host.submit(ask("die"))
         host.run_until_idle()
     events = heard.take()
-    assert len(of(events, EngineRestarted)) == MOST_DEATHS - 1
-    assert isinstance(events[-1], EngineDied)
-    assert [type(event) for event in host.subscribe(nothing, known=True).take()] == [BackendReady, EngineDied]
+    assert len(of(events, chat.EngineRestarted)) == MOST_DEATHS - 1
+    assert isinstance(events[-1], chat.EngineDied)
+    assert [type(event) for event in host.subscribe(nothing, known=True).take()] == [chat.BackendReady, chat.EngineDied]
     waiting = host._inbox.qsize()
     host.submit(ask("one more"))
     assert host._inbox.qsize() == waiting, "nobody would take it"
@@ -365,7 +358,7 @@ def test_on_a_thread_of_its_own_every_subscriber_is_served(running: Host) -> Non
     subscriptions: list[Subscription] = [running.subscribe(event.set) for event in ready]
 
     def read(i: int) -> None:
-        while len(of(got[i], TurnEnded)) < len(commands) and ready[i].wait(timeout=10):
+        while len(of(got[i], chat.TurnEnded)) < len(commands) and ready[i].wait(timeout=10):
             ready[i].clear()
             got[i] += subscriptions[i].take()
 
@@ -386,16 +379,16 @@ def test_stop_reaches_an_answer_that_is_written(running: Host) -> None:
 
     def hear() -> None:
         heard.extend(subscribed.take())
-        if of(heard, TextDelta):
+        if of(heard, chat.TextDelta):
             running.stop(command.answer)
-        if of(heard, TurnEnded):
+        if of(heard, chat.TurnEnded):
             ended.set()
 
     subscribed = running.subscribe(hear)
     command = ask("w " * 100_000)
     running.submit(command)
     assert ended.wait(timeout=10)
-    assert of(heard, TurnEnded)[0].state == "stopped"
+    assert of(heard, chat.TurnEnded)[0].state == "stopped"
     assert running.silent_s < 10
 
 
@@ -440,13 +433,13 @@ def test_one_whose_work_is_done_elsewhere_is_stepped_when_it_wakes_the_host() ->
         host.submit(MODEL)  # a command is carried out while it waits
         assert heard.wait(timeout=10)
         heard.clear()
-        assert [type(event) for event in subscribed.take()] == [ModelLoaded]
+        assert [type(event) for event in subscribed.take()] == [chat.ModelLoaded]
         for n in range(3):
-            made[0].arrived.append(LogLine("info", str(n)))
+            made[0].arrived.append(chat.LogLine("info", str(n)))
             made[0].wake()
             assert heard.wait(timeout=10)
             heard.clear()
-            assert subscribed.take() == [LogLine("info", str(n))]
+            assert subscribed.take() == [chat.LogLine("info", str(n))]
         assert made[0].n_steps <= 6, "it waits for being woken"
         assert host.silent_s < 10
     finally:

@@ -10,19 +10,8 @@ import kvdesk
 from kvdesk.cache.compare import compare_snapshots
 from kvdesk.conversations.changes import AnswerEnded, BranchChanged, MessagesAdded, MessagesDeleted
 from kvdesk.message import ConversationId, Message, MessageId
+from kvdesk.protocol import chat
 from kvdesk.protocol.cache import ContextReady, MessageSpan, MessageSpans, OperationDone, RecordingTaken, SpeedSample
-from kvdesk.protocol.chat import (
-    BackendReady,
-    ContextUse,
-    EngineDied,
-    EngineRestarted,
-    Generate,
-    MessageRetention,
-    ModelLoaded,
-    TextDelta,
-    TurnEnded,
-    TurnStarted,
-)
 from kvdesk.protocol.features import Feature
 from kvdesk.protocol.messages import CommandFailed
 from kvdesk.protocol.operations import Capability, Effect
@@ -41,7 +30,7 @@ ANSWER = MessageId("a")
 def with_context() -> Store:
     state = Store()
     state.show_conversations(CONVERSATIONS, ONE)
-    state.apply(ModelLoaded(MODEL))
+    state.apply(chat.ModelLoaded(MODEL))
     state.apply(ContextReady(CONTEXT, rebuilt=False, possible=(Capability("swap", "yes", ""),)))
     return state
 
@@ -88,11 +77,11 @@ def test_sequences_that_another_context_took_over_keep_their_titles_before_its_f
 
 def test_the_use_of_a_context_follows_the_answer() -> None:
     state = with_context()
-    assert state.apply(TextDelta(ONE, ANSWER, "a", (1,))) is Changed.NOTHING, "nothing is known of it yet"
-    assert state.apply(ContextUse(ONE, 50, 0, 1024)) is Changed.USE
-    assert state.apply(TurnStarted(ONE, ANSWER, 0, 100, 0)) == Changed.RUNNING | Changed.USE
-    assert state.apply(ContextUse(ONE, 50, 0, 1024)) is Changed.NOTHING, "it counts what was before the answer"
-    assert state.apply(TextDelta(ONE, ANSWER, "a", (1, 2))) is Changed.GROWTH
+    assert state.apply(chat.TextDelta(ONE, ANSWER, "a", (1,))) is Changed.NOTHING, "nothing is known of it yet"
+    assert state.apply(chat.ContextUse(ONE, 50, 0, 1024)) is Changed.USE
+    assert state.apply(chat.TurnStarted(ONE, ANSWER, 0, 100, 0)) == Changed.RUNNING | Changed.USE
+    assert state.apply(chat.ContextUse(ONE, 50, 0, 1024)) is Changed.NOTHING, "it counts what was before the answer"
+    assert state.apply(chat.TextDelta(ONE, ANSWER, "a", (1, 2))) is Changed.GROWTH
     assert state.use[ONE].n_tokens == 102
     spans = MessageSpans(ONE, 0, (MessageSpan(ANSWER, 0, 90, 0, ()),))
     assert state.apply(spans) == Changed.SPANS | Changed.USE
@@ -104,23 +93,23 @@ def test_of_several_answers_only_the_shown_one_counts() -> None:
     answers = [MessageId(name) for name in ("first", "second", "third")]
     state.show_conversations([replace(one, leaf=answers[2]) for one in CONVERSATIONS], ONE)
     for seq, answer in enumerate(answers):
-        state.apply(TurnStarted(ONE, answer, seq, 100, 0))
+        state.apply(chat.TurnStarted(ONE, answer, seq, 100, 0))
     for n in range(1, 11):
         for answer in answers:
-            state.apply(TextDelta(ONE, answer, "a", (1,)))
+            state.apply(chat.TextDelta(ONE, answer, "a", (1,)))
         assert state.use[ONE].n_tokens == 100 + n
     state.apply(MessageSpans(ONE, 0, (MessageSpan(answers[0], 0, 110, 0, ()),)))
-    state.apply(TurnEnded(ONE, answers[0], "complete", STATS))
-    assert state.apply(TextDelta(ONE, answers[1], "a", (1,))) is Changed.NOTHING
+    state.apply(chat.TurnEnded(ONE, answers[0], "complete", STATS))
+    assert state.apply(chat.TextDelta(ONE, answers[1], "a", (1,))) is Changed.NOTHING
     assert state.use[ONE].n_tokens == 110
-    assert state.apply(ContextUse(ONE, 50, 0, 1024)) is Changed.NOTHING, "the shown one is still written"
+    assert state.apply(chat.ContextUse(ONE, 50, 0, 1024)) is Changed.NOTHING, "the shown one is still written"
     shown = MessageSpans(ONE, 2, (MessageSpan(answers[2], 0, 111, 0, ()),))
     assert state.apply(shown) == Changed.SPANS | Changed.USE
-    state.apply(TurnEnded(ONE, answers[2], "complete", STATS))
+    state.apply(chat.TurnEnded(ONE, answers[2], "complete", STATS))
     state.apply(MessageSpans(ONE, 1, (MessageSpan(answers[1], 0, 300, 0, ()),)))
     assert (state.use[ONE].n_tokens, state.spans[ONE]) == (111, shown), "the second goes on elsewhere"
     state.show_conversations([replace(one, leaf=MessageId("before")) for one in CONVERSATIONS], ONE)
-    assert state.apply(ContextUse(ONE, 70, 0, 1024)) is Changed.USE, "another branch is shown while it goes on"
+    assert state.apply(chat.ContextUse(ONE, 70, 0, 1024)) is Changed.USE, "another branch is shown while it goes on"
     assert state.use[ONE].n_tokens == 70
 
 
@@ -129,32 +118,32 @@ def test_a_server_that_counts_each_answer_counts_the_shown_one() -> None:
     first, shown = MessageId("first"), MessageId("shown")
     state.show_conversations([replace(one, leaf=shown) for one in CONVERSATIONS], ONE)
     for answer, n_tokens in ((shown, 105), (first, 300)):
-        state.apply(TurnStarted(ONE, answer))
-        state.apply(TurnEnded(ONE, answer, "complete", STATS))
-        changed = state.apply(ContextUse(ONE, n_tokens, n_tokens, 4096, last=answer))
+        state.apply(chat.TurnStarted(ONE, answer))
+        state.apply(chat.TurnEnded(ONE, answer, "complete", STATS))
+        changed = state.apply(chat.ContextUse(ONE, n_tokens, n_tokens, 4096, last=answer))
         assert changed == (Changed.USE if answer == shown else Changed.NOTHING)
     assert state.use[ONE].n_tokens == 105
 
 
 def test_cells_are_known_from_turns_until_a_view_comes() -> None:
     state = with_context()
-    state.apply(TurnStarted(ONE, ANSWER, 0, 100, 0))
-    assert state.apply(TurnEnded(ONE, ANSWER, "complete", STATS)) == Changed.RUNNING | Changed.CELLS
+    state.apply(chat.TurnStarted(ONE, ANSWER, 0, 100, 0))
+    assert state.apply(chat.TurnEnded(ONE, ANSWER, "complete", STATS)) == Changed.RUNNING | Changed.CELLS
     assert state.cells == {ONE: STATS.cells_used}
     assert state.apply(operation(3, emptied=True)) == Changed.EFFECTS | Changed.CELLS
     assert state.cells == {}
     state.apply(cache_view())
     state.count()
     assert set(state.cells) == {ONE, TWO}
-    assert state.apply(TurnEnded(ONE, ANSWER, "complete", STATS)) is Changed.RUNNING, "the next view counts them"
+    assert state.apply(chat.TurnEnded(ONE, ANSWER, "complete", STATS)) is Changed.RUNNING, "the next view counts them"
 
 
 def test_another_context_knows_nothing_of_the_one_before() -> None:
     state = with_context()
     state.apply(cache_view())
-    state.apply(MessageRetention(ONE, ((ANSWER, "evicted"),)))
+    state.apply(chat.MessageRetention(ONE, ((ANSWER, "evicted"),)))
     state.apply(operation(3))
-    changed = state.apply(EngineRestarted("", ""))
+    changed = state.apply(chat.EngineRestarted("", ""))
     assert changed & Changed.CONTEXT
     assert (state.context, state.view, state.cells) == (None, None, {})
     assert state.history.effects, "what was done can be read until there is another context"
@@ -167,10 +156,10 @@ def test_a_conversation_is_answered_until_the_last_of_its_answers_has_ended() ->
     first, second, third = (message(name, "assistant", "", "streaming") for name in ("a", "b", "c"))
     for answer in (first, second, third):
         assert state.apply(MessagesAdded((answer,))) is Changed.RUNNING
-    state.apply(TurnStarted(ONE, first.id, 0, 100, 0))
-    state.apply(TurnEnded(ONE, first.id, "complete", STATS))
+    state.apply(chat.TurnStarted(ONE, first.id, 0, 100, 0))
+    state.apply(chat.TurnEnded(ONE, first.id, "complete", STATS))
     assert state.running == {ONE}, "two are still being written"
-    state.apply(CommandFailed(Generate(ONE, second.id, (), Sampling()), "No room."))
+    state.apply(CommandFailed(chat.Generate(ONE, second.id, (), Sampling()), "No room."))
     assert state.running == {ONE}
     state.apply(BranchChanged(ONE, (message("q", "user", "Joke?"), replace(first, state="complete"))))
     assert state.running == {ONE}, "the branch that is shown is not the one that is being written"
@@ -180,8 +169,8 @@ def test_a_conversation_is_answered_until_the_last_of_its_answers_has_ended() ->
 
 def test_a_dead_engine_answers_nobody() -> None:
     state = with_context()
-    state.apply(TurnStarted(ONE, ANSWER, 0, 100, 0))
-    assert state.apply(EngineDied("", "")) & Changed.DEAD
+    state.apply(chat.TurnStarted(ONE, ANSWER, 0, 100, 0))
+    assert state.apply(chat.EngineDied("", "")) & Changed.DEAD
     assert (state.dead, state.running, state.model) == (True, frozenset(), None)
 
 
@@ -250,7 +239,7 @@ def test_a_listener_is_called_only_for_those_frequent_events_that_it_needs() -> 
     state.listen(lambda _changed, update: heard.append(update), often=())
     state.listen(lambda _changed, update: heard.append(update), Changed.VIEW, often=(SpeedSample,))
     sample, view = SpeedSample(1.0, "decode", 1, 10.0, 256), cache_view()
-    for update in (sample, view, TextDelta(ONE, ANSWER, "a", (1,))):
+    for update in (sample, view, chat.TextDelta(ONE, ANSWER, "a", (1,))):
         state.apply(update)
     assert heard == []
     assert (state.view, state.measured.last_decode) == (view, sample)
@@ -277,9 +266,9 @@ def test_a_back_end_without_cells_takes_those_of_the_one_before_away() -> None:
     state = Store()
     state.cells = {ONE: 5}
     state.sequences = {ONE: 1}
-    assert Changed.CONTEXT not in state.apply(BackendReady(frozenset(Feature)))
+    assert Changed.CONTEXT not in state.apply(chat.BackendReady(frozenset(Feature)))
     assert state.cells
-    changed = state.apply(BackendReady(frozenset({Feature.CHAT})))
+    changed = state.apply(chat.BackendReady(frozenset({Feature.CHAT})))
     assert Changed.CONTEXT in changed
     assert not state.cells
     assert not state.sequences
