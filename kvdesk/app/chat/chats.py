@@ -8,22 +8,7 @@ from typing import assert_never
 
 from PySide6.QtCore import QObject, Signal
 
-from kvdesk.conversations.changes import (
-    AnswerEnded,
-    AnswersGrew,
-    BranchChanged,
-    Change,
-    ConversationChanged,
-    ConversationDeleted,
-    ConversationsAdded,
-    DeletionBegan,
-    DraftChanged,
-    MessagesAdded,
-    MessagesChanged,
-    MessagesDeleted,
-    QueuesChanged,
-    ReadFailed,
-)
+from kvdesk.conversations import changes
 from kvdesk.conversations.service import ConversationService
 from kvdesk.conversations.toolbox import Toolbox
 from kvdesk.errors import KvdeskError, guarded
@@ -48,7 +33,7 @@ class Chats(QObject):
     ) -> None:
         super().__init__(parent)
         self._session, self._store = session, store
-        self._collected: list[Change] | None = None  # what an event changed that is being applied
+        self._collected: list[changes.Change] | None = None  # what an event changed that is being applied
         self.service = ConversationService(
             host.submit, host.stop, lambda: session.settings.current, self._read_tree, N_COLOURS, toolbox
         )
@@ -94,9 +79,9 @@ class Chats(QObject):
 
     # --- changes ------------------------------------------------------------------------------------------------------
 
-    def take(self, event: Event) -> list[Change]:
+    def take(self, event: Event) -> list[changes.Change]:
         """Apply an event to the conversations, which the store hears at once. Returns what is still to be shown."""
-        taken: list[Change] = []
+        taken: list[changes.Change] = []
         if type(event) in MEASURED:
             return taken
         self._collected = taken
@@ -104,49 +89,53 @@ class Chats(QObject):
         self._collected = None
         return taken
 
-    def show(self, change: Change) -> None:
+    def show(self, change: changes.Change) -> None:
         """Show what has changed."""
         match change:
-            case ConversationChanged() | ConversationsAdded():
+            case changes.ConversationChanged() | changes.ConversationsAdded():
                 self._show_list()
-            case DeletionBegan() | ConversationDeleted():
+            case changes.DeletionBegan() | changes.ConversationDeleted():
                 if change.conversation == self._session.selected:
                     self.select_any()
                 self._show_list()
-            case MessagesAdded() | MessagesChanged() | MessagesDeleted() | AnswerEnded():
+            case (
+                changes.MessagesAdded() | changes.MessagesChanged() | changes.MessagesDeleted() | changes.AnswerEnded()
+            ):
                 self._show_messages(change)
-            case BranchChanged():
+            case changes.BranchChanged():
                 self._show_branch(change)
-            case ReadFailed():
+            case changes.ReadFailed():
                 detail = change.error.detail or "\n\n".join(change.unsent)
                 self._session.complain(
                     tr("{error} Nothing can be added to this chat.").format(error=change.error), detail
                 )
-            case QueuesChanged():
+            case changes.QueuesChanged():
                 self._session.show_queues(change.states)
-            case DraftChanged():
+            case changes.DraftChanged():
                 self._session.keep_draft(change.conversation)
-            case AnswersGrew():
+            case changes.AnswersGrew():
                 pass  # text is shown as it comes
             case _:
                 assert_never(change)
 
-    def _on_change(self, change: Change) -> None:
+    def _on_change(self, change: changes.Change) -> None:
         if self._collected is None:
             self.show(change)
         else:
             self._collected.append(change)
 
-    def _show_messages(self, change: MessagesAdded | MessagesChanged | MessagesDeleted | AnswerEnded) -> None:
+    def _show_messages(
+        self, change: changes.MessagesAdded | changes.MessagesChanged | changes.MessagesDeleted | changes.AnswerEnded
+    ) -> None:
         self._session.apply(change)
         match change:
-            case MessagesAdded():
+            case changes.MessagesAdded():
                 self._show_forks(change.messages[0].conversation)
-            case MessagesDeleted():
+            case changes.MessagesDeleted():
                 self._show_forks(change.conversation)
                 guarded(self.measure)
 
-    def _show_branch(self, change: BranchChanged) -> None:
+    def _show_branch(self, change: changes.BranchChanged) -> None:
         if change.conversation != self._session.selected:
             return
         self._session.apply(change)

@@ -11,14 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kvdesk import paths
-from kvdesk.app.report.redaction import (
-    journal_line_without_tokens,
-    log_without_texts,
-    settings_without_texts,
-    without_folders,
-    without_lines,
-    without_quotes,
-)
+from kvdesk.app.report import redaction
 from kvdesk.cache.journal.file import JournalHeader, journal_lines
 from kvdesk.cache.journal.recording import Recording
 from kvdesk.errors import explained
@@ -79,7 +72,9 @@ def write_report(path: Path, sources: ReportSources, choice: ReportChoice) -> No
 
 def contents(sources: ReportSources, choice: ReportChoice) -> Iterator[tuple[str, Iterable[str]]]:
     """The files of the report: their names, and their text in pieces."""
-    settings = sources.settings.model_dump(mode="json") if choice.texts else settings_without_texts(sources.settings)
+    settings = (
+        sources.settings.model_dump(mode="json") if choice.texts else redaction.settings_without_texts(sources.settings)
+    )
     yield "versions.json", [_folders(_json(dict(sources.versions)), choice)]
     yield "settings.json", [_folders(_json(settings), choice)]
     yield "model.json", [_folders(_json(_model(sources)), choice)]
@@ -98,7 +93,7 @@ def contents(sources: ReportSources, choice: ReportChoice) -> Iterator[tuple[str
 
 
 def _folders(text: str, choice: ReportChoice) -> str:
-    return text if choice.folders else without_folders(text)
+    return text if choice.folders else redaction.without_folders(text)
 
 
 def _model(sources: ReportSources) -> dict[str, Any]:
@@ -112,14 +107,14 @@ def _model(sources: ReportSources) -> dict[str, Any]:
 
 def _logs(sources: ReportSources, choice: ReportChoice) -> Iterator[tuple[str, Iterable[str]]]:
     def shown(text: str) -> str:
-        return _folders(text if choice.texts else without_lines(text, sources.private), choice)
+        return _folders(text if choice.texts else redaction.without_lines(text, sources.private), choice)
 
     files = sorted(sources.log_dir.glob("*.log*")) if sources.log_dir is not None else []
     for file in files:
         text = _end_of(file)
-        yield f"log/{file.name}", [shown(text if choice.texts else log_without_texts(text))]
+        yield f"log/{file.name}", [shown(text if choice.texts else redaction.log_without_texts(text))]
     lines = "".join(f"{line.level}: {line.text.rstrip()}\n" for line in sources.engine_log)
-    yield "log/window.log", [shown(lines if choice.texts else without_quotes(lines))]
+    yield "log/window.log", [shown(lines if choice.texts else redaction.without_quotes(lines))]
 
 
 def _end_of(file: Path) -> str:
@@ -139,7 +134,7 @@ def _journal(sources: ReportSources, choice: ReportChoice) -> Iterator[str]:
         return
     model = sources.model.source.name if sources.model is not None else ""
     for line in journal_lines(sources.journal, JournalHeader(model, dict(sources.versions))):
-        yield line if choice.texts else journal_line_without_tokens(line)
+        yield line if choice.texts else redaction.journal_line_without_tokens(line)
 
 
 def _json(value: object) -> str:

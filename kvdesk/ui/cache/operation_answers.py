@@ -7,16 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from PySide6.QtWidgets import QWidget
 
-from kvdesk.protocol.cache import (
-    Audited,
-    CacheView,
-    ContextPreview,
-    ContextReady,
-    OperationDone,
-    Refilled,
-    SpeedSample,
-    Verified,
-)
+from kvdesk.protocol import cache
 from kvdesk.protocol.operations import BatchRefused, CompactionPreview
 from kvdesk.quantities import rate_text
 from kvdesk.session import Changed
@@ -71,15 +62,15 @@ class OperationAnswers:
         if (made := self._page.made_instruments) is not None:
             self._tell(made, update)
         match update:
-            case OperationDone():
+            case cache.OperationDone():
                 self._show_operation(update)
-            case Audited():
+            case cache.Audited():
                 tones: dict[str, Tone] = {"verified": "good", "mirrored": "", "mismatch": "danger"}
                 said = tr("Audit at {at}: {result}").format(at=update.at, result=update.sentence)
                 self._store.notify(said, tones[update.state])
-            case Verified():
+            case cache.Verified():
                 self._show_verified(update)
-            case Refilled():
+            case cache.Refilled():
                 self._show_refilled(update)
             case BatchRefused():
                 self._page.instruments.operations.show_refused(update)
@@ -89,20 +80,20 @@ class OperationAnswers:
     def _tell(self, made: Instruments, update: Update | None) -> None:
         """What changes only what is shown already."""
         match update:
-            case OperationDone() | CacheView():
+            case cache.OperationDone() | cache.CacheView():
                 made.compaction.show_state()
-            case SpeedSample():
+            case cache.SpeedSample():
                 made.effect.add_speed(update)
-            case ContextReady():
+            case cache.ContextReady():
                 made.question.forget()
                 made.effect.forget()
                 made.compaction.hide()
-            case ContextPreview():
+            case cache.ContextPreview():
                 made.question.show_preview(update)
             case CompactionPreview():
                 made.compaction.show_preview(update)
 
-    def _show_operation(self, done: OperationDone) -> None:
+    def _show_operation(self, done: cache.OperationDone) -> None:
         if done.note and done.effect is None:  # else it stands with the effect
             title = self._store.title(done.conversation, -1)
             said = tr("“{title}” {what}") if done.emptied else tr("A branch of “{title}” {what}")
@@ -113,7 +104,7 @@ class OperationAnswers:
         self._page.instruments.effect.show_effect(done, titles, self._store.texts)
         self._page.reveal(self._page.instruments.effect)
 
-    def _show_verified(self, event: Verified) -> None:
+    def _show_verified(self, event: cache.Verified) -> None:
         title = self._store.title(event.conversation, -1)
         said = tr("The next token of “{title}” is {verdict} ({n} tokens computed again in {time}).")
         said = said.format(title=title, verdict=event.logits, n=f"{event.n_tokens:,}", time=took(event.ms))
@@ -128,7 +119,7 @@ class OperationAnswers:
             "good" if event.logits.verdict.same else "warning",
         )
 
-    def _show_refilled(self, event: Refilled) -> None:
+    def _show_refilled(self, event: cache.Refilled) -> None:
         """A rebuild is no operation with cells before and after; what it cost is said in the same place."""
         said = [tr("The context was rebuilt; that cannot be undone."), *filter(None, (event.not_carried,))]
         if event.n_read:

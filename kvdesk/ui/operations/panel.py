@@ -11,20 +11,7 @@ from PySide6.QtWidgets import QPushButton, QWidget
 
 from kvdesk.message import ConversationId
 from kvdesk.protocol.operations import BatchRefused
-from kvdesk.session.operation_specs import (
-    CLEAR,
-    OPERATIONS,
-    REMOVE,
-    SWAP_IN,
-    UNDO,
-    Chosen,
-    OperationSpec,
-    alternative,
-    call_of,
-    carry_out,
-    refusal,
-    remark,
-)
+from kvdesk.session import operation_specs as specs
 from kvdesk.session.state import Target
 from kvdesk.translation import tr
 from kvdesk.ui.operations.leaving_row import LeavingRow
@@ -52,8 +39,8 @@ class OperationsPanel(QWidget):
         self._targets: tuple[Target, ...] = ()
         self._for: ConversationId | None = None  # the conversation for which the target is chosen
         self._is_chosen = False  # a target was, by hand or with its cells
-        self._spec = REMOVE  # its call is shown
-        self._buttons: dict[OperationSpec, QPushButton] = {}
+        self._spec = specs.REMOVE  # its call is shown
+        self._buttons: dict[specs.OperationSpec, QPushButton] = {}
         self._target = Choice()
         self._target.setAccessibleName(tr("Sequence to operate on"))
         self._target.setSizeAdjustPolicy(Choice.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
@@ -87,10 +74,10 @@ class OperationsPanel(QWidget):
         self._show()
 
     @property
-    def chosen(self) -> Chosen:
+    def chosen(self) -> specs.Chosen:
         index = self._target.currentIndex()
         target = self._targets[index] if 0 <= index < len(self._targets) else None
-        return Chosen(target, self._p0.value(), self._p1.value(), self._shift.value(), self._pos.value())
+        return specs.Chosen(target, self._p0.value(), self._p1.value(), self._shift.value(), self._pos.value())
 
     @property
     def is_open(self) -> bool:
@@ -100,7 +87,7 @@ class OperationsPanel(QWidget):
         """Unfold the form, or fold it away."""
         self._collapsible.button.setChecked(is_open)
 
-    def button(self, spec: OperationSpec) -> QPushButton:
+    def button(self, spec: specs.OperationSpec) -> QPushButton:
         self._catch_up()
         return self._buttons[spec]
 
@@ -162,7 +149,7 @@ class OperationsPanel(QWidget):
 
     def offer_undo(self, offered: bool) -> None:
         """Whether the last operation can be undone from here; not if its effect has its own button."""
-        self._buttons[UNDO].setVisible(offered)
+        self._buttons[specs.UNDO].setVisible(offered)
 
     def show_refused(self, event: BatchRefused) -> None:
         """llama.cpp said no to a token that was tried."""
@@ -201,34 +188,36 @@ class OperationsPanel(QWidget):
         self.set_range(seq_id, p0, p1)
         self.range_chosen.emit(seq_id, p0, p1)
 
-    def _press(self, spec: OperationSpec) -> None:
+    def _press(self, spec: specs.OperationSpec) -> None:
         chosen = self.chosen
-        spec = alternative(spec, chosen.target)
+        spec = specs.alternative(spec, chosen.target)
         if not self._refusal(spec, chosen):
-            carry_out(spec, chosen, self._state, self._kit.commands)
+            specs.carry_out(spec, chosen, self._state, self._kit.commands)
 
-    def _refusal(self, spec: OperationSpec, chosen: Chosen) -> str:
+    def _refusal(self, spec: specs.OperationSpec, chosen: specs.Chosen) -> str:
         """Why the operation cannot be done; also a number that cannot be read."""
         fields = [self._p0, self._p1] if spec.takes_range else []
         if spec.field:
             fields.append({"shift": self._shift, "pos": self._pos}[spec.field])
-        return refusal(spec, chosen, self._state) or next(filter(None, (field.problem for field in fields)), "")
+        return specs.refusal(spec, chosen, self._state) or next(filter(None, (field.problem for field in fields)), "")
 
     def _show(self) -> None:
         chosen, state = self.chosen, self._state
         self.leaving.show_chosen(chosen)
         for spec, button in self._buttons.items():
-            shown = alternative(spec, chosen.target)
+            shown = specs.alternative(spec, chosen.target)
             why = self._refusal(shown, chosen)
             button.setEnabled(not why)
             button.setText(tr(shown.label))
             button.setAccessibleName(tr(shown.label))
-            button.setToolTip("\n".join(line for line in (tr(shown.tip), call_of(shown, chosen, state), why) if line))
-        shown = alternative(self._spec, chosen.target)
-        self._call.setText(call_of(shown, chosen, state))
+            button.setToolTip(
+                "\n".join(line for line in (tr(shown.tip), specs.call_of(shown, chosen, state), why) if line)
+            )
+        shown = specs.alternative(self._spec, chosen.target)
+        self._call.setText(specs.call_of(shown, chosen, state))
         why = self._refusal(shown, chosen)
         self._remark.setText(
-            f"{tr(shown.label).rstrip('…')}: {why}" if why else remark(shown, chosen, state) or tr(shown.tip)
+            f"{tr(shown.label).rstrip('…')}: {why}" if why else specs.remark(shown, chosen, state) or tr(shown.tip)
         )
         set_tone(self._remark, "secondary")
 
@@ -243,15 +232,15 @@ class OperationsPanel(QWidget):
         grid.setRowMinimumHeight(2, 4)
         fields = {"shift": self._shift, "pos": self._pos}
         place = 3 * _COLUMNS  # below the target and the range
-        for spec in OPERATIONS:
-            if spec in (SWAP_IN, UNDO):  # one shares a button, one is beside the call
+        for spec in specs.OPERATIONS:
+            if spec in (specs.SWAP_IN, specs.UNDO):  # one shares a button, one is beside the call
                 continue
             grid.addWidget(self._make_button(spec), *divmod(place, _COLUMNS))
             place += 1
             if spec.field:
                 grid.addWidget(fields[spec.field], *divmod(place, _COLUMNS))
                 place += 1
-        undo = self._make_button(UNDO)
+        undo = self._make_button(specs.UNDO)
         call = boxes.row((self._call, 1), (undo, 0, Qt.AlignmentFlag.AlignTop), spacing=8)
         body = QWidget()
         boxes.column(grid, self.leaving, call, self._remark, on=body, margins=(0, 4, 0, 0), spacing=8)
@@ -259,11 +248,11 @@ class OperationsPanel(QWidget):
             widget.setProperty("scale", "small")
         return body
 
-    def _make_button(self, spec: OperationSpec) -> QPushButton:
+    def _make_button(self, spec: specs.OperationSpec) -> QPushButton:
         press = self._kit.act(spec.action) if spec.action else lambda: self._press(spec)
         button = push_button(tr(spec.label), scale="small", clicked=press)
         button.setMinimumWidth(0)
-        button.setProperty("destructive", spec is CLEAR)
+        button.setProperty("destructive", spec is specs.CLEAR)
         button.installEventFilter(self)
         self._buttons[spec] = button
         return button

@@ -10,15 +10,7 @@ from PySide6.QtWidgets import QCheckBox, QComboBox, QWidget
 from kvdesk.grammar.json_schema import gbnf_of
 from kvdesk.grammar.state import checked
 from kvdesk.policies.overflow import policy_of
-from kvdesk.settings import RANDOM_SEED, Mirostat, Overflow, Sampling, ServeSettings
-from kvdesk.settings.sampling import (
-    bias_text,
-    checked_text,
-    escaped_lines,
-    parsed_biases,
-    parsed_breakers,
-    parsed_stops,
-)
+from kvdesk.settings import RANDOM_SEED, Mirostat, Overflow, Sampling, ServeSettings, sampling
 from kvdesk.translation import tr
 from kvdesk.ui.settings.sampler_order import SamplerOrder
 from kvdesk.ui.settings.seed_field import SeedField
@@ -115,17 +107,17 @@ def _long_control(theme: Theme, info: FieldInfo, edited: SignalInstance) -> QWid
     if info is fields["samplers"]:
         field = SamplerOrder(theme)
     elif info is fields["logit_bias"]:
-        field = TextField(theme, bias_text, parsed_biases)
+        field = TextField(theme, sampling.bias_text, sampling.parsed_biases)
     elif info is fields["dry_sequence_breakers"]:
-        field = TextField(theme, escaped_lines, parsed_breakers)
+        field = TextField(theme, sampling.escaped_lines, sampling.parsed_breakers)
     elif info is fields["stop"]:
-        field = TextField(theme, escaped_lines, parsed_stops)
+        field = TextField(theme, sampling.escaped_lines, sampling.parsed_stops)
     elif info is fields["grammar"]:
-        field = TextField(theme, str, checked_text, checked)
+        field = TextField(theme, str, sampling.checked_text, checked)
     elif info is fields["json_schema"]:
-        field = TextField(theme, str, checked_text, gbnf_of)
+        field = TextField(theme, str, sampling.checked_text, gbnf_of)
     else:
-        field = TextField(theme, str, checked_text)
+        field = TextField(theme, str, sampling.checked_text)
     field.edited.connect(edited)
     return field
 

@@ -15,15 +15,7 @@ from kvdesk.ui.messages.chat_view import ChatView
 from kvdesk.ui.shell.inspector import Inspector
 from kvdesk.ui.widgets.access.announce import announce
 from kvdesk.ui.widgets.throttle import Throttle
-from kvdesk.viewmodel.cells.links import (
-    CellRun,
-    cells_of_positions,
-    cells_of_text,
-    positions_of_text,
-    range_of_cells,
-    text_of_cells,
-    text_of_positions,
-)
+from kvdesk.viewmodel.cells import links
 
 _INTERVAL_MS = 50  # a selection that is drawn with the mouse
 
@@ -60,10 +52,10 @@ class SelectionLinks(QObject):
         if self._wanted is None or view is None or spans is None:
             return
         message, first, last = self._wanted
-        self._inspector.cell_map.show_selection(cells_of_text(spans, view.snapshot, message, first, last))
+        self._inspector.cell_map.show_selection(links.cells_of_text(spans, view.snapshot, message, first, last))
         span = next((span for span in spans.spans if span.message == message), None)
         if span is not None and first < last:
-            self._choose(spans.seq_id, *positions_of_text(span, first, last))
+            self._choose(spans.seq_id, *links.positions_of_text(span, first, last))
 
     def _on_looked_at(self, message: str, by_keyboard: bool) -> None:
         self._message = MessageId(message) if message else None
@@ -85,7 +77,7 @@ class SelectionLinks(QObject):
         if view is None or spans is None or span is None or not cells.isVisible():
             cells.light(())
             return
-        runs = cells_of_positions(view.snapshot, spans.seq_id, span.p0, span.p1)
+        runs = links.cells_of_positions(view.snapshot, spans.seq_id, span.p0, span.p1)
         cells.light(runs)
         if self._announces:
             self._announces = False
@@ -104,7 +96,7 @@ class SelectionLinks(QObject):
         places: dict[MessageId, tuple[int, int]] = {}
         spans = self._state.spans.get(self._state.selected) if self._state.selected else None
         if cell >= 0 and view is not None and spans is not None:
-            found = text_of_cells({spans.seq_id: spans}, view.snapshot, cache, stream, cell, cell + 1)
+            found = links.text_of_cells({spans.seq_id: spans}, view.snapshot, cache, stream, cell, cell + 1)
             places = {one.message: (one.start, one.end) for one in found if one.exact}
         self._chat.point_at(places)
 
@@ -115,7 +107,7 @@ class SelectionLinks(QObject):
         if view is None or cache < 0:
             return
         spans = {spans.seq_id: spans for spans in self._state.spans.values()}
-        for found in text_of_cells(spans, view.snapshot, cache, stream, first, last):
+        for found in links.text_of_cells(spans, view.snapshot, cache, stream, first, last):
             whole = self._chat.widget_of(found.message)
             end = found.end if found.exact else len(as_read(whole.message).text) if whole else 0
             self._chat.highlight(found.message, found.start, end)
@@ -127,7 +119,7 @@ class SelectionLinks(QObject):
         found = None
         if self._state.view is not None:
             of = own.seq_id if own is not None else -1
-            found = range_of_cells(self._state.view.snapshot, cache, stream, first, last, of)
+            found = links.range_of_cells(self._state.view.snapshot, cache, stream, first, last, of)
         if found is not None:
             self._choose(*found)
 
@@ -147,18 +139,18 @@ class SelectionLinks(QObject):
         if view is None or chosen is None or chosen.p0 < 0 or chosen.p1 < 0:
             return
         cells = self._inspector.cell_map
-        cells.show_selection(cells_of_positions(view.snapshot, *chosen))
+        cells.show_selection(links.cells_of_positions(view.snapshot, *chosen))
         self._chat.clear_highlights()
         spans = self._state.spans.get(self._state.selected) if self._state.selected else None
         if spans is None or spans.seq_id != chosen.seq_id:
             return
         for span in spans.spans:
-            found = text_of_positions(span, np.arange(chosen.p0, chosen.p1, dtype=np.int32))
+            found = links.text_of_positions(span, np.arange(chosen.p0, chosen.p1, dtype=np.int32))
             if found is not None and found.exact and found.start < found.end:
                 self._chat.highlight(found.message, found.start, found.end)
 
 
-def _words(runs: Sequence[CellRun]) -> str:
+def _words(runs: Sequence[links.CellRun]) -> str:
     """How many cells a message has, and where."""
     n = sum(len(run.cells) for run in runs)
     if not n:

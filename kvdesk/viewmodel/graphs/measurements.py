@@ -10,15 +10,7 @@ from typing import Final, NamedTuple
 
 from kvdesk.cache.metrics import n_kv
 from kvdesk.message import FEW_TOKENS, TurnStats
-from kvdesk.protocol.cache import (
-    CacheView,
-    ContextInfo,
-    LedgerRow,
-    LoadSample,
-    MemoryLedger,
-    OperationDone,
-    SpeedSample,
-)
+from kvdesk.protocol import cache as events
 from kvdesk.translation import marked
 from kvdesk.values import dataclass
 from kvdesk.viewmodel import palette
@@ -40,7 +32,7 @@ _MB: Final = 1e6
 class Mark:
     """An operation on the time axis; `colour`: of its conversation, None without one."""
 
-    operation: OperationDone
+    operation: events.OperationDone
     colour: int | None
 
 
@@ -57,7 +49,7 @@ class CacheBytes:
 class Moved:
     """The last operation that moved K and V, such as a compaction. `after`: ms per token (P50) since then."""
 
-    operation: OperationDone
+    operation: events.OperationDone
     before: float | None
     after: float | None = None
 
@@ -110,9 +102,9 @@ class Measurements:
         self.turn: TurnStats | None = None
         self.n_turns, self.prompt_tokens, self.reused_tokens = 0, 0, 0
         self.codes: Counter[int] = Counter()
-        self.ledger: tuple[LedgerRow, ...] = ()
+        self.ledger: tuple[events.LedgerRow, ...] = ()
         self.n_refused = 0
-        self.last_decode: SpeedSample | None = None
+        self.last_decode: events.SpeedSample | None = None
         self.n_decodes, self.n_split = 0, 0
         self.n_flushes, self.flushed_ms, self.flushed_cells = 0, 0.0, 0
         self.moved: Moved | None = None
@@ -126,7 +118,7 @@ class Measurements:
 
     # --- what is reported ---------------------------------------------------------------------------------------------
 
-    def add_speed(self, sample: SpeedSample) -> None:
+    def add_speed(self, sample: events.SpeedSample) -> None:
         """One llama_decode. Only those that computed tokens count as speed."""
         self.codes[sample.rc] += 1
         self.last_decode = sample
@@ -183,7 +175,9 @@ class Measurements:
             self.active.note(at_s, at_s)
         self._touch(at_s)
 
-    def add_view(self, view: CacheView, context: ContextInfo | None = None, at_s: float | None = None) -> None:
+    def add_view(
+        self, view: events.CacheView, context: events.ContextInfo | None = None, at_s: float | None = None
+    ) -> None:
         """The cache as it is. With a context, bytes too.
 
         In a sliding-window model a cell of the base cache is taken to be as large as one of the window's.
@@ -205,7 +199,7 @@ class Measurements:
             self.live_mb.hold(at_s, (self.k_bytes.live + self.v_bytes.live) / _MB)
         self._touch(at_s)
 
-    def add_operation(self, operation: OperationDone, colour: int | None = None) -> None:
+    def add_operation(self, operation: events.OperationDone, colour: int | None = None) -> None:
         """An operation on the cache, with the colour of its conversation."""
         if operation.name in _PER_TOKEN:
             return
@@ -217,7 +211,7 @@ class Measurements:
         self._touch(operation.at_s)
         self.active.note(operation.at_s - operation.ms / 1e3, operation.at_s)
 
-    def add_load(self, sample: LoadSample) -> None:
+    def add_load(self, sample: events.LoadSample) -> None:
         if self._load_s is not None and sample.at_s - self._load_s > _LOAD_GAP_S:
             for series in (self.own, self.others):
                 series.lift()
@@ -232,7 +226,7 @@ class Measurements:
         self.n_refused += 1
         self.revision += 1
 
-    def set_ledger(self, ledger: MemoryLedger) -> None:
+    def set_ledger(self, ledger: events.MemoryLedger) -> None:
         """The memory of model and context."""
         self.ledger = ledger.rows
         self.revision += 1
@@ -308,7 +302,7 @@ class Measurements:
             GraphSpec(marked("cores"), processors),
         )
 
-    def _add_token(self, sample: SpeedSample) -> None:
+    def _add_token(self, sample: events.SpeedSample) -> None:
         if sample.n_tokens == 1:
             self.token_ms.append(sample.at_s, sample.ms)
             self.token_n_kv.append(sample.at_s, sample.n_kv)
