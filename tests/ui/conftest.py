@@ -21,13 +21,8 @@ from tests.garbage import garbage_between_tests, unstyled  # noqa: F401 - fixtur
 from tests.ui import recording
 from tests.ui.samples import CONTEXT, CONVERSATIONS, MODEL, ONE
 
-UNSTYLED = frozenset(
-    {"cache", "chat", "chat_list", "composer", "lab", "messages", "models", "parameters", "server", "settings", "shell"}
-    | {"attention", "test_branches_shown", "test_chat", "test_input_methods", "test_operations", "test_timeline"}
-    | {"test_accessibility", "test_focus", "test_graphs", "test_honesty", "test_numbers", "test_pseudo_language"}
-    | {"test_leaving_row", "test_right_to_left", "test_room", "test_tips"}
-)
-"""Folders and modules whose tests look at no size and no colour, but for those that use `styled`."""
+STYLED = frozenset({"blocks", "graphs", "map", "markdown", "widgets", "test_nothing_cut", "test_zoom"})
+"""Folders and modules whose tests look at sizes and colours; elsewhere those do that use `styled`."""
 SHARING = frozenset(
     {"attention", "settings", "test_honesty", "test_zoom"}
     | {"test_alternatives", "test_chat", "test_command_palette", "test_conversation_list"}
@@ -74,7 +69,7 @@ def no_stray_widgets(qapp: QApplication, shared: list[MainWindow]) -> Iterator[N
 
 @pytest.fixture(autouse=True)
 def no_sheet(request: pytest.FixtureRequest) -> None:
-    if UNSTYLED & {request.path.parent.name, request.path.stem} and "styled" not in request.fixturenames:
+    if not STYLED & {request.path.parent.name, request.path.stem} and "styled" not in request.fixturenames:
         request.getfixturevalue("unstyled")
 
 
