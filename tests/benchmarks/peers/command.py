@@ -15,7 +15,6 @@ from pathlib import Path
 from kvdesk.cli import options
 from kvdesk.cli.parser import Parser
 from kvdesk.errors import KvdeskError
-from kvdesk.translation import tr
 from tests.benchmarks.peers.rows import ROWS
 from tests.benchmarks.peers.run import Others, Plan, run
 from tests.benchmarks.peers.table import LOADS, text
@@ -26,52 +25,30 @@ SHORT_ROUNDS, SHORT_MINUTES = 2, 5.0
 
 def main(argv: Sequence[str]) -> int:
     """Exit code 0 when a table was made, 2 for bad input."""
-    rows = ", ".join(row.id for row in ROWS)
+    loads = range(len(LOADS))
     parser = Parser(
         "bench peers",
-        tr(
-            "kvdesk beside other programs that run the same model: llama-cpp-python's Llama, and every "
-            "OpenAI-compatible server whose address is given. Each row of the table is measured on all of "
-            "them in turn; it says how many times as fast kvdesk is, with the 95 % interval. A server must "
-            "already run, with the same model: nothing is built or downloaded. Run it on a quiet machine."
-        ),
+        "kvdesk beside other programs that run the same model: llama-cpp-python's Llama, and every OpenAI-compatible "
+        "server whose address is given. Each row of the table is measured on all of them in turn; it says how many "
+        "times as fast kvdesk is, with the 95 % interval. A server must already run, with the same model: nothing is "
+        "built or downloaded. Run it on a quiet machine.",
     )
+    parser.several("--url", "URL", "a server, such as http://localhost:8080")
     parser.add_argument(
-        "--url", action="append", default=[], metavar="URL", help=tr("a server, such as http://localhost:8080")
+        "--llama-server", type=Path, metavar="FILE", help="a llama-server, which is started with the same settings"
     )
-    parser.add_argument(
-        "--llama-server", type=Path, metavar="FILE", help=tr("a llama-server, which is started with the same settings")
-    )
-    parser.add_argument("--peers", nargs="+", default=[], metavar="NAME", help=tr("only these peers, by their columns"))
-    parser.add_argument("--served-model", default="", metavar="NAME", help=tr("the model on servers that have several"))
-    parser.add_argument(
-        "--only", nargs="+", default=[], metavar="ROW", help=tr("only these rows: {rows}").format(rows=rows)
-    )
-    loads = range(len(LOADS))
-    parser.add_argument(
-        "--busy",
-        nargs="+",
-        type=int,
-        choices=loads,
-        metavar="N",
-        help=tr("beside so many busy processes (default 0 1 2)"),
-    )
-    parser.add_argument(
-        "--rounds", type=int, metavar="N", help=tr("how often everything is measured (default {n})").format(n=ROUNDS)
-    )
-    parser.add_argument(
-        "--minutes",
-        type=float,
-        metavar="N",
-        help=tr("nothing is begun after so many minutes (default {n})").format(n=f"{MINUTES:g}"),
-    )
-    short = tr("{n} rounds on the quiet machine, at most {minutes} minutes").format(
-        n=SHORT_ROUNDS, minutes=f"{SHORT_MINUTES:g}"
-    )
-    parser.add_argument("--short", action="store_true", help=short)
-    parser.add_argument(
-        "--json", action="store_true", help=tr("everything measured as one JSON object on standard output")
-    )
+    parser.add_argument("--peers", nargs="+", default=[], metavar="NAME", help="only these peers, by their columns")
+    parser.add_argument("--served-model", default="", metavar="NAME", help="the model on servers that have several")
+    rows = f"only these rows: {', '.join(row.id for row in ROWS)}"
+    parser.add_argument("--only", nargs="+", default=[], metavar="ROW", help=rows)
+    busy = "beside so many busy processes (default 0 1 2)"
+    parser.add_argument("--busy", nargs="+", type=int, choices=loads, metavar="N", help=busy)
+    often = f"how often everything is measured (default {ROUNDS})"
+    parser.add_argument("--rounds", type=int, metavar="N", help=often)
+    longest = f"nothing is begun after so many minutes (default {MINUTES:g})"
+    parser.add_argument("--minutes", type=float, metavar="N", help=longest)
+    parser.flag("--short", f"{SHORT_ROUNDS} rounds on the quiet machine, at most {SHORT_MINUTES:g} minutes")
+    parser.flag("--json", "everything measured as one JSON object on standard output")
     options.add_model(parser)
     options.add_context(parser)
     args = parser.parse_args(argv)

@@ -78,15 +78,12 @@ class Texts:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """measure: what is asked of a peer; names: of its values, in their order; restarts: whether the
-    peer is started anew.
-    """
+    """measure: what is asked of a peer; names: of its values, in their order."""
 
     id: str
     title: str
     names: tuple[str, ...]
     measure: Callable[[Peer, Texts], list[Measured]]
-    restarts: bool = False
 
 
 def _turns(peer: Peer, texts: Texts) -> list[Measured]:
@@ -214,5 +211,5 @@ ROWS = (
     Row("in-turn", "two chats in turn", (IN_TURN_NAME,), _in_turn),
     Row("beside", "a prompt beside an answer", BESIDE_NAMES, _beside),
     Row("return", "back after others", (BACK_NAME,), _back),
-    Row("restart", "back after a restart", (RESTART_NAME,), _restarted, restarts=True),
+    Row("restart", "back after a restart", (RESTART_NAME,), _restarted),
 )

@@ -138,6 +138,6 @@ def test_what_fails_in_a_thread_is_raised_by_who_waits(peer: ServerPeer) -> None
 
 
 def test_a_server_by_its_address_is_not_restarted(peer: ServerPeer) -> None:
-    (row,) = [row for row in ROWS if row.restarts]
+    (row,) = [row for row in ROWS if row.id == "restart"]
     with pytest.raises(PeerFailed, match="A server that was given by its address cannot be restarted from here"):
         row.measure(peer, Texts(20.0, 1))
