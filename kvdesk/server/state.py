@@ -8,18 +8,8 @@ from typing import Final
 
 from kvdesk.cache.reuse.score import Score, total
 from kvdesk.message import MessageId, TurnStats
+from kvdesk.protocol import chat
 from kvdesk.protocol.cache import ContextInfo, ContextReady, LedgerRow, MemoryLedger, SpeedSample
-from kvdesk.protocol.chat import (
-    EngineDied,
-    EngineRestarted,
-    LoadModel,
-    ModelLoaded,
-    ModelLoading,
-    PrefillProgress,
-    TextDelta,
-    TurnEnded,
-    TurnStarted,
-)
 from kvdesk.protocol.messages import CommandFailed, Event
 from kvdesk.protocol.model import ModelInfo
 from kvdesk.values import dataclass, field
@@ -107,15 +97,15 @@ class ServerState:
     def apply(self, event: Event, *, repeated: bool = False) -> None:
         """Take an event over. `repeated`: it was reported before events were lost."""
         match event:
-            case TurnStarted():
+            case chat.TurnStarted():
                 self._start(event)
-            case PrefillProgress():
+            case chat.PrefillProgress():
                 if (slot := self._by_answer.get(event.answer)) is not None:
                     slot.n_read = event.done
-            case TextDelta():
+            case chat.TextDelta():
                 if (slot := self._by_answer.get(event.answer)) is not None:
                     slot.n_decoded = len(event.tokens) + (0 if repeated else slot.n_decoded)
-            case TurnEnded():
+            case chat.TurnEnded():
                 self._end(event)
             case SpeedSample() if event.kind != "flush" and event.rc == 0:
                 self.counters.decodes += 1
@@ -125,19 +115,19 @@ class ServerState:
 
     def _apply_engine(self, event: Event) -> None:
         match event:
-            case ModelLoading():
+            case chat.ModelLoading():
                 self.loading = True
-            case ModelLoaded():
+            case chat.ModelLoaded():
                 self.model, self.loading = event.model, False
             case ContextReady():
                 self.context = event.context
                 self.slots = {seq: slot for seq, slot in self.slots.items() if slot.is_processing}
-            case EngineRestarted() | EngineDied():
+            case chat.EngineRestarted() | chat.EngineDied():
                 self.model = self.context = None
-                self.dead = isinstance(event, EngineDied)
+                self.dead = isinstance(event, chat.EngineDied)
             case MemoryLedger():
                 self.ledger = event.rows
-            case CommandFailed(command=LoadModel()):
+            case CommandFailed(command=chat.LoadModel()):
                 self.loading = False
 
     @property
@@ -158,7 +148,7 @@ class ServerState:
         """Of the requests with this label of a key (`Key.label`)."""
         return total(score for name, score in self.scores.items() if name.partition(NAME_MARK)[2] == label)
 
-    def _start(self, event: TurnStarted) -> None:
+    def _start(self, event: chat.TurnStarted) -> None:
         if event.answer in self._by_answer:
             return
         self._n_tasks += 1
@@ -167,7 +157,7 @@ class ServerState:
         if event.seq_id >= 0:
             self.slots[event.seq_id] = slot
 
-    def _end(self, event: TurnEnded) -> None:
+    def _end(self, event: chat.TurnEnded) -> None:
         slot = self._by_answer.pop(event.answer, None)
         if slot is not None:
             slot.is_processing = False

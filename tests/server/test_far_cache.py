@@ -20,23 +20,12 @@ from kvdesk.cache.journal.file import load_journal
 from kvdesk.codec import CodecError
 from kvdesk.host.host import Host
 from kvdesk.message import ConversationId, Message, new_conversation_id, new_message_id
+from kvdesk.protocol import operations
 from kvdesk.protocol.cache import AuditCache, CacheView, ContextReady, Forget, Lease, RecordingTaken, TakeRecording
 from kvdesk.protocol.chat import BackendReady, CloseConversation, Generate, LoadModel, LogLine, ModelLoaded, TurnEnded
 from kvdesk.protocol.features import Feature
 from kvdesk.protocol.messages import Command, CommandFailed, Event
 from kvdesk.protocol.model import Endpoint
-from kvdesk.protocol.operations import (
-    ClearCache,
-    Compact,
-    CopySequence,
-    HandOperation,
-    KeepOnly,
-    Operate,
-    RemoveRange,
-    ShiftPositions,
-    SwapIn,
-    SwapOut,
-)
 from kvdesk.protocol.wire import to_json
 from kvdesk.server.config import ServerConfig
 from kvdesk.server.server import Server
@@ -130,20 +119,20 @@ class Choice:
             text = " ".join(rng.choices(WORDS, k=rng.randint(1, 12)))
             return ask(text, Sampling(temperature=0.0, max_tokens=rng.randint(1, 3)), chat)
         seq, p0 = rng.choice(used), rng.randint(0, 30)
-        choices: dict[HandOperation | Forget | CloseConversation, int] = {
-            RemoveRange(seq, p0, p0 + rng.randint(1, 9)): 15,
-            CopySequence(seq, chat): 12,
-            KeepOnly(seq): 2,
-            ShiftPositions(seq, p0, -1, rng.choice([-3, 1, 5])): 12,
-            ClearCache(): 2,
-            Compact(rng.choice(list(Layout))): 6,
-            SwapOut(chat): 6,
-            SwapIn(chat): 8,
+        choices: dict[operations.HandOperation | Forget | CloseConversation, int] = {
+            operations.RemoveRange(seq, p0, p0 + rng.randint(1, 9)): 15,
+            operations.CopySequence(seq, chat): 12,
+            operations.KeepOnly(seq): 2,
+            operations.ShiftPositions(seq, p0, -1, rng.choice([-3, 1, 5])): 12,
+            operations.ClearCache(): 2,
+            operations.Compact(rng.choice(list(Layout))): 6,
+            operations.SwapOut(chat): 6,
+            operations.SwapIn(chat): 8,
             Forget(chat): 4,
             CloseConversation(chat): 3,
         }
         (chosen,) = rng.choices([*choices], [*choices.values()])
-        return chosen if isinstance(chosen, Forget | CloseConversation) else Operate(chosen, measured=False)
+        return chosen if isinstance(chosen, Forget | CloseConversation) else operations.Operate(chosen, measured=False)
 
 
 def follow(running: Running, window: Window, n: int, seed: int) -> None:

@@ -10,19 +10,10 @@ from kvdesk.cache.compaction import Layout
 from kvdesk.errors import UserError
 from kvdesk.headless import HeadlessChat, HeadlessEngine
 from kvdesk.message import Message, MessageId, new_conversation_id, new_message_id
+from kvdesk.protocol import operations as ops
 from kvdesk.protocol.cache import UsePolicy
 from kvdesk.protocol.chat import Generate, LoadModel, TextDelta
 from kvdesk.protocol.model import LocalFile
-from kvdesk.protocol.operations import (
-    ClearCache,
-    Compact,
-    HandOperation,
-    Operate,
-    RemoveRange,
-    ShiftPositions,
-    SwapIn,
-    SwapOut,
-)
 from kvdesk.settings import CachePolicy, ContextSettings, Overflow, Sampling
 
 SETTINGS = ContextSettings(n_ctx=512, n_seq_max=4, n_batch=128, n_ubatch=64, n_threads=2, n_threads_batch=2, exact=True)
@@ -76,7 +67,7 @@ class Day:
             self.pairs.append((chat.messages[-1].text, self._alone(before, question)))
 
     def _alone(self, before: list[Message], question: str) -> str:
-        self._empty.do(Operate(ClearCache(), measured=False))
+        self._empty.do(ops.Operate(ops.ClearCache(), measured=False))
         chat = HeadlessChat(self._empty, overflow=Overflow.RECOMPUTE)
         chat.messages = before
         chat.answer(question, GREEDY)
@@ -100,24 +91,24 @@ class Day:
         self._operate(
             self._random.choice(
                 (
-                    RemoveRange(seq_id, p0, p0 + 20),
-                    ShiftPositions(seq_id, p0, -1, shift),
-                    Compact(Layout.KEEP_ORDER),
-                    ClearCache(),
+                    ops.RemoveRange(seq_id, p0, p0 + 20),
+                    ops.ShiftPositions(seq_id, p0, -1, shift),
+                    ops.Compact(Layout.KEEP_ORDER),
+                    ops.ClearCache(),
                 )
             )
         )
         self._answer()
 
     def _swap(self) -> None:
-        self._operate(SwapOut(self._any().id))
-        self._operate(SwapIn(self._any().id))
+        self._operate(ops.SwapOut(self._any().id))
+        self._operate(ops.SwapIn(self._any().id))
         self._answer()
 
-    def _operate(self, operation: HandOperation) -> None:
+    def _operate(self, operation: ops.HandOperation) -> None:
         """One that is refused changes nothing."""
         with contextlib.suppress(UserError):
-            self._headless.do(Operate(operation, measured=False))
+            self._headless.do(ops.Operate(operation, measured=False))
 
     def _four(self) -> None:
         """New chats, which nobody goes on with."""

@@ -9,40 +9,9 @@ from pytestqt.qtbot import QtBot
 from kvdesk.cache.compaction import Layout, plan_compaction
 from kvdesk.cache.compare import LogitsComparison, Verdict, compare_snapshots
 from kvdesk.message import MessageId
-from kvdesk.protocol.cache import (
-    Audited,
-    CacheView,
-    ContextPreview,
-    ContextReady,
-    Lease,
-    MessageSpan,
-    MessageSpans,
-    OperationDone,
-    PreviewContext,
-    Refilled,
-    SpeedSample,
-    TokenTexts,
-    Verified,
-    VerifyConversation,
-)
+from kvdesk.protocol import cache as protocol
+from kvdesk.protocol import operations as ops
 from kvdesk.protocol.chat import Working
-from kvdesk.protocol.operations import (
-    BatchRefused,
-    Capability,
-    ClearCache,
-    Compact,
-    CompactionPreview,
-    Effect,
-    KeepOnly,
-    Operate,
-    PreviewCompaction,
-    RemoveRange,
-    ShiftPositions,
-    SwapIn,
-    SwapOut,
-    TryDecode,
-    Undo,
-)
 from kvdesk.session import operation_specs as specs
 from kvdesk.session.operation_specs import OperationSpec
 from kvdesk.settings import CacheType, ContextSettings
@@ -57,7 +26,7 @@ from tests.ui.samples import CONTEXT, CONVERSATIONS, ONE, TWO, append_message, c
 from tests.ui.seen import effect_text, ledger_text, seen, stays
 
 
-def show(window: MainWindow, view: CacheView | None = None) -> OperationsPanel:
+def show(window: MainWindow, view: protocol.CacheView | None = None) -> OperationsPanel:
     window.store.apply(view or cache_view())
     panel = window.inspector.cache.instruments.operations
     panel.show_state()
@@ -84,13 +53,13 @@ def test_every_button_makes_its_operation(window: MainWindow, record: Record) ->
     press(window, specs.CLEAR)
     panel._shift.setValue(-1)
     assert [command for (command,) in sent] == [
-        Operate(RemoveRange(0, 32, 64)),
-        Operate(KeepOnly(0)),
-        Operate(ShiftPositions(0, 32, 64, -5)),
-        Operate(TryDecode(0, 200)),
-        Operate(SwapOut(ONE)),
-        VerifyConversation(ONE),
-        Operate(ClearCache()),
+        ops.Operate(ops.RemoveRange(0, 32, 64)),
+        ops.Operate(ops.KeepOnly(0)),
+        ops.Operate(ops.ShiftPositions(0, 32, 64, -5)),
+        ops.Operate(ops.TryDecode(0, 200)),
+        ops.Operate(ops.SwapOut(ONE)),
+        protocol.VerifyConversation(ONE),
+        ops.Operate(ops.ClearCache()),
     ]
 
 
@@ -109,11 +78,11 @@ def test_the_call_is_shown_before_it_is_made(window: MainWindow) -> None:
 def test_what_the_model_cannot_do_is_disabled_with_its_reason(window: MainWindow) -> None:
     why = "No part of a recurrent state can be removed."
     rows = (
-        Capability("partial seq_rm", "no", why),
-        Capability("seq_rm", "yes", ""),
-        Capability("swap", "with loss", "Leaves out."),
+        ops.Capability("partial seq_rm", "no", why),
+        ops.Capability("seq_rm", "yes", ""),
+        ops.Capability("swap", "with loss", "Leaves out."),
     )
-    window.store.apply(ContextReady(CONTEXT, rebuilt=False, possible=rows))
+    window.store.apply(protocol.ContextReady(CONTEXT, rebuilt=False, possible=rows))
     panel = show(window)
     QApplication.sendEvent(panel.button(specs.REMOVE), QEvent(QEvent.Type.Enter))
     assert panel.button(specs.REMOVE).isEnabled(), "all of it can be removed"
@@ -166,7 +135,7 @@ def test_a_swapped_conversation_can_come_back(window: MainWindow, record: Record
     panel.set_range(-1, -1, -1)
     assert panel.button(specs.SWAP_OUT).text() == "Swap in"
     press(window, specs.SWAP_OUT)
-    assert sent == [(Operate(SwapIn(TWO)),)]
+    assert sent == [(ops.Operate(ops.SwapIn(TWO)),)]
     assert not panel.button(specs.REMOVE).isEnabled()
 
 
@@ -204,20 +173,20 @@ def test_the_target_is_the_shown_conversation_until_another_is_chosen(window: Ma
 
 def test_a_refused_token_says_x_and_y(window: MainWindow) -> None:
     panel = show(window)
-    window.store.apply(BatchRefused(0, 179, 300, "llama.cpp takes a token only at position 180."))
+    window.store.apply(ops.BatchRefused(0, 179, 300, "llama.cpp takes a token only at position 180."))
     assert "X = 179, Y = 300" in panel._remark.text()
     assert "only at position 180" in window.activity.text
 
 
-def effect(verdict: Verdict = Verdict.EXACT) -> Effect:
+def effect(verdict: Verdict = Verdict.EXACT) -> ops.Effect:
     before, after = cache_view(7).snapshot, cache_view(8, runs=((0, 32, (0, 1), 0, 1), (32, 64, (0,), 32, 3))).snapshot
     logits = LogitsComparison(1, 0.02, 1.5, 0, 3, 4, verdict)
-    return Effect(compare_snapshots(before, after, {0: logits}), bytes_moved=8_000_000, audited=True)
+    return ops.Effect(compare_snapshots(before, after, {0: logits}), bytes_moved=8_000_000, audited=True)
 
 
-def done(undoable: bool = True) -> OperationDone:
+def done(undoable: bool = True) -> protocol.OperationDone:
     call = "llama_memory_seq_rm(mem, 0, 64, -1)"
-    return OperationDone(8, 1.0, "seq_rm", call, 2.0, ONE, effect=effect(Verdict.CHANGED), undoable=undoable)
+    return protocol.OperationDone(8, 1.0, "seq_rm", call, 2.0, ONE, effect=effect(Verdict.CHANGED), undoable=undoable)
 
 
 @pytest.mark.parametrize(
@@ -245,7 +214,7 @@ def test_what_did_that_do(window: MainWindow, record: Record) -> None:
     sent = record(window.commands.submit)
     show(window)
     for _ in range(16):
-        window.store.apply(SpeedSample(1.0, "decode", 1, 10.0, 256))
+        window.store.apply(protocol.SpeedSample(1.0, "decode", 1, 10.0, 256))
     window.store.apply(done())
     card = window.inspector.cache.instruments.effect
     assert card.isVisible()
@@ -257,7 +226,7 @@ def test_what_did_that_do(window: MainWindow, record: Record) -> None:
     assert "map agrees" in effect_text(card)
     assert "tok/s" not in effect_text(card), "not measured yet"
     for _ in range(16):
-        window.store.apply(SpeedSample(2.0, "decode", 1, 8.0, 256))
+        window.store.apply(protocol.SpeedSample(2.0, "decode", 1, 8.0, 256))
     assert "tok/s 100 → 125" in effect_text(card)
     window.store.apply(replace(cache_view(8), undoable=(8,)))
     window.store.count()
@@ -266,7 +235,7 @@ def test_what_did_that_do(window: MainWindow, record: Record) -> None:
     assert card.undo_button.isVisible()
     assert not panel.button(specs.UNDO).isVisible(), "one is enough"
     card.undo_button.click()
-    assert sent == [(Operate(Undo(8)),)]
+    assert sent == [(ops.Operate(ops.Undo(8)),)]
     window.store.apply(cache_view(9))
     window.store.count()
     assert not card.undo_button.isVisible(), "its blob is gone"
@@ -275,7 +244,7 @@ def test_what_did_that_do(window: MainWindow, record: Record) -> None:
 
 def test_the_next_token_is_written_as_text(window: MainWindow) -> None:
     show(window)
-    window.store.apply(TokenTexts({3: " ay", 4: " oh"}))
+    window.store.apply(protocol.TokenTexts({3: " ay", 4: " oh"}))
     window.store.apply(done())
     assert "changed: “␣ay” → “␣oh”" in effect_text(window.inspector.cache.instruments.effect)
 
@@ -284,7 +253,7 @@ def test_a_rebuild_that_reads_again_ends_with_a_card(window: MainWindow) -> None
     show(window)
     window.store.apply(Working("Reading conversations again", 0, 1066))
     assert window.activity.text == "Reading conversations again: 0 of 1,066 tokens"
-    window.store.apply(Refilled(3, 1066, 0, 1, 7700.0))
+    window.store.apply(protocol.Refilled(3, 1066, 0, 1, 7700.0))
     card = window.inspector.cache.instruments.effect
     assert card.isVisible()
     assert not card.undo_button.isVisible()
@@ -300,10 +269,10 @@ def test_compaction_is_previewed_and_done(window: MainWindow, qtbot: QtBot, reco
     press(window, specs.COMPACT)
     card = window.inspector.cache.instruments.compaction
     assert card.isVisible()
-    assert sent == [(PreviewCompaction(Layout.KEEP_ORDER),)]
+    assert sent == [(ops.PreviewCompaction(Layout.KEEP_ORDER),)]
     assert not card.compact_button.isEnabled(), "not before one has seen what it does"
     plan = plan_compaction(cache_view().snapshot, Layout.KEEP_ORDER)
-    window.store.apply(CompactionPreview(plan, 1.08, "Decoding should be 8 % faster."))
+    window.store.apply(ops.CompactionPreview(plan, 1.08, "Decoding should be 8 % faster."))
     assert "High water (H): 240 → 220" in card._figures.text()
     assert "+8.0 %" in card._figures.text()
     qtbot.keyClick(card.cancel_button, Qt.Key.Key_Escape)
@@ -311,10 +280,10 @@ def test_compaction_is_previewed_and_done(window: MainWindow, qtbot: QtBot, reco
     assert window.chat.composer.edit.hasFocus()
     press(window, specs.COMPACT)
     card.choose(Layout.HOT_FIRST)
-    assert sent[2:] == [(PreviewCompaction(Layout.HOT_FIRST, (0, 1)),)]
-    window.store.apply(CompactionPreview(replace(plan, layout=Layout.HOT_FIRST), 1.08, ""))
+    assert sent[2:] == [(ops.PreviewCompaction(Layout.HOT_FIRST, (0, 1)),)]
+    window.store.apply(ops.CompactionPreview(replace(plan, layout=Layout.HOT_FIRST), 1.08, ""))
     card.compact_button.click()
-    assert sent[3:] == [(Operate(Compact(Layout.HOT_FIRST, (0, 1))),)]
+    assert sent[3:] == [(ops.Operate(ops.Compact(Layout.HOT_FIRST, (0, 1))),)]
     assert card.isHidden()
     window.store.apply(replace(done(), name="compact"))
     assert window.inspector.cache.instruments.effect.isVisible()
@@ -328,14 +297,14 @@ def test_a_compaction_that_changes_nothing_is_not_offered(window: MainWindow) ->
     tight = cache_view(9, runs=((0, 100, (0,), 0, 1),)).snapshot
     plan = plan_compaction(tight, Layout.KEEP_ORDER)
     plan = replace(plan, bytes_to_move=23_000_000)
-    window.store.apply(CompactionPreview(plan, 1.0, "Every cell is where it would go: nothing is gained."))
+    window.store.apply(ops.CompactionPreview(plan, 1.0, "Every cell is where it would go: nothing is gained."))
     assert not card.compact_button.isEnabled()
     assert "nothing is gained" in card._remark.text()
     assert "MB" not in card._figures.text(), "nothing would be moved"
 
 
-def preview(settings: ContextSettings, **fields: object) -> ContextPreview:
-    base = ContextPreview(
+def preview(settings: ContextSettings, **fields: object) -> protocol.ContextPreview:
+    base = protocol.ContextPreview(
         settings, "", 3_000_000, 3_000_000, 0, 12_000_000, 900_000_000, 110.0, 220, 1.5, False, "Types differ."
     )
     return replace(base, **fields)  # type: ignore[arg-type]
@@ -351,7 +320,7 @@ def test_a_context_is_shown_before_it_is_made(window: MainWindow, qtbot: QtBot, 
     panel.field("context", "n_ctx").setValue(512)
     qtbot.waitUntil(lambda: len(sent) == 1)
     settings = sent[0][0].settings  # type: ignore[attr-defined]
-    assert sent[0][0] == PreviewContext(ContextSettings(n_ctx=512))
+    assert sent[0][0] == protocol.PreviewContext(ContextSettings(n_ctx=512))
     window.store.apply(preview(settings))
     assert "K 6.0 → 3.0 MB" in ledger_text(panel.bar.ledger)
     assert "18.0 of 900 MB" in ledger_text(panel.bar.ledger)
@@ -424,7 +393,7 @@ def test_long_work_has_progress_and_cancel(window: MainWindow, record: Record) -
 
 def test_a_verification_ends_in_a_sentence(window: MainWindow) -> None:
     window.store.apply(Working("Verifying", 320, 320))
-    window.store.apply(Verified(ONE, 320, LogitsComparison(1, 0, 0, -1, -1, -1, Verdict.EXACT), 812.0))
+    window.store.apply(protocol.Verified(ONE, 320, LogitsComparison(1, 0, 0, -1, -1, -1, Verdict.EXACT), 812.0))
     window.store.apply(Working("Verifying", 0, 0))
     assert "The next token of “A village far away” is exact" in window.activity.text
     assert "320 tokens" in window.activity.text
@@ -438,7 +407,7 @@ def test_a_verification_says_what_is_left_of_what_was_removed(
     window: MainWindow, ghost: float | None, said: str
 ) -> None:
     alike = LogitsComparison(1, 0.001, 0.1, -1, -1, -1, Verdict.ROUNDING)
-    window.store.apply(Verified(ONE, 320, alike, 812.0, ghost, without_effect=ghost is None))
+    window.store.apply(protocol.Verified(ONE, 320, alike, 812.0, ghost, without_effect=ghost is None))
     assert said in window.activity.text
 
 
@@ -464,15 +433,18 @@ def test_the_menu_of_a_message_knows_its_cells(window: MainWindow, record: Recor
     show_messages(window, ONE, (message("q", "user", "Hello"), message("a", "assistant", "Hi")))
     assert not cells_menu(window, "q")["Cells of this message"].isEnabled(), "nobody has said where it lies"
     fork(window, "q")
-    spans = (MessageSpan(MessageId("q"), 0, 12, 3, (5,)), MessageSpan(MessageId("a"), 12, 30, 15, (2,)))
-    window.store.apply(MessageSpans(ONE, 0, spans))
+    spans = (
+        protocol.MessageSpan(MessageId("q"), 0, 12, 3, (5,)),
+        protocol.MessageSpan(MessageId("a"), 12, 30, 15, (2,)),
+    )
+    window.store.apply(protocol.MessageSpans(ONE, 0, spans))
     window.store.apply(cache_view())
     found = cells_menu(window, "q")
     fork(window, "q")
     assert forks == [(ONE, "q", -1, -1), (ONE, "q", -1, 12)]
     found["Remove its cells"].trigger()
     found["Remove its cells and all after it"].trigger()
-    assert sent == [(Operate(RemoveRange(0, 0, 12)),), (Operate(RemoveRange(0, 0, -1)),)]
+    assert sent == [(ops.Operate(ops.RemoveRange(0, 0, 12)),), (ops.Operate(ops.RemoveRange(0, 0, -1)),)]
     found["Choose its cells for an operation"].trigger()
     panel = window.inspector.cache.instruments.operations
     assert panel.is_open
@@ -483,10 +455,10 @@ def test_what_is_done_to_a_chat_is_done_where_it_goes_on_and_not_to_its_inactive
     window: MainWindow, record: Record
 ) -> None:
     sent = record(window.commands.submit)
-    leases = (Lease(ONE, 1), Lease(ONE, 0, inactive=True))
+    leases = (protocol.Lease(ONE, 1), protocol.Lease(ONE, 0, inactive=True))
     window.store.apply(replace(cache_view(), leases=leases, swapped=((TWO, 99),)))
     ask(window.kit, specs.REMOVE, ONE)
-    assert sent == [(Operate(RemoveRange(1, -1, -1)),)]
+    assert sent == [(ops.Operate(ops.RemoveRange(1, -1, -1)),)]
     targets = [(target.seq_id, target.conversation, target.swapped_bytes) for target in window.store.targets()]
     assert targets == [(0, ONE, 0), (1, ONE, 0), (-1, TWO, 99)]
 
@@ -502,15 +474,17 @@ def test_the_menu_of_a_conversation(window: MainWindow, record: Record) -> None:
     found = {action.text(): action for action in menu.actions()}
     found["Keep only its cells"].trigger()
     found["Verify its cells"].trigger()
-    assert sent == [(Operate(KeepOnly(1)),), (VerifyConversation(TWO),)]
+    assert sent == [(ops.Operate(ops.KeepOnly(1)),), (protocol.VerifyConversation(TWO),)]
     assert "llama_memory_seq_keep(mem, 1)" in found["Keep only its cells"].toolTip()
 
 
 def test_an_evicted_branch_is_told_in_the_activity_strip(window: MainWindow) -> None:
     note = "was removed from the cache although cells are free: all 8 sequences (n_seq_max) are in use."
-    window.store.apply(OperationDone(9, 1.0, "seq_rm", "", 0.1, ONE, "its seq_id is needed", note=note))
+    window.store.apply(protocol.OperationDone(9, 1.0, "seq_rm", "", 0.1, ONE, "its seq_id is needed", note=note))
     assert window.activity.text == f"A branch of “{CONVERSATIONS[0].title}” {note}"
-    window.store.apply(OperationDone(10, 1.0, "seq_rm", "", 0.1, ONE, "its seq_id is needed", emptied=True, note=note))
+    window.store.apply(
+        protocol.OperationDone(10, 1.0, "seq_rm", "", 0.1, ONE, "its seq_id is needed", emptied=True, note=note)
+    )
     assert window.activity.text == f"“{CONVERSATIONS[0].title}” {note}"
 
 
@@ -518,11 +492,11 @@ def test_an_audit_says_what_it_found_where_one_looks(window: MainWindow) -> None
     window.store.apply(cache_view())
     window.store.count()
     found = "all 220 used cells agree with llama.cpp's own state in position and sequences (12 ms)."
-    window.store.apply(Audited("verified", "14:02:31", found))
+    window.store.apply(protocol.Audited("verified", "14:02:31", found))
     assert window.activity.text == f"Audit at 14:02:31: {found}"
     assert not stays(window.activity), "good news goes by itself, into the status line"
     assert seen(window.status).endswith("map verified at operation 7, audited 14:02:31")
-    window.store.apply(Audited("mismatch", "14:03:00", "the map and llama.cpp's own state disagree: cell 3."))
+    window.store.apply(protocol.Audited("mismatch", "14:03:00", "the map and llama.cpp's own state disagree: cell 3."))
     assert "disagree: cell 3" in window.activity.text
     assert stays(window.activity), "a failure stays"
     assert "audited" not in seen(window.status)
@@ -535,7 +509,7 @@ def test_a_rebuild_says_its_call_and_cost_first(window: MainWindow, record: Reco
     window.inspector.cache.rebuild.click()
     question = window.inspector.cache.instruments.question
     assert rebuilds == []
-    assert sent == [(PreviewContext(ContextSettings()),)]
+    assert sent == [(protocol.PreviewContext(ContextSettings()),)]
     names = [conversation.title for conversation in CONVERSATIONS]
     used = sum(stream.used for stream in cache_view().snapshot.maps[0].streams)
     assert (

@@ -14,20 +14,8 @@ from kvdesk.backends.base import CLOSED, Emit
 from kvdesk.backends.openai.network import Network, Running, in_thread
 from kvdesk.loose_json import obj
 from kvdesk.message import FinishReason, MessageId, MessageState, TurnStats
+from kvdesk.protocol import chat
 from kvdesk.protocol.cache import TakeRecording
-from kvdesk.protocol.chat import (
-    CloseConversation,
-    ContextUse,
-    Generate,
-    LoadModel,
-    LogLine,
-    ModelLoaded,
-    ModelLoading,
-    PrefillProgress,
-    TextDelta,
-    TurnEnded,
-    TurnStarted,
-)
 from kvdesk.protocol.features import Feature
 from kvdesk.protocol.messages import Command, CommandFailed, Event
 from kvdesk.protocol.model import Endpoint, ModelInfo
@@ -49,7 +37,7 @@ _NOTHING = TurnStats(0, 0, 0, 0, 0.0, 0.0, 0.0)
 class _Turn:
     """A running answer. `note`: shown if kvdesk ends it."""
 
-    command: Generate
+    command: chat.Generate
     task: Running | None = None
     state: MessageState = "stopped"
     note: str = ""
@@ -57,7 +45,7 @@ class _Turn:
 
 @dataclass(frozen=True, slots=True)
 class _Open:
-    load: LoadModel
+    load: chat.LoadModel
     endpoint: Endpoint
     found: ServerFound
     n_ctx: int
@@ -83,7 +71,7 @@ class OpenAIBackend:
         self._network = Network()
         self._arrived: queue.SimpleQueue[Event | _Open | _Seen] = queue.SimpleQueue()
         self._turns: dict[MessageId, _Turn] = {}
-        self._loading: LoadModel | None = None
+        self._loading: chat.LoadModel | None = None
         self._loads: Running | None = None
         self._open: _Open | None = None
         self._features = frozenset({Feature.CHAT})  # of the open server, as it currently allows
@@ -105,11 +93,11 @@ class OpenAIBackend:
 
     def handle(self, command: Command, at_s: float | None = None) -> None:
         match command:
-            case LoadModel():
+            case chat.LoadModel():
                 self._load(command)
-            case Generate():
+            case chat.Generate():
                 self._generate(command, time.perf_counter() if at_s is None else at_s)
-            case CloseConversation():
+            case chat.CloseConversation():
                 for turn in list(self._turns.values()):
                     if turn.command.conversation == command.conversation:
                         self._end(turn, "stopped", "")
@@ -129,7 +117,7 @@ class OpenAIBackend:
             if isinstance(event, _Seen):
                 self._seen(event)
                 continue
-            if isinstance(event, TurnEnded):
+            if isinstance(event, chat.TurnEnded):
                 self._turns.pop(event.answer, None)
             elif isinstance(event, CommandFailed) and event.command == self._loading:
                 self._loading = None
@@ -163,7 +151,7 @@ class OpenAIBackend:
 
     # --- a server -----------------------------------------------------------------------------------------------------
 
-    def _load(self, command: LoadModel) -> None:
+    def _load(self, command: chat.LoadModel) -> None:
         if not isinstance(command.source, Endpoint):
             sentence = tr("{name} is a file; a server opens models by their names.").format(name=command.source.name)
             self._emit(CommandFailed(command, sentence))
@@ -172,10 +160,10 @@ class OpenAIBackend:
             self._loads.cancel()
             self._emit(CommandFailed(self._loading, tr("Another model was opened.")))
         self._loading = command
-        self._emit(ModelLoading(command.source, 0.0))
+        self._emit(chat.ModelLoading(command.source, 0.0))
         self._loads = self._network.start(self._connect(command, command.source))
 
-    async def _connect(self, command: LoadModel, endpoint: Endpoint) -> None:
+    async def _connect(self, command: chat.LoadModel, endpoint: Endpoint) -> None:
         """Ask what the server is. The previous connection stays until this one is known to work."""
         from kvdesk.backends.openai import kinds, problems
         from kvdesk.backends.openai.client import client_of
@@ -193,7 +181,7 @@ class OpenAIBackend:
                 )
             opened = _Open(command, replace(endpoint, model=model), asked.found, asked.n_ctx, client)
             self._put(opened)
-            self._put(ModelLoaded(info_of(asked, opened.endpoint), limit=asked.found.limit))
+            self._put(chat.ModelLoaded(info_of(asked, opened.endpoint), limit=asked.found.limit))
             client = None
         except Exception as error:  # noqa: BLE001 - whatever it is, it fails this load
             problem = problems.problem_of(error, 15.0)
@@ -217,7 +205,7 @@ class OpenAIBackend:
         found = opened.found
         self._features = found.features
         if found.limit:
-            self._emit(LogLine("info", f"{opened.endpoint.label}: {found.limit}"))
+            self._emit(chat.LogLine("info", f"{opened.endpoint.label}: {found.limit}"))
 
         def put(event: Event | bool) -> None:
             self._put(_Seen(opened, event))
@@ -246,13 +234,13 @@ class OpenAIBackend:
 
     # --- answers ------------------------------------------------------------------------------------------------------
 
-    def _generate(self, command: Generate, at_s: float) -> None:
+    def _generate(self, command: chat.Generate, at_s: float) -> None:
         if self._open is None:
             note = tr("No server is connected.")
-            self._emit(TurnEnded(command.conversation, command.answer, "failed", _NOTHING, note))
+            self._emit(chat.TurnEnded(command.conversation, command.answer, "failed", _NOTHING, note))
             return
         turn = self._turns[command.answer] = _Turn(command)
-        self._emit(TurnStarted(command.conversation, command.answer))
+        self._emit(chat.TurnStarted(command.conversation, command.answer))
         turn.task = self._network.start(self._answer(self._open, turn, at_s))
 
     async def _answer(self, server: _Open, turn: _Turn, at_s: float) -> None:
@@ -278,15 +266,15 @@ class OpenAIBackend:
         stats = answer.stats
         seed = command.sampling.seed
         stats = replace(stats, seed=seed if seed < 0xFFFFFFFF else -1)
-        self._put(TurnEnded(command.conversation, command.answer, state, stats, note, finish))
+        self._put(chat.TurnEnded(command.conversation, command.answer, state, stats, note, finish))
         if self._blocks is not None and stats.prompt_tokens:
             body = body_of(command, server.endpoint.model, server.found.kind)
             self._network.start(self._blocks.used(server.endpoint.model, body["messages"]))
         if server.n_ctx and stats.prompt_tokens:
             n_tokens = stats.prompt_tokens + stats.generated_tokens
-            self._put(ContextUse(command.conversation, n_tokens, n_tokens, server.n_ctx, last=command.answer))
+            self._put(chat.ContextUse(command.conversation, n_tokens, n_tokens, server.n_ctx, last=command.answer))
 
-    async def _stream(self, server: _Open, command: Generate, answer: Any) -> None:
+    async def _stream(self, server: _Open, command: chat.Generate, answer: Any) -> None:
         import httpx2
 
         from kvdesk.backends.openai.client import as_json, read_ok, read_some
@@ -307,17 +295,17 @@ class OpenAIBackend:
                     if event.data:
                         self._said(command, answer, event.data)
         if rest := answer.end():
-            self._put(TextDelta(command.conversation, command.answer, rest, ()))
+            self._put(chat.TextDelta(command.conversation, command.answer, rest, ()))
 
-    def _said(self, command: Generate, answer: Any, data: str) -> None:
+    def _said(self, command: chat.Generate, answer: Any, data: str) -> None:
         is_first = not answer.id
         text = answer.take(data)
         if is_first and self._far is not None:
             self._far.know(answer.id, command.conversation)
         if text:
-            self._put(TextDelta(command.conversation, command.answer, text, ()))
+            self._put(chat.TextDelta(command.conversation, command.answer, text, ()))
         elif (read := answer.read) is not None and not answer.n_chars:
-            self._put(PrefillProgress(command.conversation, command.answer, *read))
+            self._put(chat.PrefillProgress(command.conversation, command.answer, *read))
 
     # --- inside -------------------------------------------------------------------------------------------------------
 

@@ -20,19 +20,7 @@ from kvdesk.cache.journal.view_recorder import ViewRecorder
 from kvdesk.cache.snapshot import CacheSnapshot, StreamMap
 from kvdesk.codec import CodecError
 from kvdesk.message import ConversationId
-from kvdesk.protocol.cache import (
-    ANSWER_ID,
-    Audited,
-    CacheView,
-    ContextReady,
-    Lease,
-    LoadSample,
-    MemoryLedger,
-    OperationDone,
-    RecordingTaken,
-    SpeedSample,
-    TokenTexts,
-)
+from kvdesk.protocol import cache as protocol
 from kvdesk.protocol.chat import EngineRestarted, LogLine
 from kvdesk.protocol.messages import Event
 from kvdesk.protocol.operations import BatchRefused
@@ -48,7 +36,8 @@ MOST_OWN: Final = 10_000
 MOST_EVENT: Final = 64 << 20
 MOST_CELLS: Final = 1 << 22
 _SHOWN: Final = (
-    CacheView, ContextReady, OperationDone, SpeedSample, LoadSample, MemoryLedger, TokenTexts, Audited, BatchRefused,
+    *(protocol.CacheView, protocol.ContextReady, protocol.OperationDone, protocol.SpeedSample, protocol.LoadSample),
+    *(protocol.MemoryLedger, protocol.TokenTexts, protocol.Audited, BatchRefused),
 )  # fmt: skip
 
 
@@ -62,23 +51,23 @@ class FarCache:
     ) -> None:
         self._put, self._name, self._allow = put, name, allow
         self._recorder = ViewRecorder()
-        self._done: list[OperationDone] = []
+        self._done: list[protocol.OperationDone] = []
         self._unknown: set[str] = set()
         self._own: dict[str, ConversationId] = {}  # chats of this kvdesk, by the names of their requests on the server
         self._branches: dict[str, int] = {}
 
     def know(self, answer: str, conversation: ConversationId) -> None:
         """The answer with this id belongs to a chat of this kvdesk, and so do its cells from now on."""
-        name = answer.removeprefix(ANSWER_ID)
+        name = answer.removeprefix(protocol.ANSWER_ID)
         if name != answer and self._own.get(name) != conversation:
             self._own[name] = conversation
             if len(self._own) > MOST_OWN:
                 del self._own[next(iter(self._own))]
 
-    def recording(self) -> RecordingTaken | None:
+    def recording(self) -> protocol.RecordingTaken | None:
         """The recording of the cells since the connection began; None before the first view."""
         recording = self._recorder.recording()
-        return None if recording is None else RecordingTaken(recording)
+        return None if recording is None else protocol.RecordingTaken(recording)
 
     async def follow(self, client: httpx2.AsyncClient, *, shown: bool) -> None:
         """Follow the events and reconnect after interruptions, until this task is cancelled. A restarted server may
@@ -127,7 +116,7 @@ class FarCache:
             value = json.loads(data)
             name = str(value.get("type"))[:60] if isinstance(value, dict) else ""
             event: Event = from_json(Event, value)
-            if isinstance(event, CacheView):
+            if isinstance(event, protocol.CacheView):
                 check(event.snapshot)
         except (ValueError, RecursionError) as error:
             if name not in self._unknown and len(self._unknown) < 100:
@@ -141,27 +130,27 @@ class FarCache:
     def take(self, event: Event) -> None:
         """Take an event over: record cells, and pass on what the window shows. Clocks of two machines differ."""
         match event:
-            case ContextReady():
+            case protocol.ContextReady():
                 self._recorder = ViewRecorder()
                 self._done.clear()
                 event = replace(event, back_to=None)  # settings of the other machine
-            case CacheView():
+            case protocol.CacheView():
                 self._recorder.take(event.snapshot.operation, event.snapshot.maps, self._operation)
                 said = replace(event.snapshot.verification, by=self._name)
                 leases = self._own_leases(event.leases)
                 event = replace(event, snapshot=replace(event.snapshot, verification=said), leases=leases)
-            case OperationDone():
+            case protocol.OperationDone():
                 if event.conversation in self._own:
                     event = replace(event, conversation=self._own[event.conversation])
                 self._done.append(event)
-            case SpeedSample() | LoadSample():
+            case protocol.SpeedSample() | protocol.LoadSample():
                 event = replace(event, at_s=time.monotonic())
             case EngineRestarted():
                 self._put(LogLine("warning", tr("The engine of {name} was started again.").format(name=self._name)))
         if isinstance(event, _SHOWN):
             self._put(event)
 
-    def _own_leases(self, leases: tuple[Lease, ...]) -> tuple[Lease, ...]:
+    def _own_leases(self, leases: tuple[protocol.Lease, ...]) -> tuple[protocol.Lease, ...]:
         """Requests of this kvdesk's chats as branches of those chats; the newest is the one that continues."""
         there = {
             lease.conversation: self._own[lease.conversation] for lease in leases if lease.conversation in self._own
