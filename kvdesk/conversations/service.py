@@ -14,17 +14,9 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 from kvdesk.chat import Conversation, typed
-from kvdesk.conversations import requests
+from kvdesk.conversations import changes, requests
 from kvdesk.conversations.arrangement import Arrangement
 from kvdesk.conversations.branch_rows import BranchRow, branch_rows
-from kvdesk.conversations.changes import (
-    ConversationDeleted,
-    ConversationsAdded,
-    DraftChanged,
-    Listener,
-    MessagesAdded,
-    ReadFailed,
-)
 from kvdesk.conversations.deletions import Deletions
 from kvdesk.conversations.parameters import Parameters
 from kvdesk.conversations.queued_messages import QueuedMessages
@@ -35,19 +27,8 @@ from kvdesk.conversations.tree import Tree
 from kvdesk.conversations.turns import Turns
 from kvdesk.errors import KvdeskError, guarded
 from kvdesk.message import Attachment, ConversationId, Message, MessageId, new_message_id
+from kvdesk.protocol import chat
 from kvdesk.protocol.cache import MessageSpans
-from kvdesk.protocol.chat import (
-    BackendReady,
-    CloseConversation,
-    EngineDied,
-    Generate,
-    LoadModel,
-    MessagesEvicted,
-    ModelLoaded,
-    TextDelta,
-    TurnEnded,
-    TurnStarted,
-)
 from kvdesk.protocol.messages import Command, CommandFailed, Event, SubscriptionDropped
 from kvdesk.settings import Overflow, Settings
 from kvdesk.translation import tr
@@ -91,7 +72,7 @@ class ConversationService:
         self._reading: set[ConversationId] = set()
         self._unsent: dict[ConversationId, list[str]] = {}  # sent before the conversation was read
 
-    def subscribe(self, listener: Listener) -> None:
+    def subscribe(self, listener: changes.Listener) -> None:
         """It is notified of every change from now on, after those that subscribed before."""
         self._state.subscribe(listener)
 
@@ -166,7 +147,7 @@ class ConversationService:
         """Conversations that are stored with their messages, such as imported ones, are among the others now."""
         new = tuple(replace(conversation, messages=()) for conversation in conversations)
         self._known.add(new)
-        self._state.tell(ConversationsAdded(new))
+        self._state.tell(changes.ConversationsAdded(new))
         self.queued.hold("kvdesk closed", *(conversation.id for conversation in new))
 
     def open(self, conversation: ConversationId) -> None:
@@ -197,7 +178,7 @@ class ConversationService:
     def tree_failed(self, conversation: ConversationId, error: KvdeskError) -> None:
         """The other answer: nothing can be added to this conversation."""
         self._reading.discard(conversation)
-        self._state.tell(ReadFailed(conversation, error, tuple(self._unsent.pop(conversation, ()))))
+        self._state.tell(changes.ReadFailed(conversation, error, tuple(self._unsent.pop(conversation, ()))))
 
     def unused(self) -> ConversationId | None:
         """A conversation in which nothing was done but typing, if there is one."""
@@ -250,7 +231,7 @@ class ConversationService:
         if known is not None and known.draft != text:
             changed = replace(known, draft=text)
             self._known.put(changed)
-            self._state.tell(DraftChanged(changed))
+            self._state.tell(changes.DraftChanged(changed))
 
     def attach(self, conversation: ConversationId, attachments: tuple[Attachment, ...]) -> None:
         """What is attached to the draft from now on."""
@@ -261,11 +242,11 @@ class ConversationService:
     def delete(self, conversation: ConversationId) -> None:
         """Forget it, its messages and its running answers, and have its cells freed. For good: see `deletions`."""
         self.turns.drop(conversation)
-        self._submit(CloseConversation(conversation))
+        self._submit(chat.CloseConversation(conversation))
         self._known.remove(conversation)
         self._unsent.pop(conversation, None)
         self.removals.forget(conversation)
-        self._state.tell(ConversationDeleted(conversation))
+        self._state.tell(changes.ConversationDeleted(conversation))
 
     def fork(self, conversation: ConversationId, last: MessageId | None) -> ConversationId | None:
         """A new conversation with copies of the messages up to `last` (None: all). None if there are none."""
@@ -283,7 +264,7 @@ class ConversationService:
             copies.append(replace(message, id=new_message_id(), conversation=new.id, parent=parent))
         self._known.put_tree(new.id, Tree(copies))
         self._state.put_first(Parameters.of(known).put_into(replace(new, leaf=copies[-1].id, tools=known.tools)))
-        self._state.tell(MessagesAdded(tuple(copies)))
+        self._state.tell(changes.MessagesAdded(tuple(copies)))
         return new.id
 
     # --- messages -----------------------------------------------------------------------------------------------------
@@ -340,25 +321,25 @@ class ConversationService:
     def apply(self, event: Event) -> None:
         """Apply an event and notify listeners of its changes. Those of text wait for `turns.tell_growth`."""
         match event:
-            case TextDelta():
+            case chat.TextDelta():
                 self._state.answers.append(event)
-            case TurnStarted():
+            case chat.TurnStarted():
                 self.turns.started(event)
-            case TurnEnded():
+            case chat.TurnEnded():
                 self.turns.end(event)
                 self.queued.turn_ended(event)
-            case MessageSpans() | BackendReady() | SubscriptionDropped():
+            case MessageSpans() | chat.BackendReady() | SubscriptionDropped():
                 self.turns.take(event)
-            case MessagesEvicted():
+            case chat.MessagesEvicted():
                 if (known := self._known.get(event.conversation)) is not None:
                     self._state.put(replace(known, evicted=event.evicted))
-            case ModelLoaded():
+            case chat.ModelLoaded():
                 self.turns.model_name = event.model.name
                 self.queued.model_ready()
-            case CommandFailed() if isinstance(event.command, LoadModel):
+            case CommandFailed() if isinstance(event.command, chat.LoadModel):
                 self.queued.model_failed(stopped=event.stopped)
-            case CommandFailed() if isinstance(event.command, Generate):
+            case CommandFailed() if isinstance(event.command, chat.Generate):
                 self.turns.refused(event.command)
-            case EngineDied():
+            case chat.EngineDied():
                 self.turns.interrupt(event.sentence)
                 self.queued.hold_all("engine ended")

@@ -10,17 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from kvdesk.cache.difference import StreamDifference, map_difference
 from kvdesk.cache.flat import Flat, Shape
-from kvdesk.cache.journal.packing import (
-    Chunk,
-    Entry,
-    Group,
-    Operation,
-    Patches,
-    alone,
-    pack,
-    unpack_cells,
-    unpack_operations,
-)
+from kvdesk.cache.journal import packing
 from kvdesk.cache.memories.cells import Patch
 from kvdesk.cache.snapshot import CacheMap
 from kvdesk.errors import UserError
@@ -39,8 +29,8 @@ class Segment:
     """Operations after number `start`. `keyframe`: the cells at that moment, as one chunk of one operation."""
 
     start: int
-    keyframe: Chunk
-    chunks: tuple[Chunk, ...]
+    keyframe: packing.Chunk
+    chunks: tuple[packing.Chunk, ...]
 
     @property
     def n(self) -> int:
@@ -57,7 +47,7 @@ class Recording:
 
     shape: Shape
     segments: tuple[Segment, ...]
-    open: tuple[Group, ...] = ()
+    open: tuple[packing.Group, ...] = ()
 
     def __len__(self) -> int:
         """Operations that are remembered."""
@@ -82,15 +72,15 @@ class Recording:
         chunks = self._chunks()
         return chunks[-1].last if chunks else 0
 
-    def operations(self, first: int, last: int) -> list[Entry]:
+    def operations(self, first: int, last: int) -> list[packing.Entry]:
         """The remembered operations numbered `first` to `last`, both included, ascending. Read-only."""
-        entries: list[Entry] = []
+        entries: list[packing.Entry] = []
         for chunk in self._chunks():
             if chunk.first <= last and chunk.last >= first:
-                entries += unpack_operations(chunk)
+                entries += packing.unpack_operations(chunk)
         for operations, patches in self.open:
             counts = (patches.starts[1:] - patches.starts[:-1]).tolist()
-            entries += [Entry(operation, n) for operation, n in zip(operations, counts, strict=True)]
+            entries += [packing.Entry(operation, n) for operation, n in zip(operations, counts, strict=True)]
         return [entry for entry in entries if first <= entry.operation.number <= last]
 
     def state_at(self, number: int) -> tuple[CacheMap, ...]:
@@ -105,12 +95,12 @@ class Recording:
         """The cells changed by operation `number`, before and after. Read-only. Raises UserError as `state_at` does."""
         return map_difference(self.state_at(number - 1), self.state_at(number))
 
-    def patches(self, after: int = -1) -> Iterator[tuple[Operation, Patch]]:
+    def patches(self, after: int = -1) -> Iterator[tuple[packing.Operation, Patch]]:
         """Every remembered operation numbered above `after` with what it changed, ascending. Read-only."""
         for chunk in self._chunks():
             if chunk.last > after:
-                patches = unpack_cells(chunk, self.shape.words)
-                for i, entry in enumerate(unpack_operations(chunk)):
+                patches = packing.unpack_cells(chunk, self.shape.words)
+                for i, entry in enumerate(packing.unpack_operations(chunk)):
                     if entry.operation.number > after:
                         yield entry.operation, patches.of(i)
         for fresh, patches in self.open:
@@ -119,9 +109,9 @@ class Recording:
 
     def base(self) -> Patch:
         """All used cells at `start`. Read-only."""
-        return unpack_cells(self.segments[0].keyframe, self.shape.words).all
+        return packing.unpack_cells(self.segments[0].keyframe, self.shape.words).all
 
-    def _chunks(self) -> list[Chunk]:
+    def _chunks(self) -> list[packing.Chunk]:
         return [chunk for segment in self.segments for chunk in segment.chunks]
 
     def _flat_at(self, number: int) -> Flat:
@@ -134,10 +124,10 @@ class Recording:
             )
         flat = Flat(self.shape)
         segment = self.segments[bisect_right([s.start for s in self.segments], number) - 1]
-        flat.apply(unpack_cells(segment.keyframe, self.shape.words).all)
+        flat.apply(packing.unpack_cells(segment.keyframe, self.shape.words).all)
         for chunk in segment.chunks:
             if chunk.first <= number:
-                patches = unpack_cells(chunk, self.shape.words)
+                patches = packing.unpack_cells(chunk, self.shape.words)
                 flat.apply(patches.before(number))
         if segment is self.segments[-1]:
             for operations, patches in self.open:
@@ -163,7 +153,7 @@ class Recorder:
         self._max_packed_bytes = max_bytes - room  # the rest is for what is not packed yet
         self._closed: list[Segment] = []
         self._closed_bytes = 0
-        self._open: list[Group] = []
+        self._open: list[packing.Group] = []
         self._open_operations = self._open_cells = 0
         self._begin_segment()
 
@@ -174,11 +164,11 @@ class Recorder:
         unpacked = self._open_operations * per_operation + self._open_cells * per_cell
         return self.flat.n_bytes + self._closed_bytes + self._current_bytes + unpacked
 
-    def append(self, operation: Operation, patch: Patch) -> None:
+    def append(self, operation: packing.Operation, patch: Patch) -> None:
         """Remember an operation with the cells as it left them. Its number must be above the last one."""
-        self.extend((operation,), alone(operation.number, patch))
+        self.extend((operation,), packing.alone(operation.number, patch))
 
-    def extend(self, operations: Sequence[Operation], patches: Patches) -> None:
+    def extend(self, operations: Sequence[packing.Operation], patches: packing.Patches) -> None:
         """Remember several operations, ascending, with what each of them changed."""
         assert operations[0].number > self.last, "operations are recorded in order"
         self.flat.apply(patches.all)
@@ -195,7 +185,7 @@ class Recorder:
         return Recording(self.shape, (*self._closed, current), tuple(self._open))
 
     def _pack(self) -> None:
-        chunk = pack(self._open, self.shape.words)
+        chunk = packing.pack(self._open, self.shape.words)
         self._chunks.append(chunk)
         self._current_bytes += chunk.n_bytes
         self._open.clear()
@@ -211,7 +201,7 @@ class Recorder:
 
     def _begin_segment(self) -> None:
         self._start = self.last
-        keyframe = alone(self.last, self.flat.used())
-        self._keyframe = pack([((Operation(self.last, 0.0, "keyframe"),), keyframe)], self.shape.words)
-        self._chunks: list[Chunk] = []
+        keyframe = packing.alone(self.last, self.flat.used())
+        self._keyframe = packing.pack([((packing.Operation(self.last, 0.0, "keyframe"),), keyframe)], self.shape.words)
+        self._chunks: list[packing.Chunk] = []
         self._current_bytes = self._keyframe.n_bytes

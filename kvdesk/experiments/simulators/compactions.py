@@ -18,18 +18,7 @@ from kvdesk.cache.mirror import Mirror
 from kvdesk.cache.snapshot import Verification
 from kvdesk.cache.take_out import take_out
 from kvdesk.errors import ContextError
-from kvdesk.experiments.scenarios.history import (
-    Copied,
-    Event,
-    Kept,
-    Loaded,
-    Paused,
-    Read,
-    Sequences,
-    Slid,
-    Wrote,
-    each_token,
-)
+from kvdesk.experiments.scenarios import history as days
 from kvdesk.experiments.simulators.hole_filling import move_cells, plan_moves
 from kvdesk.translation import marked, tr
 from kvdesk.values import replace
@@ -50,7 +39,7 @@ class Way(StrEnum):
     GROUPED = marked("grouped by sequence (#13497)")
 
 
-When = Callable[[StreamCells, Event], bool]
+When = Callable[[StreamCells, days.Event], bool]
 """Whether to defragment before this event."""
 
 
@@ -67,21 +56,21 @@ class Moved(NamedTuple):
     runs: float
 
 
-def simulate(history: Iterable[Event], geometry: Geometry, way: Way, when: When, most_moves: int) -> Moved:
+def simulate(history: Iterable[days.Event], geometry: Geometry, way: Way, when: When, most_moves: int) -> Moved:
     """Only the first stream of the first cache is defragmented. Raises ContextError if the history does not fit."""
     mirror = Mirror(geometry)
     cells = mirror.caches[0].streams[0]
-    sequences = Sequences()
+    sequences = days.Sequences()
     moved, spans, runs = [], [], []
-    for event in each_token(history):
+    for event in days.each_token(history):
         if when(cells, event):
             n = _defragment(mirror, way, most_moves)
             if n:
                 moved.append(n)
         _follow(mirror, event, sequences)
-        if isinstance(event, Wrote):
+        if isinstance(event, days.Wrote):
             spans.append(cells.n_kv)
-        elif isinstance(event, Paused):
+        elif isinstance(event, days.Paused):
             stream = cells.freeze()
             runs += [1 + scatter(stream, seq_id) for seq_id in cells.sequences]
     return Moved(
@@ -118,10 +107,10 @@ def _put_in_front(cells: StreamCells, source: Index) -> None:
     cells.head = 0
 
 
-def _follow(mirror: Mirror, event: Event, sequences: Sequences) -> None:
+def _follow(mirror: Mirror, event: days.Event, sequences: days.Sequences) -> None:
     held = sequences.tokens
     match event:
-        case Read(seq_id, tokens) | Wrote(seq_id, tokens) | Loaded(seq_id, tokens):
+        case days.Read(seq_id, tokens) | days.Wrote(seq_id, tokens) | days.Loaded(seq_id, tokens):
             n_batch, start = mirror.geometry.n_batch, len(held.get(seq_id, ()))
             for at in range(0, len(tokens), n_batch):
                 part = [0] * len(tokens[at : at + n_batch])  # which token it is does not matter to a cell
@@ -130,12 +119,12 @@ def _follow(mirror: Mirror, event: Event, sequences: Sequences) -> None:
                     raise ContextError(
                         tr("The history does not fit into {n_cells:,} cells.").format(n_cells=mirror.geometry.n_cells)
                     )
-        case Copied(source, target, n):
+        case days.Copied(source, target, n):
             mirror.seq_cp(source, target, len(held.get(target, ())), n)
-        case Kept(seq_id, n):
+        case days.Kept(seq_id, n):
             mirror.seq_rm(seq_id, n, -1)
-        case Slid(seq_id, start, n):
+        case days.Slid(seq_id, start, n):
             take_out(mirror, seq_id, [(start, start + n)])
-        case Paused():
+        case days.Paused():
             pass
     sequences.follow(event)

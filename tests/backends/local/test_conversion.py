@@ -12,15 +12,7 @@ from kvdesk.backends.local.operations import conversion, undo
 from kvdesk.errors import EngineError
 from kvdesk.headless import HeadlessChat, HeadlessEngine
 from kvdesk.message import ConversationId
-from kvdesk.protocol.cache import (
-    ContextPreview,
-    ContextReady,
-    OperationDone,
-    PreviewContext,
-    RebuildContext,
-    Refilled,
-    UsePolicy,
-)
+from kvdesk.protocol import cache
 from kvdesk.protocol.chat import CloseConversation
 from kvdesk.protocol.operations import Operate, SwapOut, Undo
 from kvdesk.settings import CachePolicy, CacheType, ContextSettings
@@ -34,13 +26,13 @@ Q4 = SMALL.model_copy(update={"type_k": CacheType.Q4_0, "type_v": CacheType.Q4_0
 @pytest.fixture(autouse=True)
 def as_before(headless: HeadlessEngine) -> Iterator[None]:
     yield
-    headless.do(RebuildContext(SMALL))
+    headless.do(cache.RebuildContext(SMALL))
 
 
-def converted(headless: HeadlessEngine, settings: ContextSettings = Q8) -> OperationDone:
-    events = headless.do(RebuildContext(settings, keep="state"))
-    assert not of(events, Refilled), "nothing is read again"
-    (done,) = (e for e in of(events, OperationDone) if e.effect is not None)
+def converted(headless: HeadlessEngine, settings: ContextSettings = Q8) -> cache.OperationDone:
+    events = headless.do(cache.RebuildContext(settings, keep="state"))
+    assert not of(events, cache.Refilled), "nothing is read again"
+    (done,) = (e for e in of(events, cache.OperationDone) if e.effect is not None)
     assert done.name == "requantize"
     assert done.effect.audited
     assert headless.engine.session.runtime.context.settings == settings
@@ -63,7 +55,7 @@ def test_nothing_is_read_and_the_price_is_told(headless: HeadlessEngine) -> None
     chat = HeadlessChat(headless)
     chat.answer(LONG, GREEDY)
     before = held(headless, chat)
-    (preview,) = of(headless.do(PreviewContext(Q8)), ContextPreview)
+    (preview,) = of(headless.do(cache.PreviewContext(Q8)), cache.ContextPreview)
     assert preview.carries_state
     assert preview.convert_seconds is not None
     assert preview.convert_seconds > 0
@@ -73,7 +65,7 @@ def test_nothing_is_read_and_the_price_is_told(headless: HeadlessEngine) -> None
     assert held(headless, chat) == before
     stats = chat.answer("More of that.", GREEDY).stats
     assert stats.reused_tokens >= len(before) - 1
-    (same,) = of(headless.do(PreviewContext(Q8)), ContextPreview)
+    (same,) = of(headless.do(cache.PreviewContext(Q8)), cache.ContextPreview)
     assert same.convert_seconds is None
 
 
@@ -97,7 +89,7 @@ def test_it_is_undone_with_its_settings(headless: HeadlessEngine) -> None:
     assert done.undoable
     chat.answer("More of that.", GREEDY)
     events = headless.do(Operate(Undo(done.operation)))
-    (ready,) = of(events, ContextReady)
+    (ready,) = of(events, cache.ContextReady)
     assert ready.back_to == SMALL
     assert headless.engine.session.runtime.context.settings == SMALL
     assert held(headless, chat) == before
@@ -130,7 +122,7 @@ def test_without_memory_it_is_read_again_and_said(headless: HeadlessEngine, monk
         raise EngineError("There is no memory for it.")
 
     monkeypatch.setattr(conversion, "requantize", none)
-    (refilled,) = of(headless.do(RebuildContext(Q8, keep="state")), Refilled)
+    (refilled,) = of(headless.do(cache.RebuildContext(Q8, keep="state")), cache.Refilled)
     assert refilled.not_carried == "There is no memory for it."
     assert refilled.n_read == len(before)
     assert held(headless, chat) == before
@@ -139,9 +131,9 @@ def test_without_memory_it_is_read_again_and_said(headless: HeadlessEngine, monk
 def test_what_cannot_be_converted_is_read_again_and_said(headless: HeadlessEngine) -> None:
     HeadlessChat(headless).answer(LONG, GREEDY)
     exact = Q8.model_copy(update={"exact": True})
-    (preview,) = of(headless.do(PreviewContext(exact)), ContextPreview)
+    (preview,) = of(headless.do(cache.PreviewContext(exact)), cache.ContextPreview)
     assert not preview.carries_state
-    (refilled,) = of(headless.do(RebuildContext(exact, keep="state")), Refilled)
+    (refilled,) = of(headless.do(cache.RebuildContext(exact, keep="state")), cache.Refilled)
     assert refilled.not_carried == preview.why_not_carried
     assert refilled.n_read > 0
 
@@ -158,7 +150,7 @@ def test_what_was_quantized_goes_to_no_other_chat(headless: HeadlessEngine) -> N
 @pytest.mark.parametrize("on_disk", [False, True])
 def test_saved_chats_are_converted_too(headless: HeadlessEngine, tmp_path: Path, on_disk: bool) -> None:
     policy = CachePolicy(memory_mb=0 if on_disk else 100)
-    headless.do(UsePolicy(policy, tmp_path if on_disk else None))
+    headless.do(cache.UsePolicy(policy, tmp_path if on_disk else None))
     try:
         chat, other = HeadlessChat(headless), HeadlessChat(headless)
         chat.answer(LONG, GREEDY)
@@ -172,7 +164,7 @@ def test_saved_chats_are_converted_too(headless: HeadlessEngine, tmp_path: Path,
         headless.do(Operate(Undo(done.operation)))
         assert saved(headless)[chat.id] == was
     finally:
-        headless.do(UsePolicy(CachePolicy(), None))
+        headless.do(cache.UsePolicy(CachePolicy(), None))
 
 
 def test_a_context_that_cannot_be_made_costs_nothing(headless: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,6 +179,6 @@ def test_a_context_that_cannot_be_made_costs_nothing(headless: HeadlessEngine, m
 
     monkeypatch.setattr("kvdesk.backends.local.session.checked_context", refused)
     with pytest.raises(Exception, match="cannot make it"):
-        headless.do(RebuildContext(Q8, keep="state"))
+        headless.do(cache.RebuildContext(Q8, keep="state"))
     assert headless.engine.session.runtime.context.settings == SMALL
     assert held(headless, chat) == before

@@ -11,22 +11,9 @@ from kvdesk.cache.geometry import ContextParams, ModelFacts, plan
 from kvdesk.cache.journal.file import JournalHeader, load_journal, save_journal
 from kvdesk.errors import UserError
 from kvdesk.experiments.raw_context import RawContext
+from kvdesk.experiments.scenarios import history as days
 from kvdesk.experiments.scenarios.chat_day import Day, chat_day
 from kvdesk.experiments.scenarios.from_recording import history_of
-from kvdesk.experiments.scenarios.history import (
-    Copied,
-    Event,
-    History,
-    Kept,
-    Loaded,
-    Paused,
-    Read,
-    Sequences,
-    Slid,
-    Wrote,
-    each_token,
-    joined,
-)
 from kvdesk.experiments.scenarios.player import Player, States
 from kvdesk.experiments.simulators.compactions import Way, simulate
 from kvdesk.experiments.simulators.hole_filling import max_moves
@@ -41,12 +28,12 @@ def draw_from(seed: int):  # type: ignore[no-untyped-def]
     return lambda n: random.integers(3, 256, n).tolist()
 
 
-def day(seed: int = 1) -> History:
+def day(seed: int = 1) -> days.History:
     return chat_day(DAY, draw_from(seed), seed, YESTERDAY)
 
 
-def without_pauses(history: History) -> History:
-    return tuple(joined(event for event in history if not isinstance(event, Paused)))
+def without_pauses(history: days.History) -> days.History:
+    return tuple(days.joined(event for event in history if not isinstance(event, days.Paused)))
 
 
 def test_the_same_seed_is_the_same_day() -> None:
@@ -55,27 +42,27 @@ def test_the_same_seed_is_the_same_day() -> None:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_a_day_fits_into_its_cells_and_has_everything(seed: int) -> None:
-    sequences, cells, n_written = Sequences(), dict[int, set[int]](), 0
+    sequences, cells, n_written = days.Sequences(), dict[int, set[int]](), 0
     kinds = set()
     for event in day(seed):
         kinds.add(type(event))
         sequences.follow(event)
         match event:
-            case Read(seq_id, tokens) | Wrote(seq_id, tokens) | Loaded(seq_id, tokens):
+            case days.Read(seq_id, tokens) | days.Wrote(seq_id, tokens) | days.Loaded(seq_id, tokens):
                 assert len(tokens) > 1
                 cells[seq_id] = cells.get(seq_id, set()) | set(range(n_written, n_written + len(tokens)))
                 n_written += len(tokens)
-            case Copied(source, target, n):
+            case days.Copied(source, target, n):
                 assert target not in cells
                 cells[target] = set(sorted(cells[source])[:n])
-            case Kept(seq_id):
+            case days.Kept(seq_id):
                 del cells[seq_id]
             case _:
                 pass
         assert len(set().union(*cells.values())) <= DAY.n_cells
         assert all(0 <= seq_id < DAY.n_seq for seq_id in cells)
-    assert kinds >= {Read, Wrote, Loaded, Kept, Paused}
-    assert Copied in kinds or seed == 1
+    assert kinds >= {days.Read, days.Wrote, days.Loaded, days.Kept, days.Paused}
+    assert days.Copied in kinds or seed == 1
 
 
 @pytest.fixture
@@ -83,7 +70,7 @@ def context(open_context: Callable[..., RawContext]) -> RawContext:
     return open_context(record=True)
 
 
-def play(context: RawContext, model: Model, history: History, states: States | None = None) -> list[float]:
+def play(context: RawContext, model: Model, history: days.History, states: States | None = None) -> list[float]:
     player = Player(context, model.vocab.n_tokens, {} if states is None else states)
     return [s for event in history for s in player.do(event)]
 
@@ -91,17 +78,17 @@ def play(context: RawContext, model: Model, history: History, states: States | N
 def test_a_recorded_day_is_read_as_it_was(context: RawContext, model: Model, tmp_path: Path) -> None:
     states: States = {}
     history = day(2)
-    assert any(isinstance(event, Copied) for event in history)
+    assert any(isinstance(event, days.Copied) for event in history)
     for tokens in YESTERDAY:
         context.append(tokens, 0)
         states[tuple(tokens)] = context.saved(0)
         context.clear()
     seconds = play(context, model, history, states)
-    n_tokens = sum(len(event.tokens) for event in history if isinstance(event, Wrote))
-    assert len(seconds) == n_tokens + sum(isinstance(event, Read) for event in history)
+    n_tokens = sum(len(event.tokens) for event in history if isinstance(event, days.Wrote))
+    assert len(seconds) == n_tokens + sum(isinstance(event, days.Read) for event in history)
     recording = context.recording()
     events = history_of(recording)
-    played = events[next(i for i, event in enumerate(events) if isinstance(event, Loaded)) :]
+    played = events[next(i for i, event in enumerate(events) if isinstance(event, days.Loaded)) :]
     assert played == without_pauses(history)
     save_journal(tmp_path / "day.jsonl", recording, JournalHeader("m"))
     assert history_of(load_journal(tmp_path / "day.jsonl")[1]) == events
@@ -111,18 +98,18 @@ def test_a_recorded_day_is_read_as_it_was(context: RawContext, model: Model, tmp
 
 
 def test_cuts_and_slides_are_read(context: RawContext, model: Model) -> None:
-    history: History = (
-        Read(0, tuple(range(20, 50))),
-        Kept(0, 25),
-        Slid(0, 4, 6),
-        Wrote(0, (3,)),
-        Copied(0, 1, 20),
-        Read(1, (5, 6)),
-        Kept(0, 0),
+    history: days.History = (
+        days.Read(0, tuple(range(20, 50))),
+        days.Kept(0, 25),
+        days.Slid(0, 4, 6),
+        days.Wrote(0, (3,)),
+        days.Copied(0, 1, 20),
+        days.Read(1, (5, 6)),
+        days.Kept(0, 0),
     )
     play(context, model, history)
     events = history_of(context.recording())
-    slid = Sequences()
+    slid = days.Sequences()
     for event in events:
         slid.follow(event)
     assert slid.tokens == {1: [*range(20, 24), *range(30, 45), 3, 5, 6]}
@@ -130,7 +117,7 @@ def test_cuts_and_slides_are_read(context: RawContext, model: Model) -> None:
 
 
 def test_a_compaction_changes_no_history(context: RawContext, model: Model) -> None:
-    history: History = (Read(0, (1, 2, 3)), Read(1, (4, 5)), Kept(0, 0))
+    history: days.History = (days.Read(0, (1, 2, 3)), days.Read(1, (4, 5)), days.Kept(0, 0))
     play(context, model, history)
     seconds, n_bytes = context.compact()
     assert seconds > 0
@@ -144,18 +131,24 @@ def test_tokens_that_are_not_known_equal_nothing(context: RawContext) -> None:
     state = context.saved(0)
     context.restore(1, state)
     (read, loaded) = history_of(context.recording())
-    assert read == Read(0, (1, 2, 3))
-    assert isinstance(loaded, Loaded)
+    assert read == days.Read(0, (1, 2, 3))
+    assert isinstance(loaded, days.Loaded)
     assert min(loaded.tokens) > 1 << 32
     assert len(set(loaded.tokens)) == 3
 
 
 def test_pauses_are_the_time_between_operations() -> None:
-    assert list(each_token([Wrote(0, (1, 2)), Paused(1)])) == [Wrote(0, (1,)), Wrote(0, (2,)), Paused(1)]
-    assert list(joined([Paused(1), Paused(2), Read(0, (1,)), Read(1, (2,)), Read(1, (3,))])) == [
-        Paused(3),
-        Read(0, (1,)),
-        Read(1, (2, 3)),
+    assert list(days.each_token([days.Wrote(0, (1, 2)), days.Paused(1)])) == [
+        days.Wrote(0, (1,)),
+        days.Wrote(0, (2,)),
+        days.Paused(1),
+    ]
+    assert list(
+        days.joined([days.Paused(1), days.Paused(2), days.Read(0, (1,)), days.Read(1, (2,)), days.Read(1, (3,))])
+    ) == [
+        days.Paused(3),
+        days.Read(0, (1,)),
+        days.Read(1, (2, 3)),
     ]
 
 
@@ -170,17 +163,17 @@ def test_a_journal_without_cells_is_refused() -> None:
 
 def test_ways_of_defragmenting_end_with_the_same_cells_in_use() -> None:
     geometry = plan(ModelFacts("plain", "attention"), ContextParams(n_ctx=1024, n_seq_max=4, kv_unified=True))
-    holes: tuple[Event, ...] = (
-        Read(0, tuple(range(300))),
-        Read(1, tuple(range(300))),
-        Kept(0, 0),
-        Wrote(1, (1,)),
-        Paused(3.0),
-        Wrote(1, (2, 3)),
+    holes: tuple[days.Event, ...] = (
+        days.Read(0, tuple(range(300))),
+        days.Read(1, tuple(range(300))),
+        days.Kept(0, 0),
+        days.Wrote(1, (1,)),
+        days.Paused(3.0),
+        days.Wrote(1, (2, 3)),
     )
 
-    def when(_cells: object, event: Event) -> bool:
-        return isinstance(event, Paused)
+    def when(_cells: object, event: days.Event) -> bool:
+        return isinstance(event, days.Paused)
 
     moved = {way: simulate(holes, geometry, way, when, max_moves(12)) for way in Way}
     assert {way: m.n_cells for way, m in moved.items()} == {

@@ -15,18 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from kvdesk.backends.local.cache_manager.saved_state import (
-    INDEX,
-    SUFFIX,
-    SavedState,
-    counted,
-    digest_of,
-    fields,
-    key_of,
-    read_index,
-    read_state,
-    saved_of,
-)
+from kvdesk.backends.local.cache_manager import saved_state
 from kvdesk.backends.local.cache_manager.sequences import ALL_EXACT
 from kvdesk.cache.reuse.prefix import common_prefix
 from kvdesk.cache.state.blob import Blob
@@ -56,7 +45,7 @@ class SavedStateStore:
         self._folder = folder
         self.kind = kind
         self.limits = limits
-        self._saved: dict[str, SavedState] = {}
+        self._saved: dict[str, saved_state.SavedState] = {}
         self._n_uses = 0  # uses of all states ever, continued from the highest number in the folder
         self._foreign: dict[str, _Foreign] = {}  # of other models and settings, by key
         self._writing: dict[str, Blob] = {}  # states on their way to disk, by key
@@ -80,40 +69,40 @@ class SavedStateStore:
             for s in (self._all() if client is None else self.of_client(client))
         ]
 
-    def all_of(self, conversation: ConversationId) -> list[SavedState]:
+    def all_of(self, conversation: ConversationId) -> list[saved_state.SavedState]:
         """All states of the conversation, including checkpoints."""
         return [s for s in self._all() if s.conversation == conversation]
 
-    def of(self, conversation: ConversationId) -> SavedState | None:
+    def of(self, conversation: ConversationId) -> saved_state.SavedState | None:
         """The newest state of the conversation that is no checkpoint."""
         mine = [s for s in self.all_of(conversation) if not s.checkpoint]
         return max(mine, key=lambda s: s.used, default=None)
 
-    def of_client(self, client: Client) -> list[SavedState]:
+    def of_client(self, client: Client) -> list[saved_state.SavedState]:
         """States of this program's earlier requests."""
         return [s for s in self._all() if (s.client, s.sharing) == client.program]
 
     def has(self, tokens: Sequence[int], conversation: ConversationId, exact: int) -> bool:
         """Whether exactly these tokens are saved, other than as a checkpoint."""
-        saved = self._saved.get(key_of(self.kind, tokens, conversation, exact))
+        saved = self._saved.get(saved_state.key_of(self.kind, tokens, conversation, exact))
         return saved is not None and not saved.checkpoint
 
-    def document(self, tokens: Sequence[int]) -> SavedState | None:
+    def document(self, tokens: Sequence[int]) -> saved_state.SavedState | None:
         """The state of the document with exactly these tokens."""
-        return self._saved.get(key_of(self.kind, tokens, NOBODY, ALL_EXACT))
+        return self._saved.get(saved_state.key_of(self.kind, tokens, NOBODY, ALL_EXACT))
 
-    def in_memory(self) -> list[SavedState]:
+    def in_memory(self) -> list[saved_state.SavedState]:
         """The states whose bytes are in memory, including checkpoints."""
         return [s for s in self._all() if s.blob is not None]
 
-    def of_kind(self, kind: StateKind) -> list[SavedState]:
+    def of_kind(self, kind: StateKind) -> list[saved_state.SavedState]:
         """The states in the folder that are of another kind, for `read`."""
         wanted = decode(dict[str, Any], encode(kind))
         return [foreign.saved for foreign in self._foreign.values() if foreign.row["kind"] == wanted]
 
-    def read(self, saved: SavedState) -> Blob | None:
+    def read(self, saved: saved_state.SavedState) -> Blob | None:
         """The bytes of a state in the folder; None if the file is missing or has changed."""
-        return None if self._folder is None else read_state(self._folder, saved)
+        return None if self._folder is None else saved_state.read_state(self._folder, saved)
 
     def checkpoints(self) -> list[Checkpoint]:
         """What the policy for checkpoints judges."""
@@ -125,7 +114,7 @@ class SavedStateStore:
 
     def longest_whole(
         self, prompt: Sequence[int], whose: ConversationId | None = None, sharing: str = "", block: int = 1
-    ) -> SavedState | None:
+    ) -> saved_state.SavedState | None:
         """The longest saved state that `prompt` begins with as a whole. Arguments as in `longest_prefix`."""
         wanted = tuple(prompt)
         whose = whose if block == 1 else None  # nothing that is not exact
@@ -136,7 +125,7 @@ class SavedStateStore:
 
     def longest_prefix(
         self, prompt: Sequence[int], whose: ConversationId | None = None, sharing: str = "", block: int = 1
-    ) -> tuple[SavedState | None, int]:
+    ) -> tuple[saved_state.SavedState | None, int]:
         """The saved state that has the most leading tokens in common with `prompt`, and how many.
 
         whose: the conversation whose moved tokens may be used; None: only states as a prefill makes them. sharing: the
@@ -215,11 +204,11 @@ class SavedStateStore:
         if placement.to == "nowhere":
             return
         tokens = tuple(tokens)
-        key = key_of(self.kind, tokens, conversation, exact)
+        key = saved_state.key_of(self.kind, tokens, conversation, exact)
         alone = checkpoint or bool(chats)
         mine = [s for s in self._all() if s.conversation == conversation and not (s.checkpoint or alone)]
         self.drop([key, *(s.key for s in mine if tokens[: len(s.tokens)] == s.tokens)])
-        saved = SavedState(
+        saved = saved_state.SavedState(
             *(key, conversation, tokens, len(blob), prefill_ms, self._next_use(), texts, spans),
             digest="",
             packed=False,
@@ -239,7 +228,7 @@ class SavedStateStore:
         if placement.to == "disk":
             self._to_disk(saved)
 
-    def take(self, saved: SavedState) -> Blob | None:
+    def take(self, saved: saved_state.SavedState) -> Blob | None:
         """The state's bytes; None if the file is missing or has changed, and then the state is forgotten."""
         with self._lock:  # its writer may have finished since `saved` was asked for
             saved = self._saved.get(saved.key, saved)
@@ -251,11 +240,11 @@ class SavedStateStore:
             self.drop([saved.key])
         return blob
 
-    def adopt(self, saved: SavedState, blob: Blob) -> None:
+    def adopt(self, saved: saved_state.SavedState, blob: Blob) -> None:
         """Keep these bytes, converted from a state of another kind or store, where the other was: in memory or on disk.
         Does nothing if its tokens are already saved here. States over the limits are dropped.
         """
-        key = key_of(self.kind, saved.tokens, saved.conversation, saved.exact)
+        key = saved_state.key_of(self.kind, saved.tokens, saved.conversation, saved.exact)
         on_disk, self._n_uses = saved.blob is None, max(self._n_uses, saved.used)
         with self._lock:
             if key in self._saved:
@@ -265,7 +254,7 @@ class SavedStateStore:
             self._to_disk(self._saved[key])
         self.set_limits(self.limits)
 
-    def touch(self, saved: SavedState) -> None:
+    def touch(self, saved: saved_state.SavedState) -> None:
         """Mark it as just used, so that others are dropped first."""
         with self._lock:
             if (known := self._saved.get(saved.key)) is not None:
@@ -289,7 +278,7 @@ class SavedStateStore:
         foreign = [(key, foreign.saved) for key, foreign in self._foreign.items()]
         self._drop_foreign([key for key, s in foreign if s.conversation == conversation and s.has(messages)])
 
-    def join(self, saved: SavedState, conversation: ConversationId, message: MessageId) -> None:
+    def join(self, saved: saved_state.SavedState, conversation: ConversationId, message: MessageId) -> None:
         """The chat has this document too, in this message."""
         if conversation not in saved.chats:
             self._share(saved, (*zip(saved.chats, saved.messages, strict=True), (conversation, message)))
@@ -329,15 +318,15 @@ class SavedStateStore:
 
     # --- private ------------------------------------------------------------------------------------------------------
 
-    def _all(self) -> list[SavedState]:
+    def _all(self) -> list[saved_state.SavedState]:
         with self._lock:
             return list(self._saved.values())
 
-    def _beginnings(self) -> list[SavedState]:
+    def _beginnings(self) -> list[saved_state.SavedState]:
         """The states that a prompt may begin with: all but documents."""
         return [s for s in self._all() if not s.chats]
 
-    def _share(self, saved: SavedState, homes: tuple[tuple[ConversationId, MessageId], ...]) -> None:
+    def _share(self, saved: saved_state.SavedState, homes: tuple[tuple[ConversationId, MessageId], ...]) -> None:
         """These chats have the document now, each in this message."""
         if not homes:
             self.drop([saved.key])
@@ -353,11 +342,11 @@ class SavedStateStore:
         self._n_uses += 1
         return self._n_uses
 
-    def _age(self, saved: SavedState) -> int:
+    def _age(self, saved: saved_state.SavedState) -> int:
         """Uses of any state since its last one, inclusive."""
         return self._n_uses - saved.used + 1
 
-    def _kept_before(self, saved: SavedState) -> int:
+    def _kept_before(self, saved: saved_state.SavedState) -> int:
         """Length in tokens of the longest other state that `saved` begins with."""
         before = self.longest_whole(saved.tokens[:-1], sharing=saved.sharing)
         return 0 if before is None else len(before.tokens)
@@ -365,7 +354,7 @@ class SavedStateStore:
     def _disk_bytes(self) -> int:
         return sum(s.n_bytes for s in self._all() if s.blob is None)
 
-    def _to_disk(self, saved: SavedState) -> None:
+    def _to_disk(self, saved: saved_state.SavedState) -> None:
         if self._folder is None or saved.blob is None:
             return
         with self._lock:
@@ -406,12 +395,12 @@ class SavedStateStore:
         blob = self._writing.get(key)
         if blob is None:
             return  # it was saved twice, and is already written
-        path = self._folder / f"{key}{SUFFIX}"
+        path = self._folder / f"{key}{saved_state.SUFFIX}"
         try:
             packed = len(zlib.compress(blob[:_TRIAL], 1)) < _PAYS * len(blob[:_TRIAL])
             data = zlib.compress(blob, 1) if packed else blob
             write_whole(path, data)
-            digest = digest_of(key, data)
+            digest = saved_state.digest_of(key, data)
             with self._lock:
                 if key in self._saved:
                     self._saved[key] = replace(self._saved[key], digest=digest, packed=packed)
@@ -427,15 +416,15 @@ class SavedStateStore:
     def _unlink(self, key: str) -> None:
         assert self._folder is not None
         if key not in self._saved:  # else it was saved again in the meantime
-            _remove(self._folder / f"{key}{SUFFIX}")
+            _remove(self._folder / f"{key}{saved_state.SUFFIX}")
 
     def _write_index(self) -> None:
         assert self._folder is not None
         rows = [foreign.row for foreign in tuple(self._foreign.values())]
         with self._lock:
             known = tuple(self._saved.values())
-        rows += [fields(saved) | {"kind": self.kind} for saved in known if saved.digest]
-        write_whole(self._folder / INDEX, encode(rows))
+        rows += [saved_state.fields(saved) | {"kind": self.kind} for saved in known if saved.digest]
+        write_whole(self._folder / saved_state.INDEX, encode(rows))
 
     def _read_index(self, folder: Path) -> None:
         """Load states that the index lists and that exist; remove files that it does not list."""
@@ -443,7 +432,7 @@ class SavedStateStore:
         is_whole = True  # else it is written again: what is left out must not stay in it
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            rows = read_index(folder)
+            rows = saved_state.read_index(folder)
         except FileNotFoundError:
             pass  # the first start
         except (OSError, ValueError) as error:
@@ -451,25 +440,25 @@ class SavedStateStore:
             is_whole = False
         named: set[str] = set()
         kind = decode(dict[str, Any], encode(self.kind))
-        for row in counted(rows):
+        for row in saved_state.counted(rows):
             try:
-                saved = saved_of(row)
-                ours = row["kind"] == kind and saved.key == key_of(
+                saved = saved_state.saved_of(row)
+                ours = row["kind"] == kind and saved.key == saved_state.key_of(
                     self.kind, saved.tokens, saved.conversation, saved.exact
                 )
             except (KeyError, ValueError, OverflowError) as error:
                 _log.warning("An entry of the index of saved states cannot be read: %s", error)
                 continue
-            if not (folder / f"{saved.key}{SUFFIX}").is_file():
+            if not (folder / f"{saved.key}{saved_state.SUFFIX}").is_file():
                 continue
-            named.add(f"{saved.key}{SUFFIX}")
+            named.add(f"{saved.key}{saved_state.SUFFIX}")
             is_whole &= len(saved.texts) == len(row["texts"])
             self._n_uses = max(self._n_uses, saved.used)
             if ours:
                 self._saved[saved.key] = saved
             else:
                 self._foreign[saved.key] = _Foreign(row | {"texts": list(saved.texts)}, saved)
-        for file in (*folder.glob(f"*{SUFFIX}*"), *folder.glob(f"{INDEX}.*")):
+        for file in (*folder.glob(f"*{saved_state.SUFFIX}*"), *folder.glob(f"{saved_state.INDEX}.*")):
             if file.name not in named:
                 _remove(file)
         if len(named) < len(rows) or not is_whole:
@@ -480,7 +469,7 @@ class _Foreign(NamedTuple):
     """A state that does not fit the current model or context: its row of the index, kept as it is."""
 
     row: dict[str, Any]
-    saved: SavedState
+    saved: saved_state.SavedState
 
 
 def _logged(work: Callable[[], None]) -> None:
