@@ -357,6 +357,7 @@ def test_the_next_token_behind_a_hole_follows_the_last_one(headless: HeadlessEng
     """Not the token before the hole; and what is verified is what the next turn reuses."""
     chat, runtime = answered(headless), session_of(headless).runtime
     sequence, context, memory = runtime.cache_manager.pool.get(chat.id), runtime.context, runtime.context.memory
+    assert sequence is not None
     s, last, token = sequence.seq_id, len(sequence.tokens) - 1, sequence.tokens[-1]
     done = operate(headless, RemoveRange(s, 10, 15))
     assert len(sequence.tokens) == 10 < last
@@ -365,7 +366,7 @@ def test_the_next_token_behind_a_hole_follows_the_last_one(headless: HeadlessEng
         memory.seq_rm(spare.seq_id, last, -1)
         context.decode(Batch.of(spare.seq_id, last, (token,), "last"), "check")
         wanted = context.logits()
-    np.testing.assert_allclose(runtime.cache_manager.probe.next_logits(sequence), wanted, rtol=1e-3, atol=1e-3)
+    assert np.allclose(runtime.cache_manager.probe.next_logits(sequence), wanted, rtol=1e-3, atol=1e-3)
     compared = done.effect.comparison.logits[s]
     assert compared.first_row < 0 or compared.token_after == int(wanted.argmax())
     (verified,) = of(headless.do(VerifyConversation(chat.id)), Verified)
