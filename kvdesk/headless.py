@@ -33,9 +33,7 @@ class HeadlessEngine:
     engine: Engine
 
     def __init__(
-        self,
-        on_event: Callable[[Event], None] | None = None,
-        make_backend: Callable[[Emit], Backend] | None = None,
+        self, on_event: Callable[[Event], None] | None = None, make_backend: Callable[[Emit], Backend] | None = None
     ) -> None:
         self.host = Host(make_backend or self._made)
         self.events: list[Event] = []

@@ -192,10 +192,7 @@ def can_install(env: Mapping[str, str]) -> bool:
 
 
 def apt_commands(packages: Iterable[str]) -> list[list[str]]:
-    return [
-        ["apt-get", "update", "-q"],
-        ["apt-get", "install", "-q", "-y", "--no-install-recommends", *packages],
-    ]
+    return [["apt-get", "update", "-q"], ["apt-get", "install", "-q", "-y", "--no-install-recommends", *packages]]
 
 
 def explanation(missing: Iterable[Missing], *, has_apt: bool) -> str:

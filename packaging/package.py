@@ -53,10 +53,7 @@ ENGINE_OPTIONS = [
     "-DCMAKE_INSTALL_LIBDIR=llama_cpp/lib",
     "-DCMAKE_INSTALL_INCLUDEDIR=llama_cpp/include",
 ]
-ENGINE_ENVIRONMENT = {
-    "SKBUILD_CMAKE_ARGS": ";".join(ENGINE_OPTIONS),
-    "SKBUILD_BUILD_TARGETS": "llama;llama-common",
-}
+ENGINE_ENVIRONMENT = {"SKBUILD_CMAKE_ARGS": ";".join(ENGINE_OPTIONS), "SKBUILD_BUILD_TARGETS": "llama;llama-common"}
 """Not the tools; llama-common is not shipped, but llama.cpp installs it.
 
 By the environment: some versions of pip forget --config-settings for what a file asks for.

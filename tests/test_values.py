@@ -62,10 +62,7 @@ def test_one_that_can_change_has_its_own_defaults() -> None:
     assert b._points == []
     with pytest.raises(TypeError, match="unhashable"):
         hash(a)
-    assert values.asdict(a) == {
-        "begin": {"x": 1, "y": 0.5, "names": ()},
-        "_points": [{"x": 2, "y": 0.5, "names": ()}],
-    }
+    assert values.asdict(a) == {"begin": {"x": 1, "y": 0.5, "names": ()}, "_points": [{"x": 2, "y": 0.5, "names": ()}]}
 
 
 def test_one_without_equality_is_itself_alone() -> None:

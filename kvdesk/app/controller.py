@@ -75,12 +75,7 @@ class Controller(QObject):
     """An event that has been applied and shown: what the guided tour waits for and reports."""
 
     def __init__(
-        self,
-        window: MainWindow,
-        worker: Worker,
-        store: StoreWriter,
-        marker: LoadMarker,
-        keys: ServerKeys | None = None,
+        self, window: MainWindow, worker: Worker, store: StoreWriter, marker: LoadMarker, keys: ServerKeys | None = None
     ) -> None:
         super().__init__(window)
         self.window, self.worker, self.host, self.store = window, worker, worker.host, window.store

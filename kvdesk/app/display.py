@@ -16,11 +16,7 @@ WITHOUT_DISPLAY: Final = marked("`kvdesk chat` and `kvdesk serve` work without o
 _VARIABLES = "QT_QPA_PLATFORM", "DISPLAY", "WAYLAND_DISPLAY"
 _PLUGINS: Final = {"DISPLAY": "xcb", "WAYLAND_DISPLAY": "wayland"}
 """The environment variable that says where a display is, and Qt's plug-in for it."""
-_PACKAGES: Final = {
-    "libglib-2.0.so.0": "libglib2.0-0",
-    "libgthread-2.0.so.0": "libglib2.0-0",
-    "libz.so.1": "zlib1g",
-}
+_PACKAGES: Final = {"libglib-2.0.so.0": "libglib2.0-0", "libgthread-2.0.so.0": "libglib2.0-0", "libz.so.1": "zlib1g"}
 """Debian packages that are not called after their library."""
 
 

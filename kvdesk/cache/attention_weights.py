@@ -61,11 +61,7 @@ class LayerAttention:
 
 
 def combined(
-    layers: Iterable[LayerAttention],
-    how: How = "mean",
-    *,
-    only: Collection[int] = (),
-    heads: Collection[int] = (),
+    layers: Iterable[LayerAttention], how: How = "mean", *, only: Collection[int] = (), heads: Collection[int] = ()
 ) -> Weights:
     """The mean or the maximum over layers and heads, shape (rows, columns). `only`: these layers, by number; `heads`:
     these heads of each; () for all. Raises ValueError if no layer has such a head.
@@ -95,11 +91,7 @@ def chosen(
 
 
 def sinks(
-    layers: Iterable[LayerAttention],
-    n_tokens: int,
-    *,
-    only: Collection[int] = (),
-    heads: Collection[int] = (),
+    layers: Iterable[LayerAttention], n_tokens: int, *, only: Collection[int] = (), heads: Collection[int] = ()
 ) -> NDArray[np.bool_]:
     """Columns that many heads look at whatever the text says (`SINK`, `SINK_HEADS`), shape (columns,). `n_tokens`:
     number of tokens that all rows represent; `only` and `heads` as in `combined`.

@@ -121,9 +121,7 @@ class Comparison:
 
 
 def compare_snapshots(
-    before: CacheSnapshot,
-    after: CacheSnapshot,
-    logits: Mapping[int, LogitsComparison] | None = None,
+    before: CacheSnapshot, after: CacheSnapshot, logits: Mapping[int, LogitsComparison] | None = None
 ) -> Comparison:
     """Compare two snapshots of one context. `logits`: results of `compare_logits` for some sequences."""
     streams = []

@@ -35,13 +35,7 @@ def main(argv: Sequence[str]) -> int:
         args.n_ctx = _N_CTX[args.streams, args.no_swa_full]
     progress = Progress(args.ops, sys.stderr, time.monotonic)
     try:
-        tally = audit.run(
-            options.model_path(args),
-            options.context_settings(args),
-            args.ops,
-            args.seed,
-            progress.say,
-        )
+        tally = audit.run(options.model_path(args), options.context_settings(args), args.ops, args.seed, progress.say)
     finally:
         progress.end()
     if args.report and tally.report:

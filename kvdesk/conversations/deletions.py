@@ -16,10 +16,7 @@ class Deletions:
     """`stop`: ends the answers of a conversation and holds its queue; `delete`: deletes it for good."""
 
     def __init__(
-        self,
-        state: ConversationState,
-        stop: Callable[[ConversationId], None],
-        delete: Callable[[ConversationId], None],
+        self, state: ConversationState, stop: Callable[[ConversationId], None], delete: Callable[[ConversationId], None]
     ) -> None:
         self._state, self._stop, self._delete = state, stop, delete
 

@@ -76,9 +76,7 @@ NO_CACHE_REUSE: Final = Cure(
     ((_IN_OLLAMA, "LLAMA_ARG_CACHE_REUSE=0"),),
 )
 SIMILARITY: Final = Cure(
-    "--slot-prompt-similarity 0.01",
-    marked("accepts a slot with a shorter common beginning"),
-    _SERVER_ONLY,
+    "--slot-prompt-similarity 0.01", marked("accepts a slot with a shorter common beginning"), _SERVER_ONLY
 )
 ID_SLOT: Final = Cure('"id_slot": N in the request', marked("pins a conversation to its slot"), _SERVER_ONLY)
 KEEP_IDLE: Final = Cure(
@@ -105,9 +103,7 @@ BATCH: Final = Cure(
     (("llama-cpp-python", "Llama(n_ubatch=N, n_batch=N)"), (_IN_OLLAMA, "LLAMA_ARG_UBATCH=N, LLAMA_ARG_BATCH=N")),
 )
 CACHE_PROMPT: Final = Cure(
-    '"cache_prompt": true in the request',
-    marked("or no --no-cache-prompt: the slot is compared at all"),
-    _SERVER_ONLY,
+    '"cache_prompt": true in the request', marked("or no --no-cache-prompt: the slot is compared at all"), _SERVER_ONLY
 )
 STABLE_FRONT: Final = Cure(
     "a stable beginning", marked("put what changes (date, ids, reminders) at the end of the prompt, after the chat")

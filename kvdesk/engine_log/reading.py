@@ -35,13 +35,7 @@ class LogRecorder:
     with_requests  each request is an operation of the recording, too; else the server is asked, as in `LiveLog`
     """
 
-    def __init__(
-        self,
-        say: Callable[[str], None],
-        is_live: Callable[[], bool],
-        *,
-        with_requests: bool = False,
-    ) -> None:
+    def __init__(self, say: Callable[[str], None], is_live: Callable[[], bool], *, with_requests: bool = False) -> None:
         self._is_live, self._with_requests = is_live, with_requests
         more: Any = {"on_request": self._note} if with_requests else {"asks": is_live}
         self._live = LiveLog(say, with_cells=False, **more)

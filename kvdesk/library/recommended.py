@@ -38,11 +38,7 @@ def recommended() -> tuple[Recommended, ...]:
             chinese=True,
         ),
         Recommended(
-            "ggml-org/gemma-3-1b-it-GGUF",
-            "gemma-3-1b-it-Q4_K_M.gguf",
-            806,
-            "gemma",
-            tr("Writing and summaries"),
+            "ggml-org/gemma-3-1b-it-GGUF", "gemma-3-1b-it-Q4_K_M.gguf", 806, "gemma", tr("Writing and summaries")
         ),
         Recommended(
             "Qwen/Qwen3-1.7B-GGUF",

@@ -36,13 +36,7 @@ def pays(spared_ms: float, cost_ms: float) -> bool:
 
 
 def pauses(
-    n_kept: int,
-    n_held: int,
-    n_prompt: int,
-    marks: Iterable[int],
-    pause_ms: float,
-    token_ms: float,
-    block: int = 1,
+    n_kept: int, n_held: int, n_prompt: int, marks: Iterable[int], pause_ms: float, token_ms: float, block: int = 1
 ) -> list[int]:
     """Where the prefill of a prompt pauses so that its state can be kept: numbers of tokens, ascending.
 

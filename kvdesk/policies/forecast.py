@@ -25,10 +25,7 @@ class Forecast:
     @property
     def sentence(self) -> str:
         """For the line under the composer."""
-        parts = [
-            tr("{n:,} tokens from cache").format(n=self.n_reused),
-            tr("{n:,} to compute").format(n=self.n_prefill),
-        ]
+        parts = [tr("{n:,} tokens from cache").format(n=self.n_reused), tr("{n:,} to compute").format(n=self.n_prefill)]
         if self.n_put:
             parts.insert(1, put_words(self.n_put))
         if self.restore_ms:

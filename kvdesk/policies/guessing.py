@@ -29,10 +29,7 @@ class Guess:
     """
 
     def __init__(
-        self,
-        others: Iterable[Sequence[int]],
-        tokens: Sequence[int],
-        forced: Callable[[], Sequence[int]] = lambda: (),
+        self, others: Iterable[Sequence[int]], tokens: Sequence[int], forced: Callable[[], Sequence[int]] = lambda: ()
     ) -> None:
         """`tokens`: the text that goes on; `others`: further texts that it may repeat, the likeliest first, each in
         pieces of about `PORTION`; `forced`: tokens that must come next, as far as that is known.

@@ -279,9 +279,7 @@ class CachePolicy(Table):
         ),
     )
     overflow: Overflow = Field(
-        Overflow.STOP,
-        title=marked("When full"),
-        description=marked("What new chats do when their context is full"),
+        Overflow.STOP, title=marked("When full"), description=marked("What new chats do when their context is full")
     )
     n_keep: int = Field(
         0,
@@ -478,11 +476,7 @@ class Settings(Table):
         100, ge=50, le=200, title=marked("Zoom"), description=marked("Of the whole window (Ctrl++, Ctrl+-, Ctrl+0)")
     )
     font_px: int = Field(
-        0,
-        ge=0,
-        le=40,
-        title=marked("Font size"),
-        description=marked("Of the text, in pixels before the zoom"),
+        0, ge=0, le=40, title=marked("Font size"), description=marked("Of the text, in pixels before the zoom")
     )
     language: str = Field(
         "system",

@@ -26,12 +26,7 @@ _MEMORY: Final[dict[MemoryKind, str]] = {
     "hybrid": marked("attention and recurrent states"),
     "hybrid_iswa": marked("attention, sliding windows and recurrent states"),
 }
-_BEGINS: Final = {
-    ("attention", "iswa"),
-    ("attention", "hybrid"),
-    ("attention", "hybrid_iswa"),
-    ("iswa", "hybrid_iswa"),
-}
+_BEGINS: Final = {("attention", "iswa"), ("attention", "hybrid"), ("attention", "hybrid_iswa"), ("iswa", "hybrid_iswa")}
 """Memory whose saved state begins as that of the other one."""
 _NAMES: Final = (marked("the cache"), marked("the window cache"))
 

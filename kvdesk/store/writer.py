@@ -93,10 +93,7 @@ class StoreWriter:
     """
 
     def __init__(
-        self,
-        path: Path,
-        on_error: Callable[[StoreError], None],
-        on_unsaved: Callable[[Unsaved], None] = lambda _: None,
+        self, path: Path, on_error: Callable[[StoreError], None], on_unsaved: Callable[[Unsaved], None] = lambda _: None
     ) -> None:
         self.opened: Future[None] = Future()
         self._path = path

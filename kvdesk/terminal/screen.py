@@ -44,12 +44,7 @@ class Screen:
     names  completed by Tab
     """
 
-    def __init__(
-        self,
-        names: Sequence[str] = (),
-        keys: Input | None = None,
-        output: Output | None = None,
-    ) -> None:
+    def __init__(self, names: Sequence[str] = (), keys: Input | None = None, output: Output | None = None) -> None:
         self._output = output or create_output()
         self._history = InMemoryHistory()
         self._status: Callable[[], str] = str

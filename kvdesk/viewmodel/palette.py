@@ -18,16 +18,7 @@ DARK_CONVERSATIONS: Final = (
     "#4a86d8",  # blue
     "#b9bec8",  # silver
 )
-LIGHT_CONVERSATIONS: Final = (
-    "#2f8fca",
-    "#d98b00",
-    "#00795a",
-    "#b09a00",
-    "#b45f92",
-    "#c24a0c",
-    "#0a4f86",
-    "#6b717c",
-)
+LIGHT_CONVERSATIONS: Final = ("#2f8fca", "#d98b00", "#00795a", "#b09a00", "#b45f92", "#c24a0c", "#0a4f86", "#6b717c")
 N_COLOURS: Final = len(DARK_CONVERSATIONS)
 N_BRANCH_SHADES: Final = 6  # of a conversation's colour: its first branch has the colour itself
 _STEP: Final = 1.37  # contrast of neighbouring shades

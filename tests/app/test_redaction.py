@@ -69,10 +69,7 @@ def test_known_texts_take_their_lines_with_them() -> None:
 
 def test_settings_keep_what_is_no_text() -> None:
     settings = Settings(
-        model="/home/alice/a.gguf",
-        system_prompt=SECRET,
-        theme=ThemeChoice.DARK,
-        sampling=Sampling(top_k=7),
+        model="/home/alice/a.gguf", system_prompt=SECRET, theme=ThemeChoice.DARK, sampling=Sampling(top_k=7)
     )
     kept = redaction.settings_without_texts(settings)
     assert (kept["model"], kept["theme"], kept["sampling"]["top_k"]) == ("…/a.gguf", "dark", 7)

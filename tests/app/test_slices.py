@@ -28,11 +28,7 @@ OWN = {
         "pages": ["Blocks"],
         "modules": ["kvdesk.ui.blocks.page", "kvdesk.viewmodel.block_readout"],
     },
-    "attention": {
-        "actions": ["view.attention"],
-        "pages": ["Attention"],
-        "modules": ["kvdesk.ui.attention.legend"],
-    },
+    "attention": {"actions": ["view.attention"], "pages": ["Attention"], "modules": ["kvdesk.ui.attention.legend"]},
 }
 """What each brings into the window when everything in it was opened."""
 START = """

@@ -77,7 +77,7 @@ def test_noise_is_no_text() -> None:
 
 def test_names_of_codecs() -> None:
     assert [name_of(codec) for codec in ("cp936", "ISO-8859-1", "utf8", "shift_jis", "cp949", "nothing")] == [
-        *("GB18030", "Windows-1252", "UTF-8", "Shift JIS", "EUC-KR", ""),
+        *("GB18030", "Windows-1252", "UTF-8", "Shift JIS", "EUC-KR", "")
     ]
     assert all(name_of(codec) == name for name, codec in CODECS.items())
 

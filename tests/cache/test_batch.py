@@ -13,11 +13,7 @@ def make(*entries: tuple[int, tuple[int, ...]]) -> Batch:
 def check(batch: Batch, last: dict[int, int] | None = None, **more: int) -> str:
     last = last or {}
     problem = check_batch(
-        batch,
-        n_seq_max=4,
-        seq_pos_min=lambda s: 0 if s in last else -1,
-        seq_pos_max=lambda s: last.get(s, -1),
-        **more,
+        batch, n_seq_max=4, seq_pos_min=lambda s: 0 if s in last else -1, seq_pos_max=lambda s: last.get(s, -1), **more
     )
     return problem.kind if problem else ""
 

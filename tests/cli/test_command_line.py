@@ -40,10 +40,7 @@ def test_help_lists_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
         (["none/model"], "There is no file none/model."),
         (["."], ". is a folder; kvdesk opens a GGUF file."),
         (["--wibble"], "kvdesk: unrecognized arguments: --wibble. `kvdesk --help` shows the usage."),
-        (
-            ["selftest", "x"],
-            "kvdesk selftest: unrecognized arguments: x. `kvdesk selftest --help` shows the usage.",
-        ),
+        (["selftest", "x"], "kvdesk selftest: unrecognized arguments: x. `kvdesk selftest --help` shows the usage."),
     ],
 )
 def test_wrong_input_gets_one_sentence(

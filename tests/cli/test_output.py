@@ -122,11 +122,7 @@ def use_home(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("home", BAD_HOMES)
 @pytest.mark.parametrize("arguments", [["export", "--list"], ["chat", "--keep", "--prompt", "hi"]])
 def test_a_home_that_is_no_folder_gets_one_sentence_where_one_is_needed(
-    arguments: list[str],
-    home: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    arguments: list[str], home: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "a file").touch()
     use_home(tmp_path / home, monkeypatch)
@@ -146,11 +142,7 @@ def test_so_does_the_window(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("home", ["a file", "a file/below", "none"])
 def test_what_keeps_nothing_needs_no_home_and_makes_none(
-    home: str,
-    talking_file: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    home: str, talking_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """As for a service, whose user has none."""
     (tmp_path / "a file").touch()

@@ -254,11 +254,7 @@ def fragmentation_said(slow: float, compacted: float, rebuilt: float = 1.0, nois
     for kind in fragmentation.KINDS:
         for layout in fragmentation.LAYOUTS:
             name = f"{kind.name}: {layout}"
-            known = {
-                fragmentation.COMPACT: 1.0,
-                fragmentation.COMPACTED: compacted,
-                fragmentation.REBUILT: rebuilt,
-            }
+            known = {fragmentation.COMPACT: 1.0, fragmentation.COMPACTED: compacted, fragmentation.REBUILT: rebuilt}
             for size in (8, 16, 32, 64):
                 for n in range(3):
                     seconds = known.get(layout, slow * (1 + noise * (n - 1)))

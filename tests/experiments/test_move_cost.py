@@ -94,13 +94,7 @@ def test_the_numbers_are_in_the_sentence_and_the_tables() -> None:
     result = concluded(KEPT=2.5, HOT=4.0)
     assert "compaction, order kept 0.8 " in result.verdict.sentence
     assert "from 99 to 90 instead of 50" in result.verdict.sentence
-    assert result.tables[0].rows[1][:5] == (
-        "flash attention",
-        HOT,
-        "1000.00 + 1000.00 + 1000.00",
-        "3000.00",
-        "4000.00",
-    )
+    assert result.tables[0].rows[1][:5] == ("flash attention", HOT, "1000.00 + 1000.00 + 1000.00", "3000.00", "4000.00")
     assert [len(series.points) for series in result.plots[0].series] == [2] * 6
 
 

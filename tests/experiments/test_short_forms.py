@@ -32,10 +32,7 @@ SMALL: dict[str, tuple[dict[str, float], str]] = {
     "threads": ({"tokens": 4, "prompt": 32, "rounds": 2}, "beside a busy process"),
     "context-size": ({"n_ctx": 2048, "used": 16, "tokens": 4, "prompt": 128, "rounds": 2}, "a small n_batch costs"),
     "rebuild": ({"text": 64, "others": 256, "tokens": 4, "rounds": 2}, "a rebuild"),
-    "batching": (
-        {"text": 16, "tokens": 2, "longest": 16, "cut": 16, "prompt": 32, "rounds": 2},
-        "at once write",
-    ),
+    "batching": ({"text": 16, "tokens": 2, "longest": 16, "cut": 16, "prompt": 32, "rounds": 2}, "at once write"),
     "drafts": ({"depth": 16, "tokens": 8, "answers": 1, "written": 8, "rounds": 2}, "exact answers are the same"),
     "soak": ({"minutes": 0.1, "n_ctx": 512, "looks": 4, "tokens": 4}, "with time"),
     "move-cost": ({"cells": 256, "run": 4, "rounds": 2}, "one conversation alone is"),

@@ -72,8 +72,4 @@ def test_frames_are_joined_in_their_order_and_shown_as_long_as_they_were(tmp_pat
         red, green, blue = frame.convert("RGB").getpixel((32, 24))  # type: ignore[misc]
         film.load()
         seen.append((film.info["duration"], max(("red", red), ("green", green), ("blue", blue), key=lambda c: c[1])[0]))
-    assert seen == [
-        (200, "red"),
-        (screenshots.FRAME_AT_MOST_MS, "green"),
-        (screenshots.LAST_FRAME_MS, "blue"),
-    ]
+    assert seen == [(200, "red"), (screenshots.FRAME_AT_MOST_MS, "green"), (screenshots.LAST_FRAME_MS, "blue")]

@@ -33,11 +33,7 @@ def test_a_dear_pause_needs_more_tokens() -> None:
 
 
 def test_long_prompts_pause_now_and_then() -> None:
-    assert pauses(0, 5, 2 * EVERY + 100, [], 0.0, 1.0) == [
-        EVERY,
-        2 * EVERY,
-        2 * EVERY + 99,
-    ]
+    assert pauses(0, 5, 2 * EVERY + 100, [], 0.0, 1.0) == [EVERY, 2 * EVERY, 2 * EVERY + 99]
     assert pauses(0, EVERY, 2 * EVERY, [], 0.0, 1.0) == [2 * EVERY - 1]
 
 

@@ -22,11 +22,7 @@ SYSTEM = (
     "You keep a lighthouse on a small island in the north. Write short answers about the birds there, what they eat, "
     "where they breed, and what the sea brings to the shore in winter."
 )
-EDITS = {
-    "inside": (3, "And then? {long} and a clock"),
-    "outside": (3, "Name a bird."),
-    "first": (1, "Who are you?"),
-}
+EDITS = {"inside": (3, "And then? {long} and a clock"), "outside": (3, "Name a bird."), "first": (1, "Who are you?")}
 """By where the edit is, as the window sees it: the messages that stay, and the question that follows them now."""
 
 

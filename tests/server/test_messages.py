@@ -62,8 +62,7 @@ def built(events: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def test_reasoning_text_and_calls_are_blocks_and_come_back_as_they_were_written(
-    backend: Calling,
-    scripted_http: httpx.Client,
+    backend: Calling, scripted_http: httpx.Client
 ) -> None:
     backend.text = THINKING
     body = {**HELLO, "tools": [TOOL]}

@@ -26,11 +26,7 @@ OFF = {**switch(False), "thinking_budget": 0}
         ({"chat_template_kwargs": {"thinking_budget": 64}}, 64, {"thinking_budget": 64}),
         ({"reasoning_budget": 0}, 0, OFF),
         ({"thinking_budget": 0, "enable_thinking": True}, 0, {**ON, "thinking_budget": 0}),
-        (
-            {"thinking": {"type": "enabled", "budget_tokens": 64}},
-            64,
-            {**ON, "thinking_budget": 64},
-        ),
+        ({"thinking": {"type": "enabled", "budget_tokens": 64}}, 64, {**ON, "thinking_budget": 64}),
         ({"thinking": {"type": "disabled"}}, 0, OFF),
         ({"thinking": False}, 0, OFF),
         ({"reasoning": {"effort": "low", "max_tokens": 64}}, 64, {**ON, **at_effort("low"), "thinking_budget": 64}),

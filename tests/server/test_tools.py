@@ -13,8 +13,7 @@ from tests.server.scripted import CALLING, WEATHER, Calling
 
 
 def test_a_call_comes_as_the_protocol_has_it_and_its_answer_goes_back(
-    backend: Calling,
-    scripted: openai.OpenAI,
+    backend: Calling, scripted: openai.OpenAI
 ) -> None:
     messages: list[Any] = [{"role": "user", "content": "How is the weather in Rom?"}]
     done = scripted.chat.completions.create(model="x", messages=messages, tools=[WEATHER])

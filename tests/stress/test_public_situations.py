@@ -174,10 +174,7 @@ def _missed(made: Situation, model: Path, folder: Path, capsys: pytest.CaptureFi
     base = ("-c", "4096", *(() if "-np" in made.options else ("-np", "1")), "-lv", "5", *slots)
     environment = {"LLAMA_SERVER_SLOTS_DEBUG": "1", "LLAMA_SERVER_SLOTS_N_DIFF": "24"}  # as kvdesk watch sets them
     log = folder / "server.log"
-    with (
-        log.open("wb") as file,
-        llama_server(model, *base, *made.options, environment=environment, log=file) as http,
-    ):
+    with log.open("wb") as file, llama_server(model, *base, *made.options, environment=environment, log=file) as http:
         for request in made.requests:
             ask(http, request)
         ask(http, {"prompt": [3, 4, 5]})  # a slot is printed as its last request left it

@@ -179,8 +179,7 @@ def test_without_colours_a_sign_is_many_cells(begin: Callable[..., Dialogue]) ->
 
 
 @pytest.mark.parametrize(
-    ("said", "chosen", "sign"),
-    [("truecolor", "", "38;2;"), ("", "", "38;5;"), ("truecolor", "DEPTH_8_BIT", "38;5;")],
+    ("said", "chosen", "sign"), [("truecolor", "", "38;2;"), ("", "", "38;5;"), ("truecolor", "DEPTH_8_BIT", "38;5;")]
 )
 def test_colours_have_as_many_bits_as_the_terminal_reports(
     begin: Callable[..., Dialogue], monkeypatch: pytest.MonkeyPatch, said: str, chosen: str, sign: str

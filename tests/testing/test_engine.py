@@ -62,10 +62,7 @@ def test_what_begins_otherwise_is_read_again(talking_file: Path, monkeypatch: py
 
 @pytest.mark.parametrize(
     ("request_", "n_ctx", "sentence"),
-    [
-        ([{"role": "user", "content": 3}], 512, r"Request 2: messages\.0\.content"),
-        ("x" * 40_000, 512, "Request 2: "),
-    ],
+    [([{"role": "user", "content": 3}], 512, r"Request 2: messages\.0\.content"), ("x" * 40_000, 512, "Request 2: ")],
 )
 def test_what_cannot_be_read_is_said_with_its_number(
     request_: Any, n_ctx: int, sentence: str, talking_file: Path

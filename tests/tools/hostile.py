@@ -190,7 +190,7 @@ ERRORS: Final[dict[str, Callable[[Json], None]]] = {
 }
 """These are answers, and no good ones."""
 LATER: Final[dict[str, Callable[[Json], None]]] = {
-    "flood with answers": endless(lambda m: json.dumps(right(m)).encode() + b"\n"),
+    "flood with answers": endless(lambda m: json.dumps(right(m)).encode() + b"\n")
 }
 """The answer is good, and there is no server behind it."""
 HARMLESS: Final[dict[str, Callable[[Json], None]]] = {

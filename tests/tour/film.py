@@ -181,9 +181,7 @@ class Compaction(Film):
     def _before(self) -> Iterator[Condition]:
         self._shown = self._window.inspector
         yield from self._at_once(
-            "Write a story about a lighthouse.",
-            "Write a story about a beach.",
-            "Write a story about the tide.",
+            "Write a story about a lighthouse.", "Write a story about a beach.", "Write a story about the tide."
         )
 
     def _scenes(self) -> Iterator[Condition]:

@@ -197,10 +197,7 @@ def test_enter_sends_and_shift_enter_breaks_the_line(window: MainWindow, qtbot: 
     qtbot.keyClicks(edit, "lines")
     sent = record(window.commands.conversations.send)
     qtbot.keyClick(edit, Qt.Key.Key_Return)
-    assert sent[-1] == (
-        ONE,
-        "two\nlines",
-    )
+    assert sent[-1] == (ONE, "two\nlines")
     assert edit.toPlainText() == ""
 
 

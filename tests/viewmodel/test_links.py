@@ -30,15 +30,7 @@ def snapshot() -> CacheSnapshot:
 
 @pytest.mark.parametrize(
     ("start", "end", "positions"),
-    [
-        (0, 1, (5, 6)),
-        (0, 5, (5, 10)),
-        (2, 3, (6, 7)),
-        (3, 4, (7, 9)),
-        (4, 5, (9, 10)),
-        (2, 2, (3, 3)),
-        (9, 12, (3, 3)),
-    ],
+    [(0, 1, (5, 6)), (0, 5, (5, 10)), (2, 3, (6, 7)), (3, 4, (7, 9)), (4, 5, (9, 10)), (2, 2, (3, 3)), (9, 12, (3, 3))],
     ids=["in a token", "all", "a blank", "two tokens of one character", "the last", "nothing", "beyond the text"],
 )
 def test_positions_of_characters(start: int, end: int, positions: tuple[int, int]) -> None:

@@ -61,14 +61,7 @@ def test_favourites_come_first_and_what_cannot_be_opened_last() -> None:
     def row(title: str, *, favourite: bool = False, problem: str = "") -> ModelRow:
         return ModelRow(Path(title), title, favourite, True, problem, ())
 
-    rows = [
-        row("b"),
-        row("a"),
-        row("later"),
-        row("new"),
-        row("broken", problem="Cut off."),
-        row("z", favourite=True),
-    ]
+    rows = [row("b"), row("a"), row("later"), row("new"), row("broken", problem="Cut off."), row("z", favourite=True)]
     assert [one.title for one in in_order(rows)] == ["z", "a", "b", "later", "new", "broken"]
     used = [UsedModel(path="new", used_ms=5), UsedModel(path="later", used_ms=7), UsedModel(path="b")]
     assert [one.title for one in in_order(rows, used)] == ["z", "new", "later", "a", "b", "broken"]

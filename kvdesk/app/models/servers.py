@@ -54,11 +54,7 @@ class Servers(QObject, ServerCommands):
     """settings: where servers are remembered; open_server: connects one."""
 
     def __init__(
-        self,
-        window: MainWindow,
-        keys: ServerKeys,
-        settings: SettingsStore,
-        open_server: Callable[[KnownServer], None],
+        self, window: MainWindow, keys: ServerKeys, settings: SettingsStore, open_server: Callable[[KnownServer], None]
     ) -> None:
         super().__init__(window)
         self._window, self._keys, self._settings, self._open = window, keys, settings, open_server

@@ -33,12 +33,7 @@ _SHOW_MS: Final = 250
 class Serving(QObject, ServeCommands):
     """`host`: of the engine; `settings`: where programs are served, and what they may."""
 
-    def __init__(
-        self,
-        window: MainWindow,
-        host: Host,
-        settings: SettingsStore,
-    ) -> None:
+    def __init__(self, window: MainWindow, host: Host, settings: SettingsStore) -> None:
         super().__init__(window)
         self._window, self._host, self._settings = window, host, settings
         self.log = RequestLog()

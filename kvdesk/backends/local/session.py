@@ -169,10 +169,7 @@ class Session:
     # --- private ------------------------------------------------------------------------------------------------------
 
     def _new_runtime(
-        self,
-        settings: ContextSettings,
-        estimate: Estimate,
-        lost: Mapping[ConversationId, str] | None = None,
+        self, settings: ContextSettings, estimate: Estimate, lost: Mapping[ConversationId, str] | None = None
     ) -> ContextRuntime:
         """A context with `settings` and everything that works on it. Saved states are kept if they fit into it.
 

@@ -58,10 +58,7 @@ def body_of(command: Generate, model: str, kind: ServerKind) -> dict[str, Any]:
 
 def _of_llama(sampling: Sampling) -> dict[str, Any]:
     """Parameters of llama-server beyond the protocol. Its `mirostat` is a number."""
-    extra: dict[str, Any] = {
-        "cache_prompt": True,
-        "samplers": [str(name) for name in sampling.samplers],
-    }
+    extra: dict[str, Any] = {"cache_prompt": True, "samplers": [str(name) for name in sampling.samplers]}
     if sampling.dry_multiplier:
         extra["dry_sequence_breakers"] = list(sampling.dry_sequence_breakers)
     if sampling.logit_bias:

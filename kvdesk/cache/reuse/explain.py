@@ -103,11 +103,7 @@ def explain(
             held=_quoted(text(held[same])), position=same, prompt=_quoted(text(prompt[same]))
         )
     return Explanation(
-        reused=reused,
-        lost=max(0, len(held) - reused),
-        position=same if differs else -1,
-        cause=cause,
-        sentence=sentence,
+        reused=reused, lost=max(0, len(held) - reused), position=same if differs else -1, cause=cause, sentence=sentence
     )
 
 

@@ -143,8 +143,7 @@ EXPERIMENT = Experiment(
     stages=WAYS,
     settings=_settings,
     work=lambda values: Work(
-        values["others"] + 4 * values["rounds"] * values["text"],
-        6 * values["rounds"] * values["tokens"],
+        values["others"] + 4 * values["rounds"] * values["text"], 6 * values["rounds"] * values["tokens"]
     ),
     measure=_measure,
     answer=_answer,

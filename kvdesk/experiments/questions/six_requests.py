@@ -326,13 +326,7 @@ def _verdict(rows: list[Row]) -> Verdict:
         "again at each step: the last takes {record} times the first, all mistakes together "
         "{together}, in the story {story:.1f}. Nothing else does it with one thread: the most is "
         "{most} times ({name})."
-    ).format(
-        record=record,
-        together=together,
-        story=STORY_S[-1] / STORY_S[0],
-        most=most,
-        name=tr(most.name),
-    )
+    ).format(record=record, together=together, story=STORY_S[-1] / STORY_S[0], most=most, name=tr(most.name))
     answer = tr("Because all earlier tokens are sent again: the last request takes {ratio} times the first.")
     answer = answer.format(ratio=number_text(record.ratio.value, 2))
     return Verdict("the record sent again", f"{found} {rest}", answer)

@@ -34,12 +34,7 @@ _NUMBERS_PX: Final = 26  # of the layers, left of the pictures
 _TOP_PX: Final = 16  # numbers of the heads
 _LEAST_PX: Final = 3  # of a picture
 _HIGHEST_PX: Final = 18
-_STEPS: Final = {
-    Qt.Key.Key_Left: (0, -1),
-    Qt.Key.Key_Right: (0, 1),
-    Qt.Key.Key_Up: (-1, 0),
-    Qt.Key.Key_Down: (1, 0),
-}
+_STEPS: Final = {Qt.Key.Key_Left: (0, -1), Qt.Key.Key_Right: (0, 1), Qt.Key.Key_Up: (-1, 0), Qt.Key.Key_Down: (1, 0)}
 
 
 class HeadGrid(QWidget):

@@ -20,6 +20,5 @@ def _page(kit: Kit) -> BlocksPage:
 
 
 BLOCKS: Final = Slice(
-    "blocks",
-    pages=(Page(marked("Blocks"), Feature.BLOCK_MAP, _page, late=True, replaces="Cache", takes=BlockMapView),),
+    "blocks", pages=(Page(marked("Blocks"), Feature.BLOCK_MAP, _page, late=True, replaces="Cache", takes=BlockMapView),)
 )

@@ -22,10 +22,7 @@ _METRICS: Final = (
     (USED, marked("Cells that at least one sequence holds (the engine's `used`)")),
     (HIGH_WATER, marked("H, the high-water mark: index of the last non-empty cell + 1 (`used_max_p1`)")),
     (READ, marked("n_kv: the cells that attention reads: min(N, max(256, H rounded up to 256))")),
-    (
-        GAPS,
-        marked("Hole ratio (H - U) / H: free cells below the high-water mark, which attention still reads"),
-    ),
+    (GAPS, marked("Hole ratio (H - U) / H: free cells below the high-water mark, which attention still reads")),
     (SHARED, marked("Cells that more than one sequence holds: stored once")),
 )
 _IN_A_ROW: Final = 3

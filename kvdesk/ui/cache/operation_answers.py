@@ -114,10 +114,7 @@ class OperationAnswers:
         elif event.without_effect:
             none = tr("What was removed makes no difference to it, even computed again: ask about it, then verify.")
             said = f"{said} {none}"
-        self._store.notify(
-            said,
-            "good" if event.logits.verdict.same else "warning",
-        )
+        self._store.notify(said, "good" if event.logits.verdict.same else "warning")
 
     def _show_refilled(self, event: cache.Refilled) -> None:
         """A rebuild is no operation with cells before and after; what it cost is said in the same place."""

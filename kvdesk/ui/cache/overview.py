@@ -16,22 +16,13 @@ from kvdesk.viewmodel.graphs.cell_metrics import GAPS, READ, USED
 
 SHOW_ALL: Final = marked("Show more")
 _NUMBERS: Final = (
-    (
-        USED,
-        marked("Each holds one token that the model need not read again (llama.cpp's `used`)"),
-    ),
+    (USED, marked("Each holds one token that the model need not read again (llama.cpp's `used`)")),
     (
         marked("Reused last time"),
         marked("Tokens of this chat's last prompt that were in the cache already; the others had to be read"),
     ),
-    (
-        READ,
-        marked("Cells that attention reads (`n_kv`), up to the dashed line in the map"),
-    ),
-    (
-        GAPS,
-        marked("Free cells before the last used one, in % of the cells up to there; attention reads them too"),
-    ),
+    (READ, marked("Cells that attention reads (`n_kv`), up to the dashed line in the map")),
+    (GAPS, marked("Free cells before the last used one, in % of the cells up to there; attention reads them too")),
 )
 
 

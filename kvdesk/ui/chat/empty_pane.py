@@ -132,8 +132,7 @@ class EmptyPane(ScrollColumn):
 
     def _welcome(self) -> None:
         self._say(
-            tr("What do you want to ask?"),
-            tr("Chat with models on this computer, and see what the KV cache is doing."),
+            tr("What do you want to ask?"), tr("Chat with models on this computer, and see what the KV cache is doing.")
         )
 
     def _show_cards(self, shown: bool) -> None:

@@ -28,10 +28,7 @@ class OverflowChoice(Popup):
     def __init__(self, theme: Theme, anchor: QWidget) -> None:
         super().__init__(theme, anchor, _WIDTH)
         column = boxes.column(
-            label(tr("When the context of this conversation is full"), weight="strong"),
-            on=self,
-            margins=12,
-            spacing=4,
+            label(tr("When the context of this conversation is full"), weight="strong"), on=self, margins=12, spacing=4
         )
         self.buttons: dict[Overflow, QRadioButton] = {}
         self._reasons = {}

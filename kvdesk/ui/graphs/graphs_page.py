@@ -105,13 +105,7 @@ class GraphsPage(QWidget):
         self._export.setMenu(menu)
         windows = boxes.row(*self.window_buttons.buttons(), spacing=4)
         return boxes.row(
-            windows,
-            boxes.Gap(8),
-            self.follow_button,
-            boxes.Stretch(1),
-            self._export,
-            margins=(0, 0, 12, 0),
-            spacing=4,
+            windows, boxes.Gap(8), self.follow_button, boxes.Stretch(1), self._export, margins=(0, 0, 12, 0), spacing=4
         )
 
     def _on_moved(self) -> None:
@@ -132,8 +126,7 @@ class GraphsPage(QWidget):
             self.export(file)
         except OSError as error:
             self._show_note(
-                tr("{name} could not be written: {why}").format(name=file.name, why=error.strerror or error),
-                "danger",
+                tr("{name} could not be written: {why}").format(name=file.name, why=error.strerror or error), "danger"
             )
         else:
             self._show_note(tr("Written: {file}").format(file=file))

@@ -40,8 +40,5 @@ def _actions(shows: Shows) -> Mapping[str, Action]:
 
 
 LAB: Final = Slice(
-    "lab",
-    rooms={"lab": Room(_page, lambda page: page.list, leave=None)},
-    actions=_actions,
-    sidebar=_button,
+    "lab", rooms={"lab": Room(_page, lambda page: page.list, leave=None)}, actions=_actions, sidebar=_button
 )

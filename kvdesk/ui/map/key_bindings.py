@@ -9,12 +9,7 @@ from kvdesk.ui.map.layout import Strip
 from kvdesk.ui.map.selection import stepped
 from kvdesk.ui.map.viewport import Viewport
 
-ARROWS: Final = {
-    Qt.Key.Key_Left: (-1, 0),
-    Qt.Key.Key_Right: (1, 0),
-    Qt.Key.Key_Up: (0, -1),
-    Qt.Key.Key_Down: (0, 1),
-}
+ARROWS: Final = {Qt.Key.Key_Left: (-1, 0), Qt.Key.Key_Right: (1, 0), Qt.Key.Key_Up: (0, -1), Qt.Key.Key_Down: (0, 1)}
 """Columns and rows."""
 MOVES: Final = frozenset((*ARROWS, Qt.Key.Key_Home, Qt.Key.Key_End, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown))
 ACTIONS: Final = {

@@ -129,12 +129,7 @@ def _attention(frame: MapFrame) -> tuple[Entry, ...]:
     ramp = Entry("ramp", tr("attention"), tuple(_code(1 + i) for i in range(N_STEPS)), ends=shown.ends)
     sink = Entry("mark", tr("sink"), (_code(N_STEPS),), raster.SINK)
     left_out = Entry("colour", tr("left out by the indexer"), (_code(LEFT_OUT),))
-    return (
-        ramp,
-        *((sink,) if shown.sinks.any() else ()),
-        *((left_out,) if shown.left_out.any() else ()),
-        unseen,
-    )
+    return (ramp, *((sink,) if shown.sinks.any() else ()), *((left_out,) if shown.left_out.any() else ()), unseen)
 
 
 def _tools(frame: MapFrame) -> tuple[Entry, ...]:

@@ -50,12 +50,7 @@ class Splitter:
     """
 
     def __init__(
-        self,
-        source: str,
-        before: Sequence[Segment] = (),
-        marks: ReasoningMarks | None = None,
-        *,
-        grows: bool = False,
+        self, source: str, before: Sequence[Segment] = (), marks: ReasoningMarks | None = None, *, grows: bool = False
     ) -> None:
         self._before, self._marks, self._grows = before, marks, grows
         self.swallows = False  # the text ended reasoning that began before it

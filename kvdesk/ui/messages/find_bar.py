@@ -44,14 +44,7 @@ class FindBar(QFrame):
         self._after = IconButton(theme, "chevron-down", tr("The next hit"), after, clicked=lambda: self.step(1))
         close = IconButton(theme, "close", tr("Close"), tr("Close (Esc)"), clicked=self.leave)
         boxes.row(
-            (self.field, 1),
-            self._count,
-            self._before,
-            self._after,
-            close,
-            on=self,
-            margins=(8, 4, 4, 4),
-            spacing=4,
+            (self.field, 1), self._count, self._before, self._after, close, on=self, margins=(8, 4, 4, 4), spacing=4
         )
         view.texts_changed.connect(self._on_texts_changed)
         self.hide()

@@ -93,10 +93,7 @@ class MessageEditor(QWidget):
 
     def _make_buttons(self, can_continue: bool) -> QHBoxLayout:
         self._save = push_button(
-            tr("Save"),
-            tip=tr("Save (Enter)"),
-            primary=True,
-            clicked=lambda: self.saved.emit(self.text, False),
+            tr("Save"), tip=tr("Save (Enter)"), primary=True, clicked=lambda: self.saved.emit(self.text, False)
         )
         self._go_on = push_button(
             tr("Save and continue"),

@@ -20,10 +20,7 @@ from kvdesk.viewmodel.graphs.cell_metrics import HIGH_WATER, READ
 _LAYOUTS = {
     Layout.KEEP_ORDER: (marked("Keep order"), marked("the same order without gaps")),
     Layout.BY_CONVERSATION: (marked("Group by conversation"), marked("each conversation's cells side by side")),
-    Layout.HOT_FIRST: (
-        marked("Recently used first"),
-        marked("grouped by conversation, the last used in front"),
-    ),
+    Layout.HOT_FIRST: (marked("Recently used first"), marked("grouped by conversation, the last used in front")),
 }
 _ASK_MS: Final = 500  # at most this often while the cache changes
 _MAP_PX: Final = 72

@@ -155,9 +155,7 @@ def _states(preview: ContextPreview) -> str:
     if not preview.n_earlier:
         return f"{megabytes(preview.recurrent_bytes)} MB"
     return tr("{n} MB, of which {n_earlier} earlier states {earlier}").format(
-        n=megabytes(preview.recurrent_bytes),
-        n_earlier=preview.n_earlier,
-        earlier=megabytes(preview.earlier_bytes),
+        n=megabytes(preview.recurrent_bytes), n_earlier=preview.n_earlier, earlier=megabytes(preview.earlier_bytes)
     )
 
 

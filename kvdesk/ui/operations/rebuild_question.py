@@ -26,11 +26,7 @@ _CHOICES: Final = (
         marked("Keep their states"),
         marked("Their K and V are saved and put back into the new context: nothing is read again"),
     ),
-    (
-        "tokens",
-        marked("Read them again now"),
-        marked("They are prefilled one after another, with progress and Cancel"),
-    ),
+    ("tokens", marked("Read them again now"), marked("They are prefilled one after another, with progress and Cancel")),
     ("nothing", marked("Read them when needed"), marked("Each conversation is prefilled at its next turn")),
 )
 

@@ -161,9 +161,7 @@ def _shown(token: PromptToken) -> str:
 
 def _count(preview: PromptPreview) -> str:
     sentence = tr("{n} tokens: {cached} in the cache, {new} to be computed.").format(
-        n=f"{preview.n_tokens:,}",
-        cached=f"{preview.n_cached:,}",
-        new=f"{preview.n_tokens - preview.n_cached:,}",
+        n=f"{preview.n_tokens:,}", cached=f"{preview.n_cached:,}", new=f"{preview.n_tokens - preview.n_cached:,}"
     )
     return f"{sentence} {preview.refused}".rstrip()
 

@@ -25,29 +25,16 @@ def _sampling() -> Groups:
     return (
         ("", ("temperature", "top_k", "top_p", "min_p", "seed", "max_tokens")),
         (tr("Stop strings"), ("stop",)),
-        (
-            tr("Penalties for repetition"),
-            ("repeat_penalty", "presence_penalty", "frequency_penalty", "repeat_last_n"),
-        ),
+        (tr("Penalties for repetition"), ("repeat_penalty", "presence_penalty", "frequency_penalty", "repeat_last_n")),
         (
             tr("DRY: no repeated sequences"),
             ("dry_multiplier", "dry_base", "dry_allowed_length", "dry_penalty_last_n", "dry_sequence_breakers"),
         ),
         (
             tr("XTC, typical P, top n-sigma, dynamic temperature"),
-            (
-                "xtc_probability",
-                "xtc_threshold",
-                "typical_p",
-                "top_n_sigma",
-                "dynatemp_range",
-                "dynatemp_exponent",
-            ),
+            ("xtc_probability", "xtc_threshold", "typical_p", "top_n_sigma", "dynatemp_range", "dynatemp_exponent"),
         ),
-        (
-            tr("Mirostat, adaptive P"),
-            ("mirostat", "mirostat_tau", "mirostat_eta", "adaptive_target", "adaptive_decay"),
-        ),
+        (tr("Mirostat, adaptive P"), ("mirostat", "mirostat_tau", "mirostat_eta", "adaptive_target", "adaptive_decay")),
         (tr("Grammar, JSON schema, logit bias"), ("grammar", "json_schema", "logit_bias")),
         (tr("Order of the samplers"), ("samplers",)),
     )

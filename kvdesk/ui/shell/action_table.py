@@ -222,10 +222,7 @@ def _cache(
         Action("cache.forget", tr("This chat: forget its cells"), there(verbs.forget), refusal=why_not.forget),
         Action("cache.rebuild", tr("Rebuild the context"), there(verbs.ask_rebuild), refusal=why_not.rebuild),
         Action(
-            "cache.audit",
-            tr("Audit the cell map"),
-            lambda: window.commands.submit(AuditCache()),
-            refusal=why_not.audit,
+            "cache.audit", tr("Audit the cell map"), lambda: window.commands.submit(AuditCache()), refusal=why_not.audit
         ),
         Action(
             "cache.overlay",
@@ -324,10 +321,7 @@ def _program(window: Window, verbs: Verbs, helps: WindowHelp, why_not: Refusals)
             refusal=why_not.model,
         ),
         Action(
-            "model.embedded",
-            tr("Open the embedded model"),
-            window.commands.open_embedded,
-            refusal=why_not.embedded,
+            "model.embedded", tr("Open the embedded model"), window.commands.open_embedded, refusal=why_not.embedded
         ),
         Action("model.stop", tr("Stop loading the model"), window.commands.cancel_work, refusal=why_not.stop_loading),
         Action(

@@ -22,12 +22,7 @@ _WIDTH_PX: Final = 640
 _EDGE_PX: Final = 16  # of the window, that stays free
 _TOP_PX: Final = 48
 _ROOM_PX: Final = 12  # below the last row
-_STEPS: Final = {
-    Qt.Key.Key_Down: 1,
-    Qt.Key.Key_Up: -1,
-    Qt.Key.Key_Tab: 1,
-    Qt.Key.Key_Backtab: -1,
-}
+_STEPS: Final = {Qt.Key.Key_Down: 1, Qt.Key.Key_Up: -1, Qt.Key.Key_Tab: 1, Qt.Key.Key_Backtab: -1}
 _PAGE: Final = 8
 
 

@@ -27,13 +27,7 @@ class Panes(QSplitter):
 
     parameters_shown = Signal(bool)
 
-    def __init__(
-        self,
-        kit: Kit,
-        sidebar: ConversationList,
-        chat: ChatPane,
-        inspector: Inspector,
-    ) -> None:
+    def __init__(self, kit: Kit, sidebar: ConversationList, chat: ChatPane, inspector: Inspector) -> None:
         super().__init__(Qt.Orientation.Horizontal)
         self._sidebar, self._chat, self._inspector = sidebar, chat, inspector
         theme = self._theme = kit.theme

@@ -8,9 +8,4 @@ from kvdesk.ui.blocks.slice import BLOCKS
 from kvdesk.ui.lab.slice import LAB
 from kvdesk.ui.server.slice import SERVE
 
-SLICES: Final = (
-    LAB,
-    SERVE,
-    BLOCKS,
-    ATTENTION,
-)
+SLICES: Final = (LAB, SERVE, BLOCKS, ATTENTION)

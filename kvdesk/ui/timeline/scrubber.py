@@ -29,19 +29,13 @@ class Scrubber(QWidget):
         self.slider.valueChanged.connect(self.moved)
         self._first, self._back, self._play, self._forward, self._last = buttons = (
             IconButton(
-                theme,
-                "step-back",
-                tr("To the first operation"),
-                clicked=lambda: self._go(self.slider.minimum()),
+                theme, "step-back", tr("To the first operation"), clicked=lambda: self._go(self.slider.minimum())
             ),
             IconButton(theme, "chevron-left", tr("One operation back"), clicked=lambda: self._step(-1)),
             IconButton(theme, "play", tr("Play the operations from here on"), clicked=self.toggle_play),
             IconButton(theme, "chevron-right", tr("One operation forward"), clicked=lambda: self._step(1)),
             IconButton(
-                theme,
-                "step-forward",
-                tr("To the last operation"),
-                clicked=lambda: self._go(self.slider.maximum()),
+                theme, "step-forward", tr("To the last operation"), clicked=lambda: self._go(self.slider.maximum())
             ),
         )
         self._speed = Choice(scale="small", name=tr("Operations a second while playing"))

@@ -8,13 +8,7 @@ from PySide6.QtWidgets import QWidget
 
 MARGIN_PX: Final = 12
 WIDEST_PX: Final = 480
-_MOVES: Final = (
-    QEvent.Type.Resize,
-    QEvent.Type.Move,
-    QEvent.Type.Show,
-    QEvent.Type.Hide,
-    QEvent.Type.LayoutRequest,
-)
+_MOVES: Final = (QEvent.Type.Resize, QEvent.Type.Move, QEvent.Type.Show, QEvent.Type.Hide, QEvent.Type.LayoutRequest)
 
 
 class Floating(QObject):

@@ -105,10 +105,7 @@ CELL_METRICS: Final = (
         metrics.external_fragmentation,
     ),
     CellMetric(
-        SHARED,
-        marked("cells"),
-        marked("Cells that more than one sequence holds: stored once"),
-        metrics.shared_cells,
+        SHARED, marked("cells"), marked("Cells that more than one sequence holds: stored once"), metrics.shared_cells
     ),
     CellMetric(
         marked("sharing factor"),

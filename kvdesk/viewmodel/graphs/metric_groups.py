@@ -51,11 +51,7 @@ class Group:
 
 _SEQUENCE: Final[tuple[tuple[str, str, str], ...]] = (
     (marked("cells"), "n_cells", marked("Cells of the sequence")),
-    (
-        marked("scatter"),
-        "scatter",
-        marked("Scatter, in runs: runs of neighbouring cells - 1, so 0 is one piece"),
-    ),
+    (marked("scatter"), "scatter", marked("Scatter, in runs: runs of neighbouring cells - 1, so 0 is one piece")),
     (
         marked("wasted"),
         "wasted_span",
@@ -66,11 +62,7 @@ _SEQUENCE: Final[tuple[tuple[str, str, str], ...]] = (
         "position_holes",
         marked("Position holes, in positions: (pos_max - pos_min + 1) - distinct positions"),
     ),
-    (
-        marked("twice"),
-        "position_duplicates",
-        marked("Position duplicates, in cells: cells - distinct positions"),
-    ),
+    (marked("twice"), "position_duplicates", marked("Position duplicates, in cells: cells - distinct positions")),
 )
 _LEDGER: Final = {
     marked("weights"): marked(
@@ -94,11 +86,7 @@ _CODES: Final[tuple[tuple[int, str, str], ...]] = (
         marked("no room"),
         marked("llama_decode returned 1: no cells for the batch, nothing was placed (K-shifts are applied)"),
     ),
-    (
-        2,
-        marked("stopped"),
-        marked("llama_decode returned 2: stopped by the abort callback; finished ubatches stay"),
-    ),
+    (2, marked("stopped"), marked("llama_decode returned 2: stopped by the abort callback; finished ubatches stay")),
     (-1, marked("refused"), marked("llama_decode returned -1: the batch is not valid, nothing happened")),
     (-2, marked("no memory"), marked("llama_decode returned -2: the graph could not be allocated")),
     (-3, marked("failed"), marked("llama_decode returned -3: the graph could not be computed")),

@@ -195,11 +195,7 @@ def _prompts(identity: str, title: str, sizes: Sequence[int]) -> Row:
 
 TURN_NAMES = tuple(f"first token of turn {turn + 1}" for turn in range(TURNS))
 IN_TURN_NAME = "first token, two chats in turn"
-BESIDE_NAMES = (
-    f"first token after {LONG:,} tokens beside an answer",
-    "that answer meanwhile",
-    "its longest gap",
-)
+BESIDE_NAMES = (f"first token after {LONG:,} tokens beside an answer", "that answer meanwhile", "its longest gap")
 BACK_NAME = f"first token back in a chat of {LONG:,} tokens after {OTHERS} others"
 RESTART_NAME = f"first token back in a chat of {LONG:,} tokens after a restart"
 

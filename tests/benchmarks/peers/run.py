@@ -91,13 +91,7 @@ class Outcome:
 
 
 def run(
-    path: Path,
-    settings: ContextSettings,
-    plan: Plan,
-    others: Others,
-    say: Say,
-    *,
-    follow_load: bool = True,
+    path: Path, settings: ContextSettings, plan: Plan, others: Others, say: Say, *, follow_load: bool = True
 ) -> Outcome:
     """Everything; follow_load: of kvdesk. Raises UserError where kvdesk itself cannot run the model."""
     start, absent = time.monotonic(), dict[str, str]()
@@ -141,12 +135,7 @@ def compare(peers: Mapping[str, Peer], plan: Plan, texts: Texts, say: Say, start
 
 
 def _fill(
-    lines: Mapping[tuple[int, str], Line],
-    peers: Mapping[str, Peer],
-    plan: Plan,
-    texts: Texts,
-    say: Say,
-    start: float,
+    lines: Mapping[tuple[int, str], Line], peers: Mapping[str, Peer], plan: Plan, texts: Texts, say: Say, start: float
 ) -> None:
     gone: dict[str, str] = {}
     number = texts.number
@@ -198,9 +187,7 @@ def _makers(
     kvdesk: Callable[[], Peer], path: Path, settings: ContextSettings, others: Others
 ) -> dict[str, Callable[[], Peer]]:
     """What makes each peer, by its name or address; kvdesk first."""
-    makers: dict[str, Callable[[], Peer]] = {
-        LlamaPeer.name: lambda: LlamaPeer(path, settings),
-    }
+    makers: dict[str, Callable[[], Peer]] = {LlamaPeer.name: lambda: LlamaPeer(path, settings)}
     if (program := others.llama_server) is not None:
         makers[LLAMA_SERVER] = lambda: llama_server(program, path, settings)
     for url in others.urls:

@@ -55,10 +55,7 @@ def of_type(kind: Any) -> st.SearchStrategy[Any]:
 @cache
 def of_dataclass(kind: Any) -> st.SearchStrategy[Any]:
     hints = get_type_hints(kind)
-    return st.builds(
-        kind,
-        **{name: SPECIAL[name] if name in SPECIAL else of_type(hints[name]) for name in names(kind)},
-    )
+    return st.builds(kind, **{name: SPECIAL[name] if name in SPECIAL else of_type(hints[name]) for name in names(kind)})
 
 
 def _of_model(kind: type[BaseModel]) -> st.SearchStrategy[BaseModel]:

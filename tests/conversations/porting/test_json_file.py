@@ -71,16 +71,10 @@ def test_fields_that_are_missing_or_unknown_are_no_error(path: Path) -> None:
     ("changes", "sentence"),
     [
         ({"header": {"version": 2}}, "This file was written by a newer kvdesk (format 2, this one knows 1)."),
-        (
-            {"header": {"version": "1"}},
-            "This file claims to be written by kvdesk, but has no version of the format.",
-        ),
+        ({"header": {"version": "1"}}, "This file claims to be written by kvdesk, but has no version of the format."),
         ({"answer": {"role": "king"}}, "The chat “T” cannot be read: role is not as it should be."),
         ({"answer": {"id": "m1"}}, "The chat “T” has two messages with the same id."),
-        (
-            {"answer": {"parent": "m2"}},
-            "The chat “T” is damaged: its messages follow one another in a circle.",
-        ),
+        ({"answer": {"parent": "m2"}}, "The chat “T” is damaged: its messages follow one another in a circle."),
         ({"answer": {"tokens": [1 << 40]}}, "The chat “T” has invalid token ids."),
         ({"answer": {"tokens": "none"}}, "The chat “T” cannot be read: tokens is not as it should be."),
         ({"queued": [3]}, "The chat “T” cannot be read: queued[0] is not as it should be."),

@@ -25,10 +25,7 @@ def test_the_child_tells_the_same_as_reading_here(tmp_path: Path) -> None:
 def test_what_the_child_refuses_is_refused_here(tmp_path: Path) -> None:
     path = tmp_path / "\udcff.json"  # a name that is no UTF-8
     path.write_text("[7]", "utf-8")
-    with (
-        ReaderProcess(reader_command(path)) as process,
-        pytest.raises(UserError, match="no export that kvdesk knows"),
-    ):
+    with ReaderProcess(reader_command(path)) as process, pytest.raises(UserError, match="no export that kvdesk knows"):
         list(process.found())
 
 

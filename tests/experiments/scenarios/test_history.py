@@ -145,11 +145,7 @@ def test_pauses_are_the_time_between_operations() -> None:
     ]
     assert list(
         days.joined([days.Paused(1), days.Paused(2), days.Read(0, (1,)), days.Read(1, (2,)), days.Read(1, (3,))])
-    ) == [
-        days.Paused(3),
-        days.Read(0, (1,)),
-        days.Read(1, (2, 3)),
-    ]
+    ) == [days.Paused(3), days.Read(0, (1,)), days.Read(1, (2, 3))]
 
 
 def test_a_journal_without_cells_is_refused() -> None:

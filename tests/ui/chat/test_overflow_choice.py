@@ -42,10 +42,7 @@ def test_every_policy_is_explained_where_it_is_chosen(window: MainWindow) -> Non
         assert choice._reasons[overflow].text() == policy_of(overflow).description
     sent = record(window.commands.conversations.choose_overflow)
     choice.buttons[Overflow.SLIDE].click()
-    assert sent[-1] == (
-        ONE,
-        Overflow.SLIDE,
-    )
+    assert sent[-1] == (ONE, Overflow.SLIDE)
     assert not choice.isVisible()
 
 

@@ -71,11 +71,7 @@ def test_a_long_paste_becomes_an_attachment_and_text_again(
 
 
 def test_files_are_pasted_dropped_and_chosen(
-    window: MainWindow,
-    record: Record,
-    qtbot: QtBot,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    window: MainWindow, record: Record, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given = record(window.commands.attach_files)
     opened = record(window.commands.open_model)

@@ -48,9 +48,7 @@ def colour_at(cells: CellMapView, index: int, down: float = 0.3) -> str:
     x, y = strip.corner(index)
     image = cells.grab().toImage()
     ratio = image.devicePixelRatio()
-    return image.pixelColor(
-        QPoint(int((x + strip.cell / 2) * ratio), int((y + strip.cell * down) * ratio)),
-    ).name()
+    return image.pixelColor(QPoint(int((x + strip.cell / 2) * ratio), int((y + strip.cell * down) * ratio))).name()
 
 
 def middle(cells: CellMapView, index: int) -> QPoint:

@@ -22,9 +22,7 @@ def one(n_cells: int, width: float, ratio: float = 1.0, *, wide: bool = False) -
 
 
 @given(
-    st.lists(st.integers(1, 131_072), min_size=1, max_size=8),
-    st.integers(260, 2000),
-    st.sampled_from([1.0, 1.25, 2.0]),
+    st.lists(st.integers(1, 131_072), min_size=1, max_size=8), st.integers(260, 2000), st.sampled_from([1.0, 1.25, 2.0])
 )
 def test_rows_fit_into_the_width_and_cells_keep_their_gap(counts: list[int], width: int, ratio: float) -> None:
     strips = lay_out([StreamSize(0, i, f"stream {i}", n) for i, n in enumerate(counts)], width, ratio)

@@ -99,13 +99,7 @@ def test_another_text_replaces_everything(view: ProseView) -> None:
 
 
 @pytest.mark.parametrize(
-    "hostile",
-    [
-        "<script>alert(1)</script>",
-        "<b>bold</b>",
-        "&lt;i&gt;",
-        "<img src='file:///etc/passwd'>",
-    ],
+    "hostile", ["<script>alert(1)</script>", "<b>bold</b>", "&lt;i&gt;", "<img src='file:///etc/passwd'>"]
 )
 def test_html_is_text(view: ProseView, hostile: str) -> None:
     view.show_plain(hostile)

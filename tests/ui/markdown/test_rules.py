@@ -30,10 +30,7 @@ def test_emphasis_stands_beside_every_script(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    [
-        *("a ** b ** c", "你 ** 好 ** 吗", "snake_case_name", 'a**"b"**c'),
-        *("你 ~~ 好 ~~ 吗", "a~b~c", "约~5~6天"),
-    ],
+    [*("a ** b ** c", "你 ** 好 ** 吗", "snake_case_name", 'a**"b"**c'), *("你 ~~ 好 ~~ 吗", "a~b~c", "约~5~6天")],
 )
 def test_other_marks_are_no_emphasis(text: str) -> None:
     assert set(types(text)) == {"text"}
@@ -45,8 +42,7 @@ def test_a_line_tag_is_a_line_in_a_cell_only() -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["from $5-$10 (about 4$ more)", "$5–$10 or 4$", "$10，大约4$。", "$0.5-$1 (0.3$ off)", "$1 [2$"],
+    "text", ["from $5-$10 (about 4$ more)", "$5–$10 or 4$", "$10，大约4$。", "$0.5-$1 (0.3$ off)", "$1 [2$"]
 )
 def test_amounts_are_no_formulas(text: str) -> None:
     assert "formula" not in types(text)

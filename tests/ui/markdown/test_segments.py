@@ -64,10 +64,7 @@ def test_the_tag_inside_a_line_is_text() -> None:
         ("◁think▷hm◁/think▷Yes.", "hm", "Yes."),
         ("<|START_THINKING|>hm<|END_THINKING|><|START_RESPONSE|>Yes.", "hm", "Yes."),
         ("<|begin_of_thought|>\nhm\n<|end_of_thought|>\n\n<|begin_of_solution|>Yes.", "hm", "Yes."),
-        (
-            "<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>final<|message|>Yes.",
-            *("hm", "Yes."),
-        ),
+        ("<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>final<|message|>Yes.", *("hm", "Yes.")),
         ("analysisWe say yes.assistantfinalYes.", "We say yes.", "Yes."),
         ("hm\n\n```py\nx\n```\n</think>\n\nYes.", "hm\n\n```py\nx\n```", "\nYes."),  # the template opened it
         ("hm, so yes.</think>\nYes.", "hm, so yes.", "Yes."),
@@ -105,8 +102,7 @@ def test_tables_stand_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    "formula",
-    ["$$ x^2 $$", "$$\nx^2\n$$", "\\[ x^2 \\]", "\\[\nx^2\n\\]", "  $$x^2$$", "```math\nx^2\n```"],
+    "formula", ["$$ x^2 $$", "$$\nx^2\n$$", "\\[ x^2 \\]", "\\[\nx^2\n\\]", "  $$x^2$$", "```math\nx^2\n```"]
 )
 def test_formulas_on_lines_of_their_own_stand_alone(formula: str) -> None:
     found = split_segments(f"before\n{formula}\nafter")

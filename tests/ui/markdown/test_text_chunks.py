@@ -113,10 +113,7 @@ def test_what_is_sent_is_what_was_typed(window: MainWindow) -> None:
     window.chat.composer.set_text("    indented = 1\n")
     sent = record(window.commands.conversations.send)
     window.chat.composer.submit()
-    assert sent[-1] == (
-        ONE,
-        "    indented = 1\n",
-    )
+    assert sent[-1] == (ONE, "    indented = 1\n")
     window.chat.composer.set_text("  \n ")
     told = record(window.commands.conversations.send)
     window.chat.composer.submit()

@@ -102,10 +102,7 @@ def test_continue_is_offered_where_an_answer_ended_early(window: MainWindow, qtb
     assert button(first, "Continue the answer").isHidden(), "what follows was said after it"
     asked = record(window.commands.conversations.turns.continue_answer)
     action(window, ANSWER.id, "Continue the answer").trigger()
-    assert asked[-1] == (
-        ONE,
-        "a",
-    )
+    assert asked[-1] == (ONE, "a")
 
 
 def test_an_engine_that_cannot_continue_says_so(window: MainWindow) -> None:
@@ -161,12 +158,7 @@ def test_an_answer_is_edited_in_its_place(window: MainWindow, qtbot: QtBot) -> N
     qtbot.keyClicks(editor.edit, "and time")
     asked = record(window.commands.conversations.turns.edit_answer)
     qtbot.keyClick(editor.edit, Qt.Key.Key_Return)
-    assert asked[-1] == (
-        ONE,
-        "a",
-        "Because of cells\nand time",
-        False,
-    )
+    assert asked[-1] == (ONE, "a", "Because of cells\nand time", False)
     assert widget.editor is None
 
 
@@ -188,12 +180,7 @@ def test_an_edit_can_be_left_and_be_continued(window: MainWindow, qtbot: QtBot) 
     go_on = widget.editor._go_on
     asked = record(window.commands.conversations.turns.edit_answer)
     qtbot.mouseClick(go_on, Qt.MouseButton.LeftButton)
-    assert asked[-1] == (
-        ONE,
-        "a",
-        "Because of",
-        True,
-    )
+    assert asked[-1] == (ONE, "a", "Because of", True)
 
 
 @pytest.mark.usefixtures("fresh")
@@ -222,11 +209,7 @@ def test_a_question_is_edited_in_its_place(window: MainWindow, qtbot: QtBot) -> 
     assert editor is not None
     qtbot.keyClicks(editor.edit, " at all?")
     qtbot.keyClick(editor.edit, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
-    assert asked[-1] == (
-        ONE,
-        QUESTION.id,
-        f"{QUESTION.text} at all?",
-    )
+    assert asked[-1] == (ONE, QUESTION.id, f"{QUESTION.text} at all?")
     assert window.chat.composer.text == "a draft"
     assert not any(widget.is_dim for widget in widgets)
 
@@ -337,11 +320,7 @@ def test_pinned_messages_are_listed_and_a_click_goes_there(window: MainWindow, q
     shown(window, *many)
     asked = record(window.commands.conversations.turns.pin)
     action(window, MessageId("m39"), "Pin").trigger()
-    assert asked[-1] == (
-        ONE,
-        "m39",
-        True,
-    )
+    assert asked[-1] == (ONE, "m39", True)
     bar = window.chat.pinned
     assert bar.isHidden()
     for i in range(MOST_LISTED + 2):
@@ -357,11 +336,7 @@ def test_pinned_messages_are_listed_and_a_click_goes_there(window: MainWindow, q
     assert not first.visibleRegion().isEmpty()
     asked = record(window.commands.conversations.turns.pin)
     qtbot.mouseClick(button(first, "Unpin this message"), Qt.MouseButton.LeftButton)
-    assert asked[-1] == (
-        ONE,
-        "m0",
-        False,
-    )
+    assert asked[-1] == (ONE, "m0", False)
 
 
 def test_a_deleted_message_goes_and_can_come_back(window: MainWindow, qtbot: QtBot) -> None:
@@ -370,18 +345,10 @@ def test_a_deleted_message_goes_and_can_come_back(window: MainWindow, qtbot: QtB
     shown(window, QUESTION, ANSWER, *more)
     asked = record(window.commands.conversations.removals.delete)
     action(window, MessageId("q2"), "Delete this message").trigger()
-    assert asked[-1] == (
-        ONE,
-        "q2",
-        False,
-    )
+    assert asked[-1] == (ONE, "q2", False)
     asked = record(window.commands.conversations.removals.delete)
     action(window, MessageId("a2"), "Delete question and answer").trigger()
-    assert asked[-1] == (
-        ONE,
-        "a2",
-        True,
-    )
+    assert asked[-1] == (ONE, "a2", True)
     last = window.chat.view.widget_of(MessageId("a2"))
     remove_messages(window, ONE, [MessageId("q2")], [QUESTION, ANSWER, more[1]])
     assert [w.message.id for w in window.chat.view.widgets] == ["q", "a", "a2"]

@@ -18,11 +18,7 @@ def test_the_header_says_what_is_changed() -> None:
     assert not is_changed(own, SETTINGS), "own values that are those of the settings"
     changed = Parameters("", Sampling(temperature=1.25), "{{ x }}")
     assert button_text(changed, SETTINGS) == "Parameters: system prompt, Temperature 1.25, template"
-    assert changes(changed, SETTINGS).split("\n") == [
-        "No system prompt",
-        "Temperature 1.25",
-        "Its own chat template",
-    ]
+    assert changes(changed, SETTINGS).split("\n") == ["No system prompt", "Temperature 1.25", "Its own chat template"]
     many = replace(DEFAULT, sampling=Sampling(temperature=0.1, top_k=1, seed=7))
     assert button_text(many, SETTINGS) == "Parameters: 3 values of sampling"
     assert changes(many, SETTINGS) == "Temperature 0.1\nTop K 1\nSeed 7"
@@ -61,18 +57,7 @@ def template_says(*tokens: str) -> str:
 
 
 def test_the_system_prompt_of_a_template_is_known_from_the_prompt() -> None:
-    chat_ml = (
-        "<|im_start|>",
-        "system",
-        "\n",
-        "You are",
-        " kind.",
-        "<|im_end|>",
-        "\n",
-        "<|im_start|>",
-        "user",
-        "\nHi",
-    )
+    chat_ml = ("<|im_start|>", "system", "\n", "You are", " kind.", "<|im_end|>", "\n", "<|im_start|>", "user", "\nHi")
     assert template_says(*chat_ml) == "You are kind."
     assert template_says(*chat_ml[7:], "<|im_end|>") == ""
     llama = (

@@ -261,10 +261,7 @@ def test_the_cache_is_shown_everywhere(window: MainWindow, qtbot: QtBot) -> None
     assert numbers[GAPS]._value.text() == "8.3"
     assert [
         (row.title, row.span.pos_min, row.span.pos_max) for row in window.inspector.cache.instruments.rulers.rows
-    ] == [
-        ("A village far away", 0, 179),
-        ("Caches", 0, 71),
-    ]
+    ] == [("A village far away", 0, 179), ("Caches", 0, 71)]
     model = window.conversations.view.model()
     assert [model.index(i, 0).data(CELLS_ROLE) for i in range(2)] == [180, 72]
 

@@ -61,10 +61,7 @@ class OperationJournal:
     """The journal of `context` from now on. `conversation_of` returns the conversation that has a seq_id."""
 
     def __init__(
-        self,
-        context: Context,
-        emit: Emit,
-        conversation_of: Callable[[int], ConversationId | None] = lambda _: None,
+        self, context: Context, emit: Emit, conversation_of: Callable[[int], ConversationId | None] = lambda _: None
     ) -> None:
         self._context = context
         self._emit = emit

@@ -213,10 +213,7 @@ class StateSwapper:
             else tr("its state was saved")
         )
         with self._operation_journal.operation(
-            "swap in",
-            sequence.conversation,
-            reason,
-            call=calls.state_seq_set(sequence.seq_id, len(blob)),
+            "swap in", sequence.conversation, reason, call=calls.state_seq_set(sequence.seq_id, len(blob))
         ) as operation:
             try:
                 accepted = self._states.seq_set(sequence.seq_id, blob, saved.tokens, audited=False)

@@ -54,10 +54,7 @@ class Model:
             indexer=self._meta(f"{architecture}.attention.indexer.top_k") not in ("", "0"),
         )
         self.traits: ModelTraits = model_traits(
-            architecture,
-            int(lib.llama_model_rope_type(self._handle)),
-            self.n_ctx_train,
-            self._meta,
+            architecture, int(lib.llama_model_rope_type(self._handle)), self.n_ctx_train, self._meta
         )
         if not lib.llama_model_has_decoder(self._handle):
             self.close()

@@ -26,11 +26,7 @@ class OpenedModel:
 
 
 def open_model(
-    path: Path,
-    settings: ContextSettings,
-    on_progress: Callable[[float], bool] | None = None,
-    *,
-    freed_before: int = 0,
+    path: Path, settings: ContextSettings, on_progress: Callable[[float], bool] | None = None, *, freed_before: int = 0
 ) -> OpenedModel:
     """Load `path` for a context with these settings.
 

@@ -70,12 +70,7 @@ class CacheOperations:
     """
 
     def __init__(
-        self,
-        context: Context,
-        cache_manager: Cache,
-        journal: OperationJournal,
-        noise: tuple[float, float],
-        emit: Emit,
+        self, context: Context, cache_manager: Cache, journal: OperationJournal, noise: tuple[float, float], emit: Emit
     ) -> None:
         self._context = context
         self._cache_manager = cache_manager

@@ -29,10 +29,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
     def __init__(self) -> None:
         super().__init__(
-            trim_blocks=True,
-            lstrip_blocks=True,
-            extensions=["jinja2.ext.loopcontrols", _GenerationTag],
-            cache_size=0,
+            trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols", _GenerationTag], cache_size=0
         )
         self.filters["tojson"] = _tojson
         self.globals["raise_exception"] = _raise_exception

@@ -182,13 +182,7 @@ class PromptBuilder:
         return self._others
 
     def _tokens(
-        self,
-        messages: Sequence[Message],
-        template: str,
-        tools: str = "",
-        variables: str = "",
-        *,
-        begins: bool = True,
+        self, messages: Sequence[Message], template: str, tools: str = "", variables: str = "", *, begins: bool = True
     ) -> tuple[Rendering, list[int], list[int]]:
         """The rendering, its tokens, and the number of its characters that are complete after each."""
         if not self._vocab.has_text:

@@ -15,10 +15,7 @@ from kvdesk.call_format import GENERIC, CallFormat
 from kvdesk.reasoning import MARK, ReasoningMarks
 from kvdesk.values import dataclass, replace
 
-Render = Callable[
-    [Sequence[Mapping[str, Any]], bool, Sequence[Mapping[str, Any]] | None, Mapping[str, Any]],
-    str,
-]
+Render = Callable[[Sequence[Mapping[str, Any]], bool, Sequence[Mapping[str, Any]] | None, Mapping[str, Any]], str]
 """Renders messages as templates get them, whether the next answer begins, tools, and further variables. May raise
 anything."""
 

@@ -21,12 +21,7 @@ from kvdesk.translation import tr
 class Idle:
     """Idle work on one context. `prompts`: None without a tokenizer."""
 
-    def __init__(
-        self,
-        context: Context,
-        cache_manager: Cache,
-        prompts: PromptBuilder | None,
-    ) -> None:
+    def __init__(self, context: Context, cache_manager: Cache, prompts: PromptBuilder | None) -> None:
         self._context = context
         self._cache_manager = cache_manager
         self._prompts = prompts

@@ -35,10 +35,7 @@ def beside(bench: Bench) -> Outcome:
             shares.append(meanwhile / alone)
             bench.say(f"begun after {n_steps} steps, {meanwhile:.1f} tok/s meanwhile, {alone:.1f} alone")
     return Outcome(
-        [
-            figure("steps_until_it_begins", steps).at_most(1),
-            figure("speed_over_alone", shares).at_least(HALF),
-        ],
+        [figure("steps_until_it_begins", steps).at_most(1), figure("speed_over_alone", shares).at_least(HALF)],
         {"steps_until_it_begins": steps, "speed_over_alone": shares},
     )
 
