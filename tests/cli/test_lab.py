@@ -132,7 +132,7 @@ def test_a_report_that_cannot_be_written_is_said_before_anything_is_measured(
     with pytest.raises(SystemExit):
         main(["lab", "run", "positions", "--out", str(tmp_path / "file" / "below")])
     err = capsys.readouterr().err
-    assert err.startswith("kvdesk lab: the report cannot be written to ")
+    assert err.startswith("kvdesk lab: --out: nothing can be written to ")
     assert err.count("\n") == 1
 
 

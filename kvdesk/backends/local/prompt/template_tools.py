@@ -122,7 +122,9 @@ def with_objects(messages: Sequence[Message]) -> list[Message]:
     for message in messages:
         fields = fields_of(message)
         if calls := fields.get("tool_calls"):
-            fields["tool_calls"] = [{**call, "function": _with_object(call["function"])} for call in calls]
+            fields["tool_calls"] = [
+                {**call, "function": _with_object(call["function"])} if "function" in call else call for call in calls
+            ]
             message = replace(message, fields=fields_text(fields))
         found.append(message)
     return found
@@ -159,10 +161,12 @@ def results_in_calls(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]
 
 
 def complete(tools: str) -> str:
-    """The tools, each with a description and parameters, as llama-server gives them: some templates fail without."""
+    """The tools, each function with a description and parameters, as llama-server gives them: some templates fail
+    without.
+    """
     found = []
     for tool in json.loads(tools):
-        given = {name: value for name, value in tool["function"].items() if value is not None}
+        given = {name: value for name, value in tool.get("function", _MISSING).items() if value is not None}
         found.append({**tool, "function": {"name": "", **_MISSING, **given}} if _MISSING.keys() - given else tool)
     return json.dumps(found, ensure_ascii=False)
 
