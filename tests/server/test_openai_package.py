@@ -195,8 +195,7 @@ def test_a_tool_whose_parameters_no_grammar_can_follow_keeps_nothing_from_being_
     assert client.chat.completions.create(**request, max_tokens=3).choices[0].finish_reason == "length"
     choice: Any = {"type": "function", "function": {"name": "odd"}}
     done: Any = client.chat.completions.create(**request, tool_choice=choice, max_tokens=400)
-    (call,) = done.choices[0].message.tool_calls
-    assert call.function.name == "odd"
+    assert {call.function.name for call in done.choices[0].message.tool_calls} == {"odd"}
 
 
 def test_a_prompt_is_only_read_where_no_token_is_wanted(client: openai.OpenAI) -> None:
