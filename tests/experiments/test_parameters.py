@@ -87,6 +87,7 @@ def test_tokens_are_timed_at_the_depth_that_is_said() -> None:
         assert kv_types._cells(values) >= reached[-1]
 
 
+@pytest.mark.matrix
 def test_more_rounds_than_a_depth_has_tokens_are_measured(talking_file: Path) -> None:
     given: dict[str, float] = {"chunk": 64, "chunks": 1, "written": 4, "deepest": 64, "rounds": 40}
     samples, last = ended("kv-types", talking_file, given)
@@ -94,6 +95,7 @@ def test_more_rounds_than_a_depth_has_tokens_are_measured(talking_file: Path) ->
     assert "at depth 64" in last.result.verdict.sentence
 
 
+@pytest.mark.matrix
 def test_a_text_without_an_end_of_a_sentence_makes_no_longer_document(talking_file: Path, tmp_path: Path) -> None:
     text = tmp_path / "one.txt"
     text.write_text("没有句号的一句话 without an end " * 2000, "utf-8")
@@ -101,6 +103,7 @@ def test_a_text_without_an_end_of_a_sentence_makes_no_longer_document(talking_fi
     assert any(s.series.endswith(documents.SAME) for s in samples)
 
 
+@pytest.mark.matrix
 def test_more_questions_than_the_document_has_tokens_for_have_room(talking_file: Path) -> None:
     samples, _ = ended("documents", talking_file, {"document": 128, "questions": 60, "judged": 1})
     assert len({s.x for s in samples if s.series == f"{documents.ALL}: {documents.SAME}"}) == 60
