@@ -7,6 +7,7 @@ from PySide6.QtCore import Qt
 from kvdesk.cache.attention_weights import How
 from kvdesk.session import Store
 from kvdesk.translation import marked, tr
+from kvdesk.ui.widgets.allow import allow
 from kvdesk.ui.widgets.controls import Choice, small_choice
 from kvdesk.ui.widgets.flow import Flow
 from kvdesk.viewmodel.cells import attention
@@ -51,9 +52,8 @@ class LookChoices(Flow):
             (self.head, choice.head, unknown),
             (self.how, choice.how, "" if choice.layer is None or choice.head is None else alone),
         ):
-            box.setEnabled(not why)
             box.setCurrentIndex(max(box.findData(value), 0))
-            box.setToolTip(why or box.currentData(Qt.ItemDataRole.ToolTipRole) or "")
+            allow(box, why, box.currentData(Qt.ItemDataRole.ToolTipRole) or "")
 
     def _on_chosen(self) -> None:
         looking = self._store.attention.of_scope(Scope(self.scope.currentData()))

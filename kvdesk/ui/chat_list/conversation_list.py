@@ -24,6 +24,7 @@ from kvdesk.ui.operations.menus import fill_menu
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.access.input_method import composes
 from kvdesk.ui.widgets.access.key_tips import show_tips_of
+from kvdesk.ui.widgets.allow import allow
 from kvdesk.ui.widgets.controls import IconButton, has_focus, label, on_ground, pop_up, push_button
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.ui.widgets.search_field import clearable
@@ -213,8 +214,7 @@ class ConversationList(QWidget):
         store = self._store
         why = tr("The engine has stopped.") if store.dead else store.missing(Feature.CACHE_OPERATIONS)
         forget = menu.addAction(tr("Forget cells"), partial(self._commands.submit, Forget(known.id)))
-        forget.setEnabled(not why)
-        forget.setToolTip(why or _FORGET_CALL)
+        allow(forget, why, _FORGET_CALL)
         fill_menu(menu, self._kit, known.id)
 
     def _folder_menu(self, folder: str, rename: Callable[[], object]) -> QMenu:

@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Final
 
-from PySide6.QtGui import QAction, QGuiApplication
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMenu, QWidget
 
 from kvdesk.errors import NO_TOKENIZER
@@ -15,6 +15,7 @@ from kvdesk.ui.messages.message_widget import MessageWidget
 from kvdesk.ui.messages.tool_message import ToolMessage
 from kvdesk.ui.operations.menus import fill_message_menu
 from kvdesk.ui.widgets.access.key_tips import show_tips_of
+from kvdesk.ui.widgets.allow import allow
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.viewmodel.cells.attention import Scope, Spot
 
@@ -38,7 +39,7 @@ def message_menu(
         for n, name in ((1, tr("Answer again")), (3, tr("Three more answers at once"))):
             again = menu.addAction(name, partial(turns.regenerate, of[0], n, of[1]))
             tip = tr("Each answer becomes a branch; the question is prefilled only once")
-            _allow(again, kit.store.why_not_answered, tip)
+            allow(again, kit.store.why_not_answered, tip)
     _add_fork(menu, kit, widget.message)
     menu.addSeparator()
     fill_message_menu(menu, kit, widget.message.conversation, widget.message.id)
@@ -75,17 +76,17 @@ def _add_changes(menu: QMenu, kit: Kit, widget: MessageWidget, *, is_last: bool)
     message, store, turns = widget.message, kit.store, kit.commands.conversations.turns
     if message.role == "user":
         tip = tr("Edit it here, and have that answered in a new branch; this one stays")
-        _allow(menu.addAction(tr("Edit…"), widget.ask_for_edit), why_not_edited(store, message), tip)
+        allow(menu.addAction(tr("Edit…"), widget.ask_for_edit), why_not_edited(store, message), tip)
     elif message.role == "assistant" and message.text:
         tip = tr("Your text becomes a version beside this one; the model can continue it")
-        _allow(menu.addAction(tr("Edit the answer…"), widget.ask_for_edit), why_not_edited(store, message), tip)
+        allow(menu.addAction(tr("Edit the answer…"), widget.ask_for_edit), why_not_edited(store, message), tip)
         go_on = menu.addAction(
             tr("Continue the answer"), lambda: turns.continue_answer(message.conversation, message.id)
         )
         tip = tr("Continue where it ended: only new tokens are computed")
         if not is_last:
             tip = tr("Continues in a new branch; this branch is unchanged")
-        _allow(go_on, why_not_continued(store, message), tip)
+        allow(go_on, why_not_continued(store, message), tip)
     if widget.can_show_tokens:
         tokens = menu.addAction(tr("Look at its tokens"), partial(widget.show_token, 0))
         tokens.setToolTip(tr("How likely each was, what else was likely, and going on with another one"))
@@ -96,7 +97,7 @@ def _add_pin(menu: QMenu, kit: Kit, message: Message) -> None:
     pin, turns = menu.addAction(tr("Pin") if not message.pinned else tr("Unpin")), kit.commands.conversations.turns
     pin.triggered.connect(lambda: turns.pin(message.conversation, message.id, pinned=not message.pinned))
     tip = tr("Pinned messages are listed over the chat. A pin does not keep a message in the context.")
-    _allow(pin, kit.store.why_busy if message.state == "streaming" else "", tip)
+    allow(pin, kit.store.why_busy if message.state == "streaming" else "", tip)
 
 
 def _add_fork(menu: QMenu, kit: Kit, message: Message) -> None:
@@ -107,7 +108,7 @@ def _add_fork(menu: QMenu, kit: Kit, message: Message) -> None:
         tr("Fork the chat after it"), lambda: kit.commands.fork(message.conversation, message.id, -1, p1)
     )
     tip = tr("A new chat with the messages up to this one. Cells in the cache are shared: they are not stored twice")
-    _allow(fork, kit.store.why_busy, tip)
+    allow(fork, kit.store.why_busy, tip)
 
 
 def _add_attention(menu: QMenu, kit: Kit, message: Message) -> None:
@@ -136,10 +137,4 @@ def _add_deletions(menu: QMenu, kit: Kit, message: Message) -> None:
             name,
             partial(kit.commands.conversations.removals.delete, message.conversation, message.id, with_pair=with_pair),
         )
-        _allow(delete, kit.store.why_busy, tip)
-
-
-def _allow(action: QAction, why: str, tip: str) -> None:
-    """`why`: it cannot be done now; "" if it can, and `tip` says more about it."""
-    action.setEnabled(not why)
-    action.setToolTip(why or tip)
+        allow(delete, kit.store.why_busy, tip)

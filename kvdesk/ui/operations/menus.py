@@ -8,6 +8,7 @@ from kvdesk.session.operation_specs import OPERATIONS, REMOVE, Chosen, Operation
 from kvdesk.translation import tr
 from kvdesk.ui.operations.request import ask, why_not_done
 from kvdesk.ui.widgets.access.key_tips import show_tips_of
+from kvdesk.ui.widgets.allow import allow
 from kvdesk.ui.widgets.kit import Kit
 
 
@@ -49,6 +50,5 @@ def _add(
     why = why_not_done(kit, spec, conversation, p0, p1)
     chosen = Chosen(kit.store.target_of(conversation), p0, p1)
     action = menu.addAction(text)
-    action.setToolTip(why or f"{tr(spec.tip)}\n{call_of(spec, chosen, kit.store)}".rstrip())
-    action.setEnabled(not why)
+    allow(action, why, f"{tr(spec.tip)}\n{call_of(spec, chosen, kit.store)}".rstrip())
     action.triggered.connect(lambda: ask(kit, spec, conversation, p0, p1))

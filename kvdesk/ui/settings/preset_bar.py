@@ -13,6 +13,7 @@ from kvdesk.settings import preset as presets
 from kvdesk.translation import tr
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.access.key_tips import show_tips_of
+from kvdesk.ui.widgets.allow import allow
 from kvdesk.ui.widgets.choose_file import ask_for_file, ask_where_to_save
 from kvdesk.ui.widgets.controls import Choice, IconButton, below, label, push_button, show_text
 from kvdesk.ui.widgets.style.theme import Theme
@@ -72,8 +73,7 @@ class PresetBar(QWidget):
             self.choice.setCurrentIndex(0 if shown is None else self.choice.findText(shown.name))
         is_own = shown is not None and shown.name in {p.name for p in own}
         for action in (self._rename, self._delete):
-            action.setEnabled(is_own)
-            action.setToolTip("" if is_own else tr("Only presets that you saved can be renamed or deleted."))
+            allow(action, "" if is_own else tr("Only presets that you saved can be renamed or deleted."))
 
     def _on_activated(self, index: int) -> None:
         preset = self.choice.itemData(index)

@@ -16,6 +16,7 @@ from kvdesk.session import Changed
 from kvdesk.session.changed import Update
 from kvdesk.translation import tr
 from kvdesk.ui.widgets import boxes
+from kvdesk.ui.widgets.allow import allow
 from kvdesk.ui.widgets.choose_file import ask_where_to_save
 from kvdesk.ui.widgets.controls import ElidedLabel, NumberLabel, label, link_button, on_ground, set_tone
 from kvdesk.ui.widgets.kit import Kit
@@ -132,9 +133,7 @@ class StatusBar(QWidget):
         """Whether the map can be compared with the engine, or why not."""
         store = self._store
         none = tr("There is no context to compare with.") if store.dead or store.context is None else ""
-        why = store.missing(Feature.AUDIT) or none
-        self._audit.setEnabled(not why)
-        self._audit.setToolTip(why or _audit_tip())
+        allow(self._audit, store.missing(Feature.AUDIT) or none, _audit_tip())
 
     def _show_threads(self, n: int) -> None:
         """How many threads decode now: they follow the load of the machine."""
