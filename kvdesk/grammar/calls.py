@@ -82,7 +82,7 @@ class _Rules:
 
     def _schema(self, prefix: str, schema: Any) -> str:
         """A rule of the JSON that a schema describes; of any value where no grammar can follow it."""
-        return self.described(prefix, gbnf_of(json.dumps(schema if _can_be_followed(schema) else True)))
+        return self.described(prefix, _followed(schema) or gbnf_of("true"))
 
     def described(self, prefix: str, grammar: str) -> str:
         """The root of another grammar, whose rules come in: those that are the same in each once."""
@@ -178,22 +178,22 @@ class _Rules:
 
 def _loosened(schema: dict[str, Any]) -> dict[str, Any]:
     """The schema of arguments, in which a property that no grammar can follow may be anything."""
-    if _can_be_followed(schema):
+    if _followed(schema):
         return schema
     properties = {
-        name: inner if _can_be_followed({**_defs(schema), "properties": {name: inner}}) else True
+        name: inner if _followed({**_defs(schema), "properties": {name: inner}}) else True
         for name, inner in obj(schema.get("properties")).items()
     }
     found = {**schema, "properties": properties}
-    return found if _can_be_followed(found) else _ANY
+    return found if _followed(found) else _ANY
 
 
-def _can_be_followed(schema: Any) -> bool:
+def _followed(schema: Any) -> str:
+    """The grammar of the JSON that a schema describes; "" if none can follow it."""
     try:
-        gbnf_of(json.dumps(schema))
+        return gbnf_of(json.dumps(schema))
     except SchemaError:
-        return False
-    return True
+        return ""
 
 
 def _defs(schema: Mapping[str, Any]) -> dict[str, Any]:
