@@ -56,6 +56,11 @@ class AttachmentList(QScrollArea):
         theme.changed.connect(self._make_rows)
         self.hide()
 
+    @property
+    def reading(self) -> str:
+        """A file that is being read for it, "" for none."""
+        return next(iter(self._shown.reading.values()), "") if self._shown is not None else ""
+
     def show_attachments(
         self,
         attachments: Sequence[Attachment],

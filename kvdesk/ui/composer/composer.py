@@ -45,7 +45,6 @@ class Composer(QFrame):
         self._attachments: tuple[Attachment, ...] = ()
         self._attached_chars: tuple[int, ...] = ()
         self._can_attach = False
-        self._reading = ""  # a file that is being read for it
         self._use: ContextUse | None = None
         self._estimate = DraftEstimate()
         self.edit = MessageEdit()
@@ -107,7 +106,6 @@ class Composer(QFrame):
         """
         self.attachments.show_attachments(attachments, reading, shortened, encodings, can_change=can_change)
         self._can_attach = can_change
-        self._reading = next(iter(reading.values()), "")
         new = tuple(attachments)
         if new != self._attachments:
             self._attachments = new
@@ -199,8 +197,8 @@ class Composer(QFrame):
         """Why what is typed cannot be sent or queued, "" where it can."""
         if self.blocked:
             return self.blocked
-        if self._reading:
-            return tr("{name} is being read. Send when it is attached, or stop reading it.").format(name=self._reading)
+        if name := self.attachments.reading:
+            return tr("{name} is being read. Send when it is attached, or stop reading it.").format(name=name)
         return room_words(self._preview)[0] if self._preview is not None and self.is_too_long else ""
 
     def set_focused(self, focused: bool) -> None:
@@ -277,7 +275,7 @@ class Composer(QFrame):
 
     def _words(self) -> tuple[str, str]:
         """The line under the text, and its tone."""
-        if self.blocked or (self._reading and self._has_draft):
+        if self.blocked or (self.attachments.reading and self._has_draft):
             return self._why_not(), "secondary"
         if self._asks:
             return tr("Allow or deny the call above  ·  Esc stops the answer"), "secondary"
