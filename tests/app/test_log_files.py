@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kvdesk.app.log_files import log_files
-from tests.needs import needs_pipes
+from tests.needs import FULL, needs_full_disk, needs_pipes
 
 
 def test_lines_of_kvdesk_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -37,7 +37,7 @@ def test_a_pipe_in_its_place_does_not_block(tmp_path: Path, name: str) -> None:
     assert "it is not a file" in complaints[0]
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+@needs_full_disk
 def test_a_full_disk_costs_lines_of_the_log_and_nothing_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -46,7 +46,7 @@ def test_a_full_disk_costs_lines_of_the_log_and_nothing_else(
     with log_files(tmp_path):
         handler = logger.handlers[-1]
         assert isinstance(handler, logging.StreamHandler)
-        kept = handler.setStream(Path("/dev/full").open("w", encoding="utf-8"))  # noqa: SIM115 - the handler closes it
+        kept = handler.setStream(FULL.open("w", encoding="utf-8"))
         assert kept is not None
         kept.close()
         logger.info("no room for this line")

@@ -17,6 +17,7 @@ from kvdesk.library.preflight import run_preflight
 from kvdesk.protocol.cache import UsePolicy
 from kvdesk.settings import CachePolicy, ContextSettings
 from tests.backends.local.talking import trust
+from tests.needs import FULL, needs_full_disk
 from tests.places import ROOT
 
 GRAMMAR = 'root ::= "你好 😀 grüße"\n'
@@ -171,10 +172,10 @@ def test_a_reader_that_went_away_is_no_error(arguments: list[str], tmp_path: Pat
     assert (ended.returncode, ended.stderr) == (141, b"")
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+@needs_full_disk
 @pytest.mark.parametrize("arguments", PRINTING)
 def test_a_full_disk_is_one_sentence(arguments: list[str], tmp_path: Path) -> None:
-    with Path("/dev/full").open("wb") as full:
+    with FULL.open("wb") as full:
         ended = kvdesk(*arguments, home=tmp_path, stdout=full, PYTHONUNBUFFERED="")
     assert (ended.returncode, ended.stderr) == (1, b"The output cannot be written: No space left on device.\n")
 
