@@ -24,6 +24,8 @@ SMALL: Final = 0.02
 ANOTHER: Final = 0.5
 """Share of a slot's tokens below which the prompt may be another conversation's: llama-server saves the old one
 then."""
+MINOR: Final = 0.25
+"""Share of the tokens that a client changed up to which those that the engine lost besides are no cause."""
 
 
 class Cause(StrEnum):
@@ -166,10 +168,15 @@ _Found = tuple[Cause, str, tuple[Cure, ...]]
 
 
 def _cause(r: Request, s: Server) -> _Found:
-    for look in (_failure, _stateless, _engine_loss, _moved_on, _slot_loss, _client_change):
-        if found := look(r, s):
-            return found
-    return _hit(r)
+    looks = (_failure, _stateless, _engine_loss, _moved_on, _slot_loss, _client_change)
+    if (r.forced or r.restored >= 0) and MINOR * _changed(r) > r.same - max(r.reused, 0):
+        looks = (_failure, _stateless, _moved_on, _slot_loss, _client_change, _engine_loss)
+    return next((found for look in looks if (found := look(r, s))), None) or _hit(r)
+
+
+def _changed(r: Request) -> int:
+    """Tokens of the slot that the prompt does not go on from: no memory could have used them."""
+    return min(r.held, r.n_prompt) - r.same if r.same >= 0 else 0
 
 
 def _failure(r: Request, s: Server) -> _Found | None:
@@ -439,6 +446,8 @@ def _notes(r: Request, cause: Cause) -> list[str]:
         notes.append(_unlike_all(r))
     if r.restored >= 0 and cause is not Cause.CHECKPOINT:
         notes.append(tr("A checkpoint at token {at:,} was restored.").format(at=r.restored))
+    elif r.forced and r.same > 0 and cause not in _UNUSED:
+        notes.append(tr("The memory cannot be cut back: the {n:,} tokens before were read again, too.").format(n=r.same))
     if r.prepared == "file":
         notes.append(tr("Before, the slot was saved to a file, restored or erased. A slot file has no checkpoints."))
     if r.shifted > 0:

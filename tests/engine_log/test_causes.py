@@ -52,6 +52,9 @@ def test_hits() -> None:
         ({"forced": True, "reused": 0, "prepared": "restored"}, Server(), Cause.NO_CHECKPOINT_IN_FILE, 900, "restore"),
         ({"forced": True, "reused": 0, "is_first": True}, Server(slots=1), Cause.NO_CHECKPOINT_IN_FILE, 900, "restore"),
         ({"restored": 300, "reused": 300}, Server(), Cause.CHECKPOINT, 600, "--checkpoint-min-step"),
+        ({"forced": True, "reused": 0, "same": 100, "window": 0}, Server(), Cause.DIVERGED, 900, "stable"),
+        ({"restored": 90, "reused": 90, "same": 100}, Server(), Cause.DIVERGED, 810, "stable"),
+        ({"forced": True, "reused": 0, "same": 300, "window": 0}, Server(), Cause.RECURRENT, 300, "--ctx-checkpoints"),
         ({"reused": 0, "how": "similarity"}, Server(), Cause.NOT_CACHED, 900, '"cache_prompt"'),
         ({"reused": 0, "cache_prompt": False, "levels": {3}}, Server(), Cause.NOT_CACHED, 900, '"cache_prompt"'),
         ({"reused": 0, "levels": {3}}, Server(), Cause.FORCED, 900, "--swa-full"),
@@ -108,6 +111,10 @@ def test_texts_name_what_the_client_changed(after: Prompt, cause: Cause, cure: s
     assert finding.cause is cause
     assert cure in " ".join(cure.name for cure in finding.cures)
     assert finding.lost == 700
+
+
+def test_what_the_engine_lost_besides_a_change_is_a_note() -> None:
+    assert any("100 tokens before" in note for note in explained(forced=True, reused=0, same=100).notes)
 
 
 def test_text_around_the_difference_names_it_too() -> None:
