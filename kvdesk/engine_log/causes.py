@@ -32,6 +32,7 @@ class Cause(StrEnum):
     """Why the cached tokens ended where they did. The value is its name in JSON."""
 
     UNKNOWN = "unknown"
+    REFUSED = "refused"
     NEW = "new conversation"
     CONTINUED = "continued"
     REGENERATED = "regenerated"
@@ -194,7 +195,7 @@ def _failure(r: Request, s: Server) -> _Found | None:
         return Cause.TOO_LONG, said.format(error=r.error), room
     if "exceed" in r.error or "larger than the max context" in r.error:
         return Cause.TOO_LONG, tr("The prompt did not fit into the slot: {error}").format(error=r.error), room
-    return Cause.UNKNOWN, tr("The server refused the request: {error}").format(error=r.error), ()
+    return Cause.REFUSED, tr("The server refused the request: {error}").format(error=r.error), ()
 
 
 def _stateless(r: Request, _: Server) -> _Found | None:
@@ -250,7 +251,7 @@ def _forced(r: Request, s: Server) -> _Found:
         why = tr("none of its checkpoints ({n}) is before {at}").format(n=n, at=at)
     else:
         why = tr("it had no checkpoint before {at}").format(at=at)
-    if s.memory == "window" or r.window > 1:
+    if s.memory != "recurrent" and (s.memory == "window" or r.window > 1):
         said = tr("The sliding window no longer reached back to {at}, and {why}: everything was read again.")
         return Cause.WINDOW, said.format(at=at, why=why), (*_full(s, r), cures.CHECKPOINTS, *reuse)
     if s.memory == "recurrent" or r.window in (0, 1) or s.program == "llama-cpp-python":
@@ -415,6 +416,12 @@ def _hit(r: Request) -> _Found:
         return Cause.LOADED, tr("Its beginning came from a prompt saved in memory.") + " " + counts, ()
     if r.n_prompt > 0 and 0 <= r.n_prompt - 1 <= r.same:
         return Cause.REGENERATED, tr("The slot had the whole prompt.") + " " + counts, ()
+    if r.invalidated and r.same < 0 <= r.begins:
+        said = tr(
+            "The slot had {held:,} tokens or more, and was read again from token {at:,} on. The log does not show the "
+            "first difference."
+        )
+        return Cause.DIVERGED, said.format(held=r.held, at=r.begins), (cures.APPEND_ONLY, cures.CHECKPOINTS)
     if r.reused > (ANOTHER * (r.held if r.held > 0 else r.n_prompt) if r.how == "age" else 0):
         return Cause.CONTINUED, counts, ()
     if r.is_first or r.held == 0 or r.how == "age":
@@ -447,7 +454,9 @@ def _notes(r: Request, cause: Cause) -> list[str]:
     if r.restored >= 0 and cause is not Cause.CHECKPOINT:
         notes.append(tr("A checkpoint at token {at:,} was restored.").format(at=r.restored))
     elif r.forced and r.same > 0 and cause not in _UNUSED:
-        notes.append(tr("The memory cannot be cut back: the {n:,} tokens before were read again, too.").format(n=r.same))
+        notes.append(
+            tr("The memory cannot be cut back: the {n:,} tokens before were read again, too.").format(n=r.same)
+        )
     if r.prepared == "file":
         notes.append(tr("Before, the slot was saved to a file, restored or erased. A slot file has no checkpoints."))
     if r.shifted > 0:

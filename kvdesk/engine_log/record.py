@@ -82,6 +82,8 @@ class Request:
                  "file": it was saved to one, or restored or erased
     has_begin    the log has what was said before the prompt was read
     is_first     of its slot; has_earlier: another slot, or this one, had a request before
+    against      the position that a checkpoint must begin before, as far as the window reaches back; -1 unknown
+    begins       the position from which the prompt is read; -1 unknown
     checked, created, invalidated, erased   checkpoints; restored: tokens of the one that was restored, -1 none
     loaded       share of the prompt that a prompt saved in memory brought, -1 none; load_failed: its state did not fit
     ended        the log says so
@@ -118,6 +120,8 @@ class Request:
     has_earlier: bool = False
     forced: bool = False
     window: int = -1
+    against: int = -1
+    begins: int = -1
     checked: int = 0
     created: int = 0
     created_mib: float = 0.0
@@ -205,6 +209,10 @@ def complete(request: Request, held: int) -> None:
     r = request
     if r.n_prompt < 0 and held > 0 and r.generated > 0 and r.shifted < 0 and not r.truncated:
         r.n_prompt, r.is_rounded = held - r.generated + 1, r.has_drafts
+    if r.reused < 0:
+        r.reused = r.begins
+    if r.same < 0 < r.against and r.window >= 0:
+        r.same = r.against + r.window
     if r.n_prompt < 0 and r.reused >= 0 and r.read >= 0:
         r.n_prompt = r.reused + r.read
     if r.reused < 0 and r.n_prompt >= 0 and 0 <= r.read <= r.n_prompt:

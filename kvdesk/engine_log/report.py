@@ -66,7 +66,7 @@ def request_lines(request: Request, finding: Finding) -> Iterator[str]:
         numbers.append(
             tr("{n:,} read").format(n=r.read) + (f" ({r.prompt_ms / 1000:,.2f} s)" if r.prompt_ms >= 0 else "")
         )
-    verdict = tr("MISS") if is_miss else tr("ok")
+    verdict = tr("MISS") if is_miss else "?" if finding.cause is Cause.UNKNOWN else tr("ok")
     at = tr("line {line:,}").format(line=r.line) + (f" {printable(r.clock)}" if r.clock else "")
     yield f"{verdict:5} {at} · {who} · {' · '.join(numbers) or '–'} · {finding.cause}"
     if not is_miss:

@@ -265,7 +265,7 @@ class RequestReader:
         """The next times, which have no head, are of this request. It may have ended."""
         known = (*self._waiting, self._slot(event.slot).current)
         of_task = (one for one in known if one is not None and (one.slot, one.task) == (event.slot, event.task))
-        self._timed = next(of_task, None) or self._new(event.slot, event.task, event)
+        self._timed = next(of_task, None) or self._request(event) or self._new(event.slot, event.task, event)
 
     def _on_timing(self, event: Event) -> list[Request]:
         """Times without a head belong to the slot named last; llama-cpp-python has no slots at all."""
@@ -298,6 +298,9 @@ class RequestReader:
             request.forced = True
         elif kind is Kind.CHECKED:
             request.checked += 1
+            request.against = event.number("against")
+            if event.number("first") == event.number("last") > 0:  # a recurrent state has one position
+                self.server.memory = "recurrent"
         elif kind is Kind.RESTORED:
             request.restored = event.number("n", event.number("last") + 1)
         elif kind is Kind.CREATED:
@@ -305,6 +308,8 @@ class RequestReader:
             request.created_mib += event.real("mib", 0.0)
         elif kind is Kind.INVALIDATED:
             request.invalidated += 1
+            request.held = max(request.held, event.number("last") + 1)
+            request.begins, request.window = event.number("next"), event.number("window", request.window)
         else:
             request.erased += 1
 

@@ -84,6 +84,9 @@ AT_BEGIN: Final = frozenset(
 """What llama-server says of a request before the first token of its prompt is read."""
 
 _POSITIONS: Final = "~pos_min = {first}, pos_max = {last}[, n_tokens = {n}]"
+_ERASED: Final = (
+    "erased invalidated <context|swa> checkpoint" + _POSITIONS + "[, n_swa = {window}][, pos_next = {next}]"
+)
 _TIMES: Final = "time = {ms} ms / {n}"
 _SIMILARITY: Final = (
     "selected slot by <lcp|lcs> similarity,[~similarity = {sim}]"
@@ -128,10 +131,10 @@ SERVER: Final = (
     (2, Kind.OLD_TEXT, "old: ... {text:}"),
     (2, Kind.NEW_TEXT, "new: ... {text:}"),
     (4, Kind.FORCED, "forcing full prompt re-processing"),
-    (4, Kind.CHECKED, "checking checkpoint with \\[{first}, {last}] against {against}"),
+    (4, Kind.CHECKED, "checking checkpoint with \\[{first}, {last}] against {against}..."),
     (4, Kind.RESTORED, "restored <context|swa> checkpoint" + _POSITIONS),
     (4, Kind.CREATED, "created <context|swa> checkpoint {number} of {limit}" + _POSITIONS + "[~size = {mib}]"),
-    (4, Kind.INVALIDATED, "erased invalidated <context|swa> checkpoint" + _POSITIONS),
+    (4, Kind.INVALIDATED, _ERASED),
     (2, Kind.ERASED, "erasing old <context|swa> checkpoint" + _POSITIONS),
     (4, Kind.ERASED, "erasing context checkpoint" + _POSITIONS),
     (2, Kind.REUSE_OFF, "cache reuse is not supported - ignoring n_cache_reuse = {n}"),

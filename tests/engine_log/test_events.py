@@ -34,7 +34,7 @@ from kvdesk.engine_log.sentences import Kind
         ("slot update_slots: id  0 | task 9 | n_past = 5, cache_tokens.size() = 9, seq_id = 0, pos_min = 8",
          Kind.PREFIX, {"same": "5", "held": "9", "seq": "0", "first": "8"}),
         ("slot update_slots: id  0 | task 9 | Checking checkpoint with [195, 1474] against 0...", Kind.CHECKED,
-         {"first": "195", "last": "1474", "against": "0..."}),
+         {"first": "195", "last": "1474", "against": "0"}),
         ("slot update_slots: id  0 | task 9 | restored SWA checkpoint (pos_min = 1, pos_max = 9, size = 1 MiB)",
          Kind.RESTORED, {"first": "1", "last": "9"}),
         ("slot print_timing: id  0 | task 9 | prompt eval time =   10.50 ms /    25 tokens (", Kind.EVALUATED,

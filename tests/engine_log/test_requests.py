@@ -14,6 +14,11 @@ from kvdesk.engine_log.lines import read_lines
 from kvdesk.engine_log.record import Request
 from kvdesk.engine_log.requests import MOST_SLOTS, MOST_WAITING, RequestReader
 
+ERASED = (
+    "erased invalidated context checkpoint (pos_min = {last}, pos_max = {last}, n_tokens = {n}, n_swa = {swa}, "
+    "pos_next = {next}, size = 62.813 MiB)"
+)
+
 
 def srv(text: str) -> str:
     return f"0.01.000.000 I srv  log_server_r: {text}\n"
@@ -87,6 +92,44 @@ def test_bodies_come_after_the_answer_and_name_the_change() -> None:
     assert second.before == first.prompt
     assert (second.path, second.status) == ("/v1/chat/completions", 200)
     assert causes(log) == [Cause.NEW, Cause.EDITED]
+
+
+def test_a_log_may_begin_where_a_request_ends() -> None:
+    log = "slot print_timing: id  0 | task 4 |\nprompt eval time = 14.41 ms /  3461 tokens (    4.04 ms per token,\n"
+    log += "       eval time =   54.30 ms /  1633 tokens (\nslot      release: id  0 | task 4 | stop processing: "
+    (request,) = requests(log + "n_tokens = 5093, truncated = 0\n")
+    assert (request.n_prompt, request.reused, request.read) == (3461, 0, 3461)
+    assert causes(log) == [Cause.UNKNOWN]
+
+
+@pytest.mark.parametrize(("swa", "same"), [(0, 43667), (32, 43699)])
+def test_checkpoints_tell_the_first_difference_where_no_line_does(swa: int, same: int) -> None:
+    """Since 2026 llama-server prints no `n_past` before it reads a prompt."""
+    log = slot(0, 9, "processing task, is_child = 0")
+    log += slot(0, 9, "new prompt, n_ctx_slot = 131072, n_keep = 0, task.n_tokens = 48866")
+    log += slot(0, 9, "checking checkpoint with [43726, 43726] against 43667...")
+    log += slot(0, 9, "forcing full prompt re-processing due to lack of cache data")
+    log += slot(0, 9, ERASED.format(last=43726, n=43727, swa=swa, next=0))
+    (request,) = requests(log)
+    assert (request.same, request.reused, request.held) == (same, 0, 43727)
+    finding = explain_request(request, request.server)
+    assert (finding.cause, finding.lost) == (Cause.RECURRENT, same)
+
+
+def test_erased_checkpoints_alone_tell_where_reading_began() -> None:
+    (request,) = requests("".join(slot(0, 9, ERASED.format(last=n, n=n + 1, swa=0, next=5456)) for n in (9511, 10959)))
+    finding = explain_request(request, request.server)
+    assert finding.cause is Cause.DIVERGED
+    assert finding.sentence.startswith("The slot had 10,960 tokens or more, and was read again from token 5,456 on.")
+
+
+def test_a_refused_request_is_no_hit() -> None:
+    log = slot(0, 9, "processing task") + srv("task id = 9, error: context shift is disabled")
+    (request,) = requests(log)
+    finding = explain_request(request, request.server)
+    assert (finding.cause, finding.sentence) == (
+        Cause.REFUSED, "The server refused the request: context shift is disabled"
+    )  # fmt: skip
 
 
 def test_other_requests_are_no_answers() -> None:
