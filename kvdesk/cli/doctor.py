@@ -15,6 +15,7 @@ from kvdesk.engine_log import report
 from kvdesk.engine_log.causes import HITS, explain_request
 from kvdesk.engine_log.events import read_events
 from kvdesk.engine_log.lines import CHUNK, read_lines
+from kvdesk.engine_log.server_causes import has_facts
 from kvdesk.engine_log.sources import LogRequests, read_requests
 from kvdesk.errors import UserError
 from kvdesk.translation import tr
@@ -28,7 +29,8 @@ def main(argv: Sequence[str]) -> int:
         "doctor",
         tr(
             "Explains the log of llama-server, Ollama, LM Studio or llama-cpp-python, request by request: what "
-            "missed the cache, what it cost and what helps. A pasted fragment is enough."
+            "missed the cache, what it cost and what helps. Of vLLM and SGLang, whose logs show no requests, it "
+            "explains the numbers of all together. A pasted fragment is enough."
         ),
     )
     parser.add_argument("file", metavar="FILE", help=tr("the log; - reads standard input"))
@@ -45,12 +47,12 @@ def main(argv: Sequence[str]) -> int:
             print(json.dumps(report.request_json(request, finding)))
         else:
             print("\n".join(report.request_lines(request, finding)))
-    if not totals.score.requests:
+    if not totals.score.requests and not any(map(has_facts, reader.servers)):
         raise UserError(
             tr(
-                "{file} contains no request of llama-server, Ollama, LM Studio or llama-cpp-python. llama-server logs "
-                "requests from -lv 3 on, Ollama with OLLAMA_DEBUG=1, llama-cpp-python with verbose=True. For other "
-                "servers, such as vLLM, kvdesk proxy compares the requests."
+                "{file} contains no request of llama-server, Ollama, LM Studio or llama-cpp-python, and no report of "
+                "vLLM or SGLang. llama-server logs requests from -lv 3 on, Ollama with OLLAMA_DEBUG=1, "
+                "llama-cpp-python with verbose=True. For other servers, kvdesk proxy compares the requests."
             ).format(file=tr("standard input") if args.file == "-" else args.file)
         )
     if args.json:

@@ -65,6 +65,12 @@ class Cause(StrEnum):
     TEMPLATE = "template"
     EDITED = "prompt changed"
     DIVERGED = "diverged"
+    TOO_SMALL = "cache too small"
+    NO_ROOM = "no free cells"
+    PREEMPTED = "preempted"
+    POOL_FULL = "cache full"
+    REUSE_OFF = "prefix cache off"
+    NOTHING = "nothing reused"
 
 
 HITS: Final = frozenset(
@@ -169,9 +175,9 @@ _Found = tuple[Cause, str, tuple[Cure, ...]]
 
 
 def _cause(r: Request, s: Server) -> _Found:
-    looks = (_failure, _stateless, _engine_loss, _moved_on, _slot_loss, _client_change)
+    looks = [_failure, _stateless, _engine_loss, _moved_on, _slot_loss, _client_change]
     if (r.forced or r.restored >= 0) and MINOR * _changed(r) > r.same - max(r.reused, 0):
-        looks = (_failure, _stateless, _moved_on, _slot_loss, _client_change, _engine_loss)
+        looks.append(looks.pop(2))
     return next((found for look in looks if (found := look(r, s))), None) or _hit(r)
 
 

@@ -31,6 +31,7 @@ def cures_of(program: str, cures: Iterable[Cure]) -> tuple[Cure, ...]:
 
 
 _IN_OLLAMA: Final = "llama-server in Ollama"
+_SGLANG: Final = "SGLang"
 _OLLAMA_SLOTS: Final = "OLLAMA_NUM_PARALLEL=N"
 _OLLAMA_CONTEXT: Final = "OLLAMA_CONTEXT_LENGTH=N or num_ctx"
 
@@ -102,6 +103,39 @@ BATCH: Final = Cure(
     marked("larger batches, each as large as the longest input"),
     (("llama-cpp-python", "Llama(n_ubatch=N, n_batch=N)"), (_IN_OLLAMA, "LLAMA_ARG_UBATCH=N, LLAMA_ARG_BATCH=N")),
 )
+SMALLER_CONTEXT: Final = Cure(
+    "-c N",
+    marked("a smaller context"),
+    (("Ollama", _OLLAMA_CONTEXT), (_IN_OLLAMA, _OLLAMA_CONTEXT), ("llama-cpp-python", "Llama(n_ctx=N)")),
+)
+CACHE_TYPES: Final = Cure(
+    "-ctk q8_0 -ctv q8_0",
+    marked("K and V of half the size"),
+    ((_IN_OLLAMA, "OLLAMA_KV_CACHE_TYPE=q8_0"), ("llama-cpp-python", "Llama(type_k=8, type_v=8)")),
+)
+FEWER_SLOTS: Final = Cure(
+    "-np N", marked("fewer requests at once"), (("Ollama", _OLLAMA_SLOTS), (_IN_OLLAMA, _OLLAMA_SLOTS))
+)
+POOL_MEMORY: Final = Cure(
+    "--gpu-memory-utilization N",
+    marked("a larger share of the memory for the cache"),
+    ((_SGLANG, "--mem-fraction-static N"),),
+)
+POOL_REQUESTS: Final = Cure(
+    "--max-num-seqs N", marked("fewer requests at once"), ((_SGLANG, "--max-running-requests N"),)
+)
+POOL_CONTEXT: Final = Cure("--max-model-len N", marked("a shorter context"), ((_SGLANG, "--context-length N"),))
+POOL_CAREFUL: Final = Cure(
+    "--schedule-conservativeness 1.3",
+    marked("begins fewer requests beside those that write, if this happens often"),
+    _not_in("vLLM"),
+)
+POOL_REUSE: Final = Cure(
+    "--enable-prefix-caching",
+    marked("keeps what was computed of earlier prompts"),
+    ((_SGLANG, "no --disable-radix-cache"), ("llama-server", "")),
+)
+COMPARE: Final = Cure("kvdesk proxy --to URL", marked("shows where the prompts of a client differ"))
 CACHE_PROMPT: Final = Cure(
     '"cache_prompt": true in the request', marked("or no --no-cache-prompt: the slot is compared at all"), _SERVER_ONLY
 )

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from kvdesk.engine_log.lines import LogLine
-from kvdesk.engine_log.sentences import ENGINE, OLLAMA, SERVER, Kind, compiled, first_words
+from kvdesk.engine_log.sentences import ANYWHERE, ENGINE, OLLAMA, SERVER, Kind, compiled, first_words
+from kvdesk.protocol.blocks import METRIC_NAMES
 from kvdesk.values import dataclass, field, replace
 
 DEFAULT_LEVEL: Final = 3
@@ -81,6 +82,12 @@ def _by_word(rules: Iterable[tuple[int, Kind, str]]) -> dict[str, list[_Rule]]:
 _SERVER: Final = _by_word(SERVER)
 _ENGINE: Final = _by_word((0, kind, sentence) for kind, sentence in ENGINE)
 """By the first word: most lines of a log begin with none of these."""
+_ANYWHERE: Final = [(kind, compiled(sentence)) for kind, sentence in ANYWHERE]
+_HINTS: Final = ("throughput: ", "hit rate: GPU", " preempted ", "-token: ", "#running-req", "retracted_reqs",
+                 "enable_prefix_caching", "disable_radix", "block size to", "max seq len", "kv cache", "KV cache",
+                 "Prompt cache restore")  # fmt: skip
+"""One of them is in each of those: searching for all takes ten times as long."""
+_METRIC: Final = re.compile(r"\s*(?P<name>[a-z]+:\w+)(?P<labels>\{[^}]*\})?\s+(?P<n>[\d.e+]{1,30})\s*$")
 
 
 def event_of(line: LogLine) -> Event | None:
@@ -98,13 +105,24 @@ def event_of(line: LogLine) -> Event | None:
     if first and (rules := _ENGINE.get(first[1].lower())) and (event := _found(line, text, first.start(1), rules)):
         return event
     if "msg=" in text[:_LATEST] and (go := _GO.search(text[:_LONGEST])):
-        kind = OLLAMA.get(go["msg"].strip())
+        kind = OLLAMA.get(go["msg"].strip().lower())
         values = dict(_PAIR.findall(go["rest"]))
         slot = int(values.pop("id", -1))
         clock = go["time"] or line.clock
         return Event(kind, line.number, clock, slot, values=values, source=line.source) if kind else None
     if "[GIN]" in text[:_LATEST] and (gin := _GIN.search(text[:_LONGEST])):
         return Event(Kind.DONE, line.number, gin["time"], values=gin.groupdict(), source=line.source)
+    return _anywhere(line, text[:_LONGEST])
+
+
+def _anywhere(line: LogLine, text: str) -> Event | None:
+    if any(hint in text for hint in _HINTS):
+        for kind, pattern in _ANYWHERE:
+            if match := pattern.search(text):
+                values = {name: value for name, value in match.groupdict().items() if value is not None}
+                return Event(kind, line.number, line.clock, values=values, source=line.source)
+    if ":" in text[:_LATEST] and (metric := _METRIC.match(text)) and metric["name"] in METRIC_NAMES:
+        return Event(Kind.METRIC, line.number, values=metric.groupdict(""), source=line.source)
     return None
 
 

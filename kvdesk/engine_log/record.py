@@ -2,6 +2,7 @@
 
 from kvdesk.cache.reuse.prompt_change import Prompt
 from kvdesk.engine_log.events import Event
+from kvdesk.engine_log.pools import Pool
 from kvdesk.engine_log.sentences import Kind
 from kvdesk.values import dataclass, field
 
@@ -17,6 +18,8 @@ class Server:
     level    the highest level of llama-server's lines that were met
     is_unified    all slots share one cache
     ms_per_token  of the last prompt that was read
+    no_room       batches that found no free cells while the log shows no request; no_memory: the cache was not made
+    pool          numbers of all requests together: vLLM, SGLang, /metrics
     """
 
     model: str = ""
@@ -37,11 +40,16 @@ class Server:
     dropped_mib: float = 0.0
     n_lines: int = 0
     ms_per_token: float = 0.0
+    no_room: int = 0
+    no_memory: bool = False
+    pool: Pool = field(default_factory=Pool)
 
     @property
     def name(self) -> str:
         """What wrote the log, in llama.cpp's or its own name."""
-        return self.program or (f"llama-server in {self.inside}" if self.inside else "llama-server")
+        return (
+            self.program or self.pool.program or (f"llama-server in {self.inside}" if self.inside else "llama-server")
+        )
 
     def learn(self, event: Event) -> None:
         """Apply what an event says of the server itself, not of a request."""
@@ -65,6 +73,10 @@ class Server:
                 self.url = self.url or event.values["url"].strip().partition(" ")[0][:200]
             case Kind.IN_LM_STUDIO:
                 self.inside = "LM Studio"
+            case Kind.NO_MEMORY:
+                self.no_memory = True
+            case _:
+                self.pool.learn(event)
 
 
 @dataclass(slots=True)

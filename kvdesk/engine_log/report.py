@@ -6,7 +6,9 @@ from typing import Any, Final
 from kvdesk.cache.reuse.score import Misses, Score, total
 from kvdesk.engine_log.causes import HITS, Cause, Finding
 from kvdesk.engine_log.cures import Cure
+from kvdesk.engine_log.pools import Pool
 from kvdesk.engine_log.record import Request, Server
+from kvdesk.engine_log.server_causes import explain_server, has_facts
 from kvdesk.printable import printable
 from kvdesk.translation import tr
 from kvdesk.values import dataclass, field, replace
@@ -97,6 +99,8 @@ def summary_lines(totals: Totals, servers: Sequence[Server]) -> Iterator[str]:
     """The sums as lines of text, over all servers of the log."""
     yield ""
     yield from _server_lines(servers)
+    if not totals.score.requests and any(map(has_facts, servers)):
+        return
     score, missed = totals.score, totals.score.misses.values()
     n_misses, lost = sum(found.n for found in missed), sum(found.tokens for found in missed)
     seconds = sum(found.seconds for found in missed)
@@ -126,13 +130,35 @@ def summary_lines(totals: Totals, servers: Sequence[Server]) -> Iterator[str]:
 
 
 def _server_lines(servers: Sequence[Server]) -> Iterator[str]:
-    """Servers that are alike in one line, such as one that was started again."""
+    """Servers that are alike in one line, such as one that was started again; and what would help each."""
     alike: dict[str, list[str]] = {}
     for server in servers:
-        alike.setdefault(_server_line(server), []).append(printable(server.source))
+        text = "\n".join((_server_line(server), *_finding_lines(server)))
+        alike.setdefault(text, []).append(printable(server.source))
     for line, sources in alike.items():
         named = ", ".join(sources[:_MOST_NAMED]) + (" …" if len(sources) > _MOST_NAMED else "")
         yield f"{named}: {line}" if len(alike) > 1 and any(sources) else line
+
+
+def _finding_lines(server: Server) -> Iterator[str]:
+    for finding in explain_server(server):
+        yield f"  {finding.cause}: {finding.sentence}"
+        yield from (f"        → {cure.sentence()}" for cure in finding.cures)
+
+
+def _pool_parts(p: Pool) -> Iterator[str]:
+    if p.read + p.cached:
+        yield tr("{n:,} tokens in prompts").format(n=p.read + p.cached)
+    if p.hit_rate >= 0:
+        yield tr("prefix cache hit rate {share:.1f} %").format(share=p.hit_rate)
+    if p.usage > 0:
+        yield tr("up to {share:.1f} % of the cache in use").format(share=p.usage)
+    if p.running > 0:
+        yield tr("up to {n:,} running").format(n=p.running)
+    if p.waiting > 0:
+        waited = tr("up to {n:,} waiting").format(n=p.waiting)
+        at = tr("while {share:.1f} % of the cache or less was in use").format(share=p.waiting_at)
+        yield f"{waited} ({at})" if p.waiting_at >= 0 else waited
 
 
 def _server_line(s: Server) -> str:
@@ -150,6 +176,7 @@ def _server_line(s: Server) -> str:
         parts.append(f"--ctx-checkpoints {s.checkpoints}")
     if s.level:
         parts.append(tr("log level {level}").format(level=s.level))
+    parts += _pool_parts(s.pool)
     return " · ".join(parts)
 
 
@@ -196,6 +223,7 @@ def summary_json(totals: Totals, servers: Sequence[Server]) -> dict[str, Any]:
             "memory": server.memory,
             "log_level": server.level,
             "source": server.source,
+            **_pool_json(server.pool),
         }
         for server in servers
     ]
@@ -218,5 +246,24 @@ def summary_json(totals: Totals, servers: Sequence[Server]) -> dict[str, Any]:
             }
             for cause, found in totals.misses
         },
+        "findings": [
+            {"cause": one.cause.value, "sentence": one.sentence, "cures": [cure.name for cure in one.cures]}
+            for server in servers
+            for one in explain_server(server)
+        ],
         "more": totals.more,
     }
+
+
+def _pool_json(p: Pool) -> dict[str, Any]:
+    """The numbers of all requests together, for a server whose log has no others; unknown ones are null."""
+    if not p.n:
+        return {}
+    numbers = {
+        "prefix_cache_hit_percent": p.hit_rate,
+        "most_cache_percent": p.usage,
+        "most_running": p.running,
+        "most_waiting": p.waiting,
+    }
+    known = {name: None if value < 0 else round(value, 3) for name, value in numbers.items()}
+    return {**known, "preempted": p.n_preempted}

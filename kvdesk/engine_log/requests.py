@@ -316,6 +316,7 @@ class RequestReader:
     def _on_slot_fact(self, event: Event) -> None:
         request = self._request(event) if event.slot >= 0 else self._only_current()
         if request is None:
+            self.server.no_room += event.kind is Kind.NO_ROOM
             return
         kind = event.kind
         if kind is Kind.NO_ROOM:  # of the batch of all that run
@@ -470,18 +471,23 @@ class RequestReader:
         """Ollama's runner, llama-cpp-python and LM Studio say all in one line."""
         number = max(event.slot, 0)
         slot = self._slot(number)
-        is_ollama = "cache" in event.values
+        if event.kind is Kind.LOOKUP and not event.values.keys() & {"used", "left"}:
+            return []  # of another cache of Ollama
+        is_ollama = bool(event.values.keys() & {"cache", "left"})
         self.server.program = (
             "Ollama" if is_ollama else "LM Studio" if event.kind is Kind.SUMMARY else "llama-cpp-python"
         )
         found = self._finished(slot, -1)
         request = self._new(number, -1, event)
-        used, remaining = event.number("used"), event.number("remaining")
-        request.n_prompt = event.number("prompt", event.number("n"))
+        used = event.number("used", event.number("cached", 0))
+        remaining = event.number("remaining", event.number("left"))
+        request.n_prompt = event.number("prompt", event.number("n", event.number("total")))
         if event.kind is Kind.LOOKUP_FORCED:
             request.same, request.reused, request.forced = used, 0, True
         else:
-            request.reused = request.same = used
+            request.reused, request.same = used, event.number("matched", used)
+            if request.same > used:  # Ollama's MLX goes back to a snapshot, or to the beginning
+                request.restored, request.forced = used or -1, not used
             request.read = remaining if remaining >= 0 else request.n_prompt - used
             request.n_prompt = request.n_prompt if request.n_prompt >= 0 else used + remaining
         request.held = event.number("cache", slot.held)

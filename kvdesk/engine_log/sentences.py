@@ -76,6 +76,20 @@ class Kind(StrEnum):
     MESSAGES_DROPPED = "messages dropped"
     EVICTED = "slot evicted"
     IN_LM_STUDIO = "run by LM Studio"
+    REPORT = "report"
+    HIT_RATE = "hit rate"
+    PREFILL = "prefill batch"
+    DECODE = "decode batch"
+    PREEMPTED = "preempted"
+    SWAPPED = "swapped"
+    RETRACTED = "retracted"
+    REUSE_ENABLED = "prefix cache on"
+    REUSE_DISABLED = "prefix cache off"
+    RADIX_OFF = "radix cache off"
+    BLOCK = "block size"
+    TOO_SMALL = "cache too small"
+    NO_MEMORY = "no memory for the cache"
+    METRIC = "metric"
 
 
 AT_BEGIN: Final = frozenset(
@@ -170,14 +184,43 @@ ENGINE: Final = (
 )
 """Kind and sentence of the engine under llama-server, of llama-cpp-python and of LM Studio: whole lines."""
 
+_BATCH: Final = "[~token usage: {usage}][~#running-req: {running}][~#queue-req: {waiting}]"
+_REPORT: Final = (
+    "[Engine {engine}: ]Avg prompt throughput: {prompt} tokens/s, ~Running: {running} reqs, [Swapped: {swapped} reqs, "
+    "]<Waiting|Pending>: {waiting} reqs, [Deferred: {deferred} reqs, ][Preemptions: {preempted}, ][GPU ]KV cache "
+    "usage: {usage}%[, Prefix cache hit rate: {hit}%]"
+)
+
+ANYWHERE: Final = (
+    (Kind.REPORT, _REPORT),
+    (Kind.HIT_RATE, "Prefix cache hit rate: GPU: {hit}%"),
+    (Kind.PREEMPTED, "is preempted by PreemptionMode.RECOMPUTE ~total_num_cumulative_preemption={n}"),
+    (Kind.SWAPPED, "is preempted by PreemptionMode.SWAP ~total_num_cumulative_preemption={n}"),
+    (Kind.PREFILL, "Prefill batch~#new-token: {read}, #cached-token: {cached}" + _BATCH),
+    (Kind.DECODE, "Decode batch~#running-req: {running}[~token usage: {usage}][~#queue-req: {waiting}]"),
+    (Kind.RETRACTED, "[TP{rank}\\] ]<KV cache pool is full.|Decode out of memory happened.>~#retracted_reqs: {n}"),
+    (Kind.REUSE_DISABLED, "<enable_prefix_caching=|'enable_prefix_caching': >False"),
+    (Kind.REUSE_ENABLED, "<enable_prefix_caching=|'enable_prefix_caching': >True"),
+    (Kind.RADIX_OFF, "disable_radix_cache=True"),
+    (Kind.BLOCK, "Setting attention block size to {n} tokens"),
+    (Kind.TOO_SMALL, "max seq len ({want}) is larger than ~tokens that can be stored in KV cache ({have})"),
+    (Kind.TOO_SMALL, "max seq len ({want}), ~larger than the available KV cache memory[~model length is {have}]"),
+    (Kind.NO_MEMORY, "failed to allocate buffer for kv cache"),
+    (Kind.NO_ROOM, "failed to find free space in the KV cache"),
+    (Kind.SUMMARY, "Prompt cache restore: cached_tokens={used} uncached_tokens={remaining}"),
+)
+"""Kind and sentence of vLLM and SGLang, and of LM Studio's MLX: anywhere in a line, as each program logs otherwise."""
+
 OLLAMA: Final = {
     "loading cache slot": Kind.LOOKUP,
+    "cache hit": Kind.LOOKUP,
+    "cache miss": Kind.LOOKUP,
     "truncating input prompt": Kind.TRUNCATED,
     "truncating input messages which exceed context length": Kind.MESSAGES_DROPPED,
     "context limit hit - shifting": Kind.SHIFTED,
     "evicting cache slot": Kind.EVICTED,
 }
-"""Messages of Ollama's own runner. Since 2026 Ollama runs llama-server too, and passes its lines on."""
+"""Messages of Ollama's own runners, in lower case. Since 2026 Ollama runs llama-server too, and passes its lines on."""
 
 _SIGN: Final = re.compile(r"\{(\w+)(:?)\}|\\(.)|(\s+)|(.)", re.DOTALL)
 _SIGNS: Final = {"[": "(?:", "]": ")?", "<": "(?:", ">": ")", "|": "|", "~": ".*?"}

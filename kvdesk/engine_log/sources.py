@@ -9,6 +9,7 @@ from typing import Final
 from kvdesk.engine_log.events import Event
 from kvdesk.engine_log.record import Request, Server
 from kvdesk.engine_log.requests import RequestReader
+from kvdesk.engine_log.server_causes import has_facts
 
 MOST_SOURCES: Final = 64
 """Programs that are remembered: the one that came first is forgotten before the others."""
@@ -25,8 +26,10 @@ class LogRequests:
 
     @property
     def servers(self) -> list[Server]:
-        """Those with requests, in order; if there is none, all."""
-        return self._answered or [reader.server for reader in self._readers.values()]
+        """Those with requests, in order, and those of which the log says something else; if there is none, all."""
+        known = [reader.server for reader in self._readers.values()]
+        others = [server for server in known if has_facts(server) and all(server is not one for one in self._answered)]
+        return [*self._answered, *others] or known
 
     def feed(self, event: Event) -> list[Request]:
         """The requests that this event completes."""

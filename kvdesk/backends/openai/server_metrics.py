@@ -1,22 +1,9 @@
 """Reads counters of the caches of vLLM and SGLang from Prometheus's text format."""
 
 import math
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
-from kvdesk.protocol.blocks import ServerMetrics
-
-NAMES: Final[Mapping[str, tuple[str, ...]]] = {
-    "usage": ("vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc", "sglang:token_usage"),
-    "hit_rate": ("sglang:cache_hit_rate",),
-    "queried_tokens": ("vllm:prefix_cache_queries_total", "vllm:gpu_prefix_cache_queries_total"),
-    "hit_tokens": ("vllm:prefix_cache_hits_total", "vllm:gpu_prefix_cache_hits_total", "sglang:cached_tokens_total"),
-    "running": ("vllm:num_requests_running", "sglang:num_running_reqs"),
-    "waiting": ("vllm:num_requests_waiting", "sglang:num_queue_reqs"),
-}
-"""By the field of `ServerMetrics`; the first metric that exists counts, because newer versions renamed some."""
-_MEANS: Final = {"usage", "hit_rate"}
-"""Averaged over several engines; the others are summed."""
+from kvdesk.protocol.blocks import ServerMetrics, metrics_of
 
 
 def read(text: str) -> ServerMetrics:
@@ -25,11 +12,7 @@ def read(text: str) -> ServerMetrics:
     for sample in _samples(text):
         if (number := _finite(sample.value)) is not None:
             values.setdefault(sample.name, []).append(number)
-    found: dict[str, float | None] = {}
-    for field, names in NAMES.items():
-        numbers = next((values[name] for name in names if name in values), None)
-        found[field] = None if numbers is None else sum(numbers) / (len(numbers) if field in _MEANS else 1)
-    return ServerMetrics(**found)
+    return metrics_of(values)
 
 
 def _samples(text: str) -> list[Any]:

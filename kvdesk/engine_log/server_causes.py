@@ -1,0 +1,75 @@
+"""What the log says of a server as a whole: a cache that is off, full or too small, or that reuses nothing.
+
+Pure. A request that the log shows has its own cause (`causes`).
+"""
+
+from collections.abc import Iterator
+
+from kvdesk.engine_log import cures
+from kvdesk.engine_log.causes import Cause, Finding
+from kvdesk.engine_log.cures import Cure, cures_of
+from kvdesk.engine_log.pools import FULL, Pool
+from kvdesk.engine_log.record import Server
+from kvdesk.translation import tr
+
+
+def has_facts(server: Server) -> bool:
+    """Whether the log says anything of the server as a whole."""
+    return server.pool.n > 0 or server.no_room > 0 or server.no_memory
+
+
+def explain_server(server: Server) -> list[Finding]:
+    """What would help this server, the worst first; nothing for one that reuses its cache and has room."""
+    found = [*_room(server), *_pool(server.pool)]
+    return [Finding(cause, sentence, cures=cures_of(server.name, helps)) for cause, sentence, helps in found]
+
+
+def _room(s: Server) -> Iterator[tuple[Cause, str, tuple[Cure, ...]]]:
+    if s.no_memory:
+        said = tr("The memory did not suffice for the cache of this context, so the server did not start.")
+        yield Cause.TOO_SMALL, said, (cures.SMALLER_CONTEXT, cures.CACHE_TYPES)
+    if s.no_room:
+        said = tr("There was no room for a batch, {n:,} times: the requests together need more cells than -c makes.")
+        yield Cause.NO_ROOM, said.format(n=s.no_room), (cures.CONTEXT, cures.FEWER_SLOTS)
+
+
+def _pool(p: Pool) -> Iterator[tuple[Cause, str, tuple[Cure, ...]]]:
+    room = (cures.POOL_MEMORY, cures.POOL_REQUESTS, cures.POOL_CONTEXT)
+    if p.want > 0:
+        said = tr("The cache is too small for one prompt of {want:,} tokens, so the server did not start.")
+        said = said.format(want=p.want)
+        if p.have > 0:
+            said += " " + tr("It has room for {have:,}.").format(have=p.have)
+        yield Cause.TOO_SMALL, said, (cures.POOL_CONTEXT, cures.POOL_MEMORY)
+    if p.n_preempted:
+        said = (
+            tr("The cache was full: {n:,} requests or more were interrupted, and moved to another memory and back.")
+            if p.is_swapped
+            else tr("The cache was full: {n:,} requests or more were interrupted, and computed again.")
+        )
+        yield Cause.PREEMPTED, said.format(n=p.n_preempted), (*room, cures.POOL_CAREFUL)
+    elif p.waiting_at >= FULL:
+        said = tr("The cache was full ({usage:.1f} %) while requests waited.")
+        yield Cause.POOL_FULL, said.format(usage=p.waiting_at), room
+    if p.is_off:
+        said = tr("Prefix caching is off: each prompt is read from its beginning.")
+        yield Cause.REUSE_OFF, said, (cures.POOL_REUSE,)
+    elif p.has_read and p.hit_rate == 0:
+        is_known = p.is_on or p.block > 0
+        yield Cause.NOTHING, _nothing(p), (cures.COMPARE,) if is_known else (cures.POOL_REUSE, cures.COMPARE)
+
+
+def _nothing(p: Pool) -> str:
+    said = tr("No token of a prompt came from the cache.")
+    if p.block > 0:
+        whole = tr(
+            "This model has recurrent states, so that only whole blocks of {n:,} tokens are reused: a shorter common "
+            "beginning never is."
+        )
+        return f"{said} {whole.format(n=p.block)}"
+    may = (
+        tr("They were the first, or differ near their beginning.")
+        if p.is_on
+        else tr("They were the first, or differ near their beginning, or prefix caching is off.")
+    )
+    return f"{said} {may}"
