@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from kvdesk.engine_log.lines import LogLine
-from kvdesk.engine_log.sentences import ANYWHERE, ENGINE, OLLAMA, SERVER, Kind, compiled, first_words
+from kvdesk.engine_log.sentences import ANYWHERE, ENGINE, KEYED, OLLAMA, SERVER, Kind, compiled, first_words
 from kvdesk.protocol.blocks import METRIC_NAMES
 from kvdesk.values import dataclass, field, replace
 
@@ -87,6 +87,8 @@ _HINTS: Final = ("throughput: ", "hit rate: GPU", " preempted ", "-token: ", "#r
                  "enable_prefix_caching", "disable_radix", "block size to", "max seq len", "kv cache", "KV cache",
                  "Prompt cache restore")  # fmt: skip
 """One of them is in each of those: searching for all takes ten times as long."""
+_KEYED: Final = re.compile(r"\s*(?:INFO|WARN|VERB)\s+\[ *\w+\] (?P<msg>[^|]*)\|(?P<rest>.*)")
+_QUOTED: Final = re.compile(r'(\w{1,30})="?([^"\s]*)')
 _METRIC: Final = re.compile(r"\s*(?P<name>[a-z]+:\w+)(?P<labels>\{[^}]*\})?\s+(?P<n>[\d.e+]{1,30})\s*$")
 
 
@@ -112,7 +114,22 @@ def event_of(line: LogLine) -> Event | None:
         return Event(kind, line.number, clock, slot, values=values, source=line.source) if kind else None
     if "[GIN]" in text[:_LATEST] and (gin := _GIN.search(text[:_LONGEST])):
         return Event(Kind.DONE, line.number, gin["time"], values=gin.groupdict(), source=line.source)
+    if " | tid=" in text[:_LATEST] and (keyed := _KEYED.match(text[:_LONGEST])):
+        return _keyed(line, keyed)
     return _anywhere(line, text[:_LONGEST])
+
+
+def _keyed(line: LogLine, keyed: re.Match[str]) -> Event | None:
+    """`INFO [function] message | tid="1" id_slot=0 …`."""
+    values = dict(_QUOTED.findall(keyed["rest"]))
+    slot, task = (int(values.get(name, -1)) for name in ("id_slot", "id_task"))
+    kind = KEYED.get(keyed["msg"].strip())
+    if kind is None:
+        rules = _ENGINE.get(keyed["msg"].partition(" ")[0].lower(), [])
+        return _found(line, line.text, keyed.start("msg"), rules, slot, task)
+    values["n"] = values.get("p0", values.get("n_past", ""))
+    values["truncated"] = "1" if values.get("truncated") == "true" else "0"
+    return Event(kind, line.number, line.clock, slot, task, values=values, source=line.source)
 
 
 def _anywhere(line: LogLine, text: str) -> Event | None:

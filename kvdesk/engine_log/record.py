@@ -235,7 +235,8 @@ def complete(request: Request, held: int) -> None:
         r.read = r.n_prompt - r.reused
     if r.same < 0 and r.sim >= 0 and r.n_prompt > 0:
         r.same, r.is_rounded = round(r.sim * r.n_prompt), True
-    if r.same < 0 < r.reused and r.how == "age":  # what was the same is printed for similar prompts alone
+    is_printed = bool(r.levels & {0, 4}) and not (r.forced or r.invalidated) and r.restored < 0
+    if r.same < 0 < r.reused and (r.how == "age" or is_printed):  # similarity is printed for similar prompts alone
         r.same = r.reused
     if r.held < 0 and r.keep > 0 and r.same >= 0:
         r.held, r.is_rounded = round(r.same / r.keep), True

@@ -269,11 +269,13 @@ class RequestReader:
 
     def _on_timing(self, event: Event) -> list[Request]:
         """Times without a head belong to the slot named last; llama-cpp-python has no slots at all."""
+        found: list[Request] = []
         if event.slot < 0:
             self._timed = self._timed or self._only_current()
-            if self._timed is None and event.kind is Kind.EVALUATED and not self.server.level:
-                self._timed = self._slot(0).current = self._new(0, -1, event)
-                self._timed.is_first = True
+            if event.kind is Kind.EVALUATED and not self.server.level and _is_over(self._timed):
+                found, slot = self._finished(self._slot(0), -1), self._slot(0)
+                self._timed = slot.current = self._new(0, -1, event)
+                self._timed.is_first, slot.used = not slot.used, True
         else:
             self._timed = None
         self._on_numbers(event)
@@ -283,7 +285,7 @@ class RequestReader:
                 complete(timed, self._slot(timed.slot).held)
         if self.server.program == "llama-cpp-python" and event.kind is Kind.GENERATED and 0 in self._slots:
             return self._finished(self._slots[0], -1)
-        return []
+        return found
 
     def _only_current(self) -> Request | None:
         open_ones = [slot.current for slot in self._slots.values() if slot.current is not None]
@@ -508,3 +510,8 @@ class RequestReader:
         self._slots.clear()
         self._choice = Choice()
         return found + self._all_waiting()
+
+
+def _is_over(timed: Request | None) -> bool:
+    """Whether times that name no task are of another request."""
+    return timed is None or (timed.task < 0 and timed.read >= 0 and timed.generated >= 0)

@@ -211,6 +211,14 @@ ANYWHERE: Final = (
 )
 """Kind and sentence of vLLM and SGLang, and of LM Studio's MLX: anywhere in a line, as each program logs otherwise."""
 
+KEYED: Final = {
+    "slot is processing task": Kind.STARTED,
+    "kv cache rm [p0, end)": Kind.CACHED,
+    "slot released": Kind.STOPPED,
+    "request": Kind.DONE,
+}
+"""Messages of ik_llama.cpp, and of llama-server in 2024, before what varies."""
+
 OLLAMA: Final = {
     "loading cache slot": Kind.LOOKUP,
     "cache hit": Kind.LOOKUP,

@@ -64,8 +64,8 @@ def sums(log: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> dict[s
         (("ValueError: The model's max seq len (8192) is larger than the maximum number of tokens that can be stored "
          "in KV cache (6048). Try\n"), "vLLM", ["cache too small"], "room for 6,048"),
         (("To serve at least one request with the models's max seq len (131072), (4.00 GiB KV cache is needed, which "
-         "is larger than the available KV cache memory (0.65 GiB). Based on the available memory, the estimated maximum "
-         "model length is 21440.\n"), "vLLM", ["cache too small"], "room for 21,440"),
+         "is larger than the available KV cache memory (0.65 GiB). Based on the available memory, the estimated "
+         "maximum model length is 21440.\n"), "vLLM", ["cache too small"], "room for 21,440"),
         (prefill(100, 0), "SGLang", ["cache full", "nothing reused"], "98.0 %"),
         (prefill(100, 50, rest=""), "SGLang", [], ""),
         (prefill(43008, 0, ",", "full token usage: 0.14, mamba usage: 0.20, #running-req: 1, #queue-req: 97\n"),

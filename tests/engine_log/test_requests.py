@@ -132,6 +132,58 @@ def test_a_refused_request_is_no_hit() -> None:
     )  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("line", "numbers", "cause", "lost"),
+    [
+        ('level=INFO source=prefix_cache.go:124 msg="cache hit" total=33083 matched=32838 cached=24933 left=8150',
+         (33083, 24933, 8150), Cause.CHECKPOINT, 7905),
+        ('level=INFO source=cache.go:1 msg="Cache hit" total=900 cached=880 left=20', (900, 880, 20),
+         Cause.CONTINUED, 0),
+        ('level=INFO source=cache.go:1 msg="Cache miss" left=900 matched=800 reason=non_trimmable_divergence',
+         (900, 0, 900), Cause.FORCED, 800),
+        ('level=INFO source=cache.go:1 msg="Cache miss" left=900', (900, 0, 900), Cause.NEW, 0),
+        (" [coordinator][INFO]: Prompt cache restore: cached_tokens=17408 uncached_tokens=24 lifetime_efficiency=62%",
+         (17432, 17408, 24), Cause.CONTINUED, 0),
+    ],
+)  # fmt: skip
+def test_mlx_tells_all_of_a_request_in_one_line(
+    line: str, numbers: tuple[int, int, int], cause: Cause, lost: int
+) -> None:
+    (request,) = requests(line + "\n")
+    assert (request.n_prompt, request.reused, request.read) == numbers
+    finding = explain_request(request, request.server)
+    assert (finding.cause, finding.lost) == (cause, lost)
+
+
+def keyed(text: str, task: int, more: str = "") -> str:
+    return f'INFO [  some_function] {text} | tid="12" timestamp=1771659750 id_slot=0 id_task={task} {more}\n'
+
+
+def test_ik_llama_writes_keys_behind_its_messages() -> None:
+    def turn(task: int, reused: int, read: int, generated: int) -> str:
+        times = f"prompt eval time = {read}.00 ms / {read} tokens (\n  eval time = 9.00 ms / {generated} tokens (\n"
+        n = reused + read + generated - 1
+        return (
+            keyed("slot is processing task", task)
+            + keyed("kv cache rm [p0, end)", task, f"p0={reused}")
+            + times
+            + keyed("slot released", task, f"n_ctx=90112 n_past={n} n_system_tokens=0 truncated=false")
+        )
+
+    log = turn(1, 0, 2771, 41) + turn(2, 2811, 50, 10) + turn(3, 10, 2861, 41)
+    found = requests(log)
+    assert [(r.task, r.n_prompt, r.reused, r.read) for r in found] == [
+        (1, 2771, 0, 2771), (2, 2861, 2811, 50), (3, 2871, 10, 2861),
+    ]  # fmt: skip
+    assert causes(log) == [Cause.NEW, Cause.CONTINUED, Cause.DIVERGED]
+
+
+def test_times_alone_are_one_request_each() -> None:
+    times = "llama_print_timings: prompt eval time = 9.00 ms / {n} tokens (\n"
+    times += "llama_print_timings: eval time = 1 ms / 6 runs\n"
+    assert [r.read for r in requests(times.format(n=8) + times.format(n=1822))] == [8, 1822]
+
+
 def test_other_requests_are_no_answers() -> None:
     log = began(0, 1, 500) + ended(0, 1, 500, 500)
     log += sent({"content": "x"}, path="/tokenize") + sent(chat("Beans?"))
