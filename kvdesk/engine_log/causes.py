@@ -100,6 +100,7 @@ _CHANGES: Final = {
     Change.ATTRIBUTION: (Cause.ATTRIBUTION, (cures.ATTRIBUTION,)),
     Change.USUAL: (Cause.EDITED, (cures.STABLE_FRONT,)),
     Change.EDITED: (Cause.EDITED, (cures.APPEND_ONLY,)),
+    Change.SETTINGS: (Cause.TEMPLATE, (cures.STABLE_SETTINGS,)),
 }  # fmt: skip
 
 

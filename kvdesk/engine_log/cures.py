@@ -145,6 +145,9 @@ STABLE_FRONT: Final = Cure(
 STABLE_TOOLS: Final = Cure(
     "stable tools", marked("the same tools in the same order in every request of a conversation")
 )
+STABLE_SETTINGS: Final = Cure(
+    "stable settings", marked("the same thinking, effort and template arguments in every request of a conversation")
+)
 APPEND_ONLY: Final = Cure("append only", marked("earlier messages stay as they were sent: role, text and place"))
 WHOLE_CUTS: Final = Cure(
     "fewer, larger cuts", marked("if the client must drop messages: each cut is read again only once")

@@ -106,8 +106,10 @@ class Finding:
         if self.comparison.is_first:
             return [tr("It continues no earlier request.")]
         change = self.comparison.change
-        if change.change is not Change.NOTHING:
+        if not _goes_on(self.comparison):
             return [f"{change.place}: {change.sentence}"]
+        if self.stats.miss == change.cause:
+            return [change.sentence]
         if self.stats.miss == NOT_KEPT:
             return [tr("It continues an earlier request, whose prompt the server did not keep.")]
         return [tr("It continues an earlier request.")]
@@ -154,6 +156,12 @@ def _characters(prompt: Prompt | None) -> int:
     return sum(len(part.text) for part in prompt.parts) + sum(len(text) for _, text in prompt.tools)
 
 
+def _goes_on(comparison: Comparison) -> str:
+    """What its server has missed if the messages of a prompt go on; "" if they do not."""
+    change = comparison.change
+    return {Change.NOTHING: NOT_KEPT, Change.SETTINGS: change.cause}.get(change.change, "")
+
+
 def _stats(exchange: Exchange, comparison: Comparison | None, n_chars: int) -> tuple[TurnStats, bool]:
     """As a score counts them, and whether the tokens reused are an estimate."""
     usage = exchange.usage
@@ -166,8 +174,8 @@ def _stats(exchange: Exchange, comparison: Comparison | None, n_chars: int) -> t
     again, miss = min(again, n - reused), ""
     if comparison is not None and not comparison.is_first:
         miss = comparison.change.cause
-        if comparison.change.change is Change.NOTHING:
-            again, miss = max(0, common - reused), NOT_KEPT
+        if goes_on := _goes_on(comparison):
+            again, miss = max(0, common - reused), goes_on
             again = 0 if again <= max(FEW, NOT_KEPT_SHARE * n) else again
     if again <= FEW:
         again, miss = 0, ""

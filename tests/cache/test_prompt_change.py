@@ -222,3 +222,13 @@ def test_tokens_and_the_text_around_a_gap_are_no_messages() -> None:
         *({"prompt": [1, 2]}, {"prompt": [1, "a"]}, {"messages": []}, {"input_prefix": "a", "prompt": "b"})
     ]
     assert [prompt_of_json(body) for body in bodies] == [None] * len(bodies)
+
+
+def test_a_date_outside_the_system_prompt_is_not_said_to_be_in_it() -> None:
+    asked = with_text(TALK, 3, content="And the peas?\nToday is 2026-06-05T08:16:28Z")
+    found = change_between(
+        prompt(asked), prompt(with_text(NEXT, 3, content="And the peas?\nToday is 2026-06-05T08:17:40Z"))
+    )
+    assert (found.change, found.usual) == (Change.EDITED, None)
+    assert found.sentence.startswith("Message 4 (user) changed at character ")
+    assert found.sentence.endswith("It contains the date or the time.")

@@ -187,6 +187,17 @@ def test_a_prompt_that_goes_on_and_is_read_again_was_not_kept() -> None:
     assert found.seconds > 0
 
 
+@pytest.mark.parametrize(("cached", "miss"), [(0, Change.SETTINGS), (158, "")])
+def test_other_template_arguments_are_named_where_the_prompt_was_read_again(cached: int, miss: str) -> None:
+    _, found = explained(
+        exchange(CHAT, chat(TALK, chat_template_kwargs={"enable_thinking": True}), Usage(160, 0)),
+        exchange(CHAT, chat(NEXT, chat_template_kwargs={"enable_thinking": False}), Usage(190, cached)),
+    )
+    assert found.stats.miss == miss
+    assert ("The client changed chat_template_kwargs" in found.line) == bool(miss)
+    assert ("It continues an earlier request." in found.line) != bool(miss)
+
+
 def test_a_score_of_all_comes_at_the_end() -> None:
     reporter = Reporter()
     assert reporter.lines == ["No request came."]

@@ -38,6 +38,8 @@ _FIELDS: Final = (*_REASONING, "content", "name", "arguments", "output", "tool_c
 """Fields of a message, or an item, that a template may render; reasoning as templates do, between marks."""
 _OPEN: Final = "<think>"
 _RENDERED: Final = (("content", 0),)
+_SETTINGS: Final = ("chat_template_kwargs", "reasoning_effort", "reasoning", "thinking", "enable_thinking", "think")
+"""Fields of a request that its template may read."""
 _INSTRUCTING: Final = frozenset({"system", "developer"})
 ATTRIBUTION: Final = re.compile(r"x-anthropic-billing-header|\bcch=")
 
@@ -59,6 +61,7 @@ class Change(StrEnum):
     ATTRIBUTION = "attribution header"
     USUAL = "usual cause"  # a date, an identifier: `sentence` says which
     EDITED = "edited"
+    SETTINGS = "template arguments"  # of prompts whose messages go on: the template may render them differently
 
 
 _WHOLE: Final = frozenset({Change.FRONT_CUT, Change.DROPPED, Change.INSERTED, Change.COMPACTED})
@@ -78,11 +81,14 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """Messages in order, and tools as name and definition in order. `is_rendered`: cut out of a template's text."""
+    """Messages in order, and tools as name and definition in order. `is_rendered`: cut out of a template's text;
+    `settings`: what its template may read besides, by name.
+    """
 
     parts: tuple[Part, ...]
     tools: tuple[tuple[str, str], ...] = ()
     is_rendered: bool = False
+    settings: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +150,8 @@ def prompt_of_json(body: Mapping[str, Any]) -> Prompt | None:
     if not parts:
         return None
     tools = body.get("tools")
-    return Prompt(tuple(parts), tuple(map(_tool, tools)) if isinstance(tools, list) else ())
+    settings = tuple((name, _json(body[name])) for name in _SETTINGS if body.get(name) is not None)
+    return Prompt(tuple(parts), tuple(map(_tool, tools)) if isinstance(tools, list) else (), settings=settings)
 
 
 def prompt_of_text(text: str) -> Prompt:
@@ -224,12 +231,12 @@ def change_between(before: Prompt, after: Prompt) -> PromptChange:
         return replace(found, **_place_in_tools(before.tools, after.tools))
     at = next((i for i, (a, b) in enumerate(zip(before.parts, after.parts, strict=False)) if a != b), -1)
     if at < 0:
-        return PromptChange(Change.NOTHING)
+        return _settings_changed(before, after)
     old, new = before.parts[at], after.parts[at]
     goes_on = at == len(before.parts) - 1 and new.text.startswith(old.text)
     begins = at == len(after.parts) - 1 and old.text.startswith(new.text)
     if old.role == new.role and (goes_on or begins):
-        return PromptChange(Change.NOTHING)
+        return _settings_changed(before, after)
     of_text = _role_changed(old, new, at) or _thinking_removed(old, new, at)
     found = (
         of_text
@@ -241,6 +248,14 @@ def change_between(before: Prompt, after: Prompt) -> PromptChange:
     )
     is_whole = found.change in _WHOLE or (old.role != new.role and found.change is not Change.ROLE_CHANGED)
     return found if is_whole else replace(found, **_place(old, new))
+
+
+def _settings_changed(before: Prompt, after: Prompt) -> PromptChange:
+    names = sorted({name for name, _ in set(before.settings) ^ set(after.settings)})
+    if not names:
+        return PromptChange(Change.NOTHING)
+    sentence = tr("The client changed {names}: the template may render earlier messages differently.")
+    return PromptChange(Change.SETTINGS, 0, sentence.format(names=_listed(names)))
 
 
 def _place(old: Part, new: Part) -> dict[str, Any]:
@@ -418,21 +433,17 @@ def _text_changed(old: Part, new: Part, at: int) -> PromptChange:
     usual = None
     if old.role == new.role == "assistant":
         usual = cause_in_answer(*(text[max(0, first - _CONTEXT) :] for text in (old.text, new.text)))
-    if usual := usual or usual_cause(held, prompt):
+    usual = usual or usual_cause(held, prompt)
+    has_date = usual is UsualCause.DATE and new.role in ("user", "tool")
+    if usual and not has_date:
         sentence = " ".join((tr("Message {n} changed.").format(n=at + 1), usual.sentence))
         return PromptChange(Change.USUAL, at + 1, sentence, usual=usual)
-    sentence = tr("Message {n} ({role}) changed at character {at:,}: “{old}” became “{new}”.")
-    return PromptChange(
-        Change.EDITED,
-        at + 1,
-        sentence.format(
-            n=at + 1,
-            role=new.role or "prompt",
-            at=first,
-            old=_one_line(old.text[first:]),
-            new=_one_line(new.text[first:]),
-        ),
+    sentence = tr("Message {n} ({role}) changed at character {at:,}: “{old}” became “{new}”.").format(
+        n=at + 1, role=new.role or "prompt", at=first, old=_one_line(old.text[first:]), new=_one_line(new.text[first:])
     )
+    if has_date:
+        sentence += " " + tr("It contains the date or the time.")
+    return PromptChange(Change.EDITED, at + 1, sentence)
 
 
 def _one_line(text: str) -> str:

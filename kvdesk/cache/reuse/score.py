@@ -49,6 +49,7 @@ _LABELS: Final[dict[str, str]] = {
     Change.INSERTED: marked("message inserted"),
     Change.BLOCK_MOVED: marked("block moved"),
     Change.COMPACTED: marked("conversation compacted"),
+    Change.SETTINGS: marked("template arguments changed"),
     NOT_SHARED: marked("reuse switched off by the program"),
     NOT_KEPT: marked("not kept by the server"),
 }
