@@ -71,6 +71,7 @@ class Cause(StrEnum):
     POOL_FULL = "cache full"
     REUSE_OFF = "prefix cache off"
     NOTHING = "nothing reused"
+    CHUNKS_OFF = "cache reuse off"
 
 
 HITS: Final = frozenset(
@@ -462,7 +463,7 @@ def _notes(r: Request, cause: Cause) -> list[str]:
         notes.append(tr("A checkpoint at token {at:,} was restored.").format(at=r.restored))
     elif r.forced and r.same > 0 and cause not in _UNUSED:
         notes.append(
-            tr("The memory cannot be cut back: the {n:,} tokens before were read again, too.").format(n=r.same)
+            tr("Tokens before it that were read again, since the memory cannot be cut back: {n:,}.").format(n=r.same)
         )
     if r.prepared == "file":
         notes.append(tr("Before, the slot was saved to a file, restored or erased. A slot file has no checkpoints."))

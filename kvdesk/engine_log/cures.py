@@ -76,6 +76,7 @@ NO_CACHE_REUSE: Final = Cure(
     marked("it needs a memory that can be shifted: not with windows, recurrent states or images"),
     ((_IN_OLLAMA, "LLAMA_ARG_CACHE_REUSE=0"),),
 )
+NO_MEDIA: Final = Cure("no --mmproj", marked("for texts alone, if it is images that prevent it"), _SERVER_ONLY)
 SIMILARITY: Final = Cure(
     "--slot-prompt-similarity 0.01", marked("accepts a slot with a shorter common beginning"), _SERVER_ONLY
 )

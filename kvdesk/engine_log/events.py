@@ -114,7 +114,7 @@ def event_of(line: LogLine) -> Event | None:
         return Event(kind, line.number, clock, slot, values=values, source=line.source) if kind else None
     if "[GIN]" in text[:_LATEST] and (gin := _GIN.search(text[:_LONGEST])):
         return Event(Kind.DONE, line.number, gin["time"], values=gin.groupdict(), source=line.source)
-    if " | tid=" in text[:_LATEST] and (keyed := _KEYED.match(text[:_LONGEST])):
+    if "tid=" in text[:_LATEST] and (keyed := _KEYED.match(text[:_LONGEST])):
         return _keyed(line, keyed)
     return _anywhere(line, text[:_LONGEST])
 

@@ -25,6 +25,7 @@ class Pool:
     has_read       prompts were read at all
     usage, running, waiting   the most; waiting_at: the most percent in use while requests waited
     preempted      requests that were interrupted for room and computed again, at least; retracted: by rank, in SGLang
+    external       percent that another cache had, such as LMCache, lately
     is_swapped     some of them were moved to another memory instead
     is_on, is_off  blocks of earlier prompts are reused, or not
     block          tokens of a block, where it is no usual one
@@ -44,6 +45,7 @@ class Pool:
     waiting_at: float = -1.0
     preempted: int = 0
     retracted: dict[int, int] = field(default_factory=dict)
+    external: float = -1.0
     is_swapped: bool = False
     is_on: bool = False
     is_off: bool = False
@@ -85,6 +87,7 @@ class Pool:
                 self._state(event, 1.0)
                 self.has_read |= event.real("prompt") > 0
                 self.preempted += event.number("preempted", 0)
+                self.external = event.real("external", self.external)
                 if "hit" in event.values:
                     self.rates[event.number("engine", 0)] = event.real("hit")
             case Kind.HIT_RATE:  # the engine of 2024 prints it only with prefix caching

@@ -19,6 +19,8 @@ class Server:
     is_unified    all slots share one cache
     ms_per_token  of the last prompt that was read
     no_room       batches that found no free cells while the log shows no request; no_memory: the cache was not made
+    never_reused  what made --cache-reuse void, "" nothing
+    n_cut, cut_from   prompts whose beginning was cut off, of which the log shows nothing else; tokens of the longest
     pool          numbers of all requests together: vLLM, SGLang, /metrics
     """
 
@@ -42,6 +44,9 @@ class Server:
     ms_per_token: float = 0.0
     no_room: int = 0
     no_memory: bool = False
+    never_reused: str = ""
+    n_cut: int = 0
+    cut_from: int = 0
     pool: Pool = field(default_factory=Pool)
 
     @property
@@ -75,6 +80,8 @@ class Server:
                 self.inside = "LM Studio"
             case Kind.NO_MEMORY:
                 self.no_memory = True
+            case Kind.NEVER_REUSED:
+                self.never_reused = event.values["what"].partition(",")[0][:60]
             case _:
                 self.pool.learn(event)
 

@@ -151,6 +151,8 @@ def _pool_parts(p: Pool) -> Iterator[str]:
         yield tr("{n:,} tokens in prompts").format(n=p.read + p.cached)
     if p.hit_rate >= 0:
         yield tr("prefix cache hit rate {share:.1f} %").format(share=p.hit_rate)
+    if p.external >= 0:
+        yield tr("external cache {share:.1f} %").format(share=p.external)
     if p.usage > 0:
         yield tr("up to {share:.1f} % of the cache in use").format(share=p.usage)
     if p.running > 0:

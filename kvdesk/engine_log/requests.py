@@ -495,11 +495,15 @@ class RequestReader:
         request.held = event.number("cache", slot.held)
         request.is_first = not slot.used
         request.prepared, request.cut_from = slot.prepared, self._cut_from
+        self.server.n_cut -= self._cut_from >= 0
         slot.current, slot.prepared, slot.used, self._cut_from = request, "", True, -1
         return found
 
     def _on_truncated(self, event: Event) -> None:
         self._cut_from = event.number("prompt", 0)
+        self.server.n_cut, self.server.cut_from = self.server.n_cut + 1, max(self.server.cut_from, self._cut_from)
+        if "limit" in event.values or event.kind is Kind.MESSAGES_DROPPED:
+            self.server.program = self.server.program or "Ollama"
 
     # -- the server
 

@@ -55,6 +55,7 @@ class Kind(StrEnum):
     INVALIDATED = "checkpoint invalidated"
     ERASED = "checkpoint erased"
     REUSE_OFF = "cache reuse unsupported"
+    NEVER_REUSED = "cache reuse disabled"
     CHUNK = "chunk reused"
     SHIFTED = "context shift"
     SLOTS = "slots"
@@ -152,6 +153,7 @@ SERVER: Final = (
     (2, Kind.ERASED, "erasing old <context|swa> checkpoint" + _POSITIONS),
     (4, Kind.ERASED, "erasing context checkpoint" + _POSITIONS),
     (2, Kind.REUSE_OFF, "cache reuse is not supported - ignoring n_cache_reuse = {n}"),
+    (2, Kind.NEVER_REUSED, "cache_reuse is not supported by {what:}"),
     (4, Kind.CHUNK, "reusing chunk with size {n}"),
     (2, Kind.SHIFTED, "slot context shift, n_keep = {keep}, n_left = {left}, n_discard = {n}"),
     (3, Kind.SLOTS, "initializing[ slots], n_slots = {n}[, n_ctx_slot = {ctx}][, kv_unified = '{unified:}]"),
@@ -188,7 +190,7 @@ _BATCH: Final = "[~token usage: {usage}][~#running-req: {running}][~#queue-req: 
 _REPORT: Final = (
     "[Engine {engine}: ]Avg prompt throughput: {prompt} tokens/s, ~Running: {running} reqs, [Swapped: {swapped} reqs, "
     "]<Waiting|Pending>: {waiting} reqs, [Deferred: {deferred} reqs, ][Preemptions: {preempted}, ][GPU ]KV cache "
-    "usage: {usage}%[, Prefix cache hit rate: {hit}%]"
+    "usage: {usage}%[, Prefix cache hit rate: {hit}%][~External prefix cache hit rate: {external}%]"
 )
 
 ANYWHERE: Final = (
@@ -216,6 +218,7 @@ KEYED: Final = {
     "kv cache rm [p0, end)": Kind.CACHED,
     "slot released": Kind.STOPPED,
     "request": Kind.DONE,
+    "input truncated": Kind.TRUNCATED,
 }
 """Messages of ik_llama.cpp, and of llama-server in 2024, before what varies."""
 

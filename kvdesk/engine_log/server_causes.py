@@ -15,7 +15,7 @@ from kvdesk.translation import tr
 
 def has_facts(server: Server) -> bool:
     """Whether the log says anything of the server as a whole."""
-    return server.pool.n > 0 or server.no_room > 0 or server.no_memory
+    return server.pool.n > 0 or server.no_room + server.n_cut > 0 or server.no_memory or bool(server.never_reused)
 
 
 def explain_server(server: Server) -> list[Finding]:
@@ -28,8 +28,17 @@ def _room(s: Server) -> Iterator[tuple[Cause, str, tuple[Cure, ...]]]:
     if s.no_memory:
         said = tr("The memory did not suffice for the cache of this context, so the server did not start.")
         yield Cause.TOO_SMALL, said, (cures.SMALLER_CONTEXT, cures.CACHE_TYPES)
+    if s.n_cut:
+        said = tr("Prompts longer than the context, whose beginning was cut off silently: {n:,}.")
+        said = said.format(n=s.n_cut)
+        if s.cut_from > 0:
+            said += " " + tr("The longest had {n:,} tokens.").format(n=s.cut_from)
+        yield Cause.TRUNCATED, said, (cures.CONTEXT,)
+    if s.never_reused:
+        said = tr("--cache-reuse has no effect: llama-server does not support it with this model ({what}).")
+        yield Cause.CHUNKS_OFF, said.format(what=s.never_reused), (cures.NO_MEDIA,)
     if s.no_room:
-        said = tr("There was no room for a batch, {n:,} times: the requests together need more cells than -c makes.")
+        said = tr("Batches without room in the cache: {n:,}. The requests together need more cells than -c makes.")
         yield Cause.NO_ROOM, said.format(n=s.no_room), (cures.CONTEXT, cures.FEWER_SLOTS)
 
 
@@ -43,9 +52,9 @@ def _pool(p: Pool) -> Iterator[tuple[Cause, str, tuple[Cure, ...]]]:
         yield Cause.TOO_SMALL, said, (cures.POOL_CONTEXT, cures.POOL_MEMORY)
     if p.n_preempted:
         said = (
-            tr("The cache was full: {n:,} requests or more were interrupted, and moved to another memory and back.")
+            tr("The cache was full. Requests interrupted, and moved to another memory and back: {n:,} or more.")
             if p.is_swapped
-            else tr("The cache was full: {n:,} requests or more were interrupted, and computed again.")
+            else tr("The cache was full. Requests interrupted, and computed again: {n:,} or more.")
         )
         yield Cause.PREEMPTED, said.format(n=p.n_preempted), (*room, cures.POOL_CAREFUL)
     elif p.waiting_at >= FULL:
@@ -54,7 +63,7 @@ def _pool(p: Pool) -> Iterator[tuple[Cause, str, tuple[Cure, ...]]]:
     if p.is_off:
         said = tr("Prefix caching is off: each prompt is read from its beginning.")
         yield Cause.REUSE_OFF, said, (cures.POOL_REUSE,)
-    elif p.has_read and p.hit_rate == 0:
+    elif p.has_read and p.hit_rate == 0 >= p.external:
         is_known = p.is_on or p.block > 0
         yield Cause.NOTHING, _nothing(p), (cures.COMPARE,) if is_known else (cures.POOL_REUSE, cures.COMPARE)
 

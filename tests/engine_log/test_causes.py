@@ -114,7 +114,7 @@ def test_texts_name_what_the_client_changed(after: Prompt, cause: Cause, cure: s
 
 
 def test_what_the_engine_lost_besides_a_change_is_a_note() -> None:
-    assert any("100 tokens before" in note for note in explained(forced=True, reused=0, same=100).notes)
+    assert any(note.endswith("cut back: 100.") for note in explained(forced=True, reused=0, same=100).notes)
 
 
 def test_text_around_the_difference_names_it_too() -> None:
