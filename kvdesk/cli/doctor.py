@@ -12,8 +12,9 @@ from typing import Final
 
 from kvdesk.cli.parser import Parser
 from kvdesk.engine_log import report
-from kvdesk.engine_log.causes import HITS, explain_request
+from kvdesk.engine_log.causes import explain_request
 from kvdesk.engine_log.events import read_events
+from kvdesk.engine_log.findings import HITS
 from kvdesk.engine_log.lines import CHUNK, read_lines
 from kvdesk.engine_log.server_causes import has_facts
 from kvdesk.engine_log.sources import LogRequests, read_requests
@@ -28,8 +29,8 @@ def main(argv: Sequence[str]) -> int:
     parser = Parser(
         "doctor",
         tr(
-            "Explains the log of llama-server, Ollama, LM Studio or llama-cpp-python, request by request: what "
-            "missed the cache, what it cost and what helps. Of vLLM and SGLang, whose logs show no requests, it "
+            "Explains the log of llama-server, Ollama, LM Studio, KoboldCpp or llama-cpp-python, request by request: "
+            "what missed the cache, what it cost and what helps. Of vLLM and SGLang, whose logs show no requests, it "
             "explains the numbers of all together. A pasted fragment is enough."
         ),
     )
@@ -50,8 +51,8 @@ def main(argv: Sequence[str]) -> int:
     if not totals.score.requests and not any(map(has_facts, reader.servers)):
         raise UserError(
             tr(
-                "{file} contains no request of llama-server, Ollama, LM Studio or llama-cpp-python, and no report of "
-                "vLLM or SGLang. llama-server logs requests from -lv 3 on, Ollama with OLLAMA_DEBUG=1, "
+                "{file} contains no request of llama-server, Ollama, LM Studio, KoboldCpp or llama-cpp-python, and no "
+                "report of vLLM or SGLang. llama-server logs requests from -lv 3 on, Ollama with OLLAMA_DEBUG=1, "
                 "llama-cpp-python with verbose=True. For other servers, kvdesk proxy compares the requests."
             ).format(file=tr("standard input") if args.file == "-" else args.file)
         )

@@ -1,11 +1,9 @@
 """Why a request read what it read: the first cause that fits the record, in a sentence, with the cures.
 
-Pure. Owns the causes and their words. Must never know lines.
+Pure. Owns the checks and their words. Must never know lines.
 """
 
 import re
-from collections.abc import Iterator
-from enum import StrEnum
 from typing import Final
 
 from kvdesk.cache.reuse.prompt_change import ATTRIBUTION as ATTRIBUTION_TEXT
@@ -13,9 +11,10 @@ from kvdesk.cache.reuse.prompt_change import Change, PromptChange, change_betwee
 from kvdesk.cache.reuse.usual_causes import UsualCause, usual_cause
 from kvdesk.engine_log import cures
 from kvdesk.engine_log.cures import Cure
+from kvdesk.engine_log.findings import ELSEWHERE, HITS, UNUSED, Cause, Finding
+from kvdesk.engine_log.notes import is_unlike_all, notes_of
 from kvdesk.engine_log.record import Request, Server
 from kvdesk.translation import tr
-from kvdesk.values import dataclass
 
 FEW: Final = 16
 """Tokens that may be read again without a cause: the last block, the beginning of an answer."""
@@ -28,65 +27,6 @@ MINOR: Final = 0.25
 """Share of the tokens that a client changed up to which those that the engine lost besides are no cause."""
 
 
-class Cause(StrEnum):
-    """Why the cached tokens ended where they did. The value is its name in JSON."""
-
-    UNKNOWN = "unknown"
-    REFUSED = "refused"
-    NEW = "new conversation"
-    CONTINUED = "continued"
-    REGENERATED = "regenerated"
-    STATELESS = "embedding"
-    LOADED = "loaded from memory"
-    SHIFTED_CHUNKS = "chunks reused"
-    TOO_LONG = "context full"
-    TRUNCATED = "prompt truncated"
-    WINDOW = "window lost"
-    RECURRENT = "recurrent state"
-    FORCED = "full re-processing"
-    NO_CHECKPOINT_IN_FILE = "no checkpoint in slot file"
-    CHECKPOINT = "checkpoint restored"
-    NOT_CACHED = "cache_prompt off"
-    ADAPTERS = "adapters changed"
-    BUSY = "slot busy"
-    LOW_SIMILARITY = "low similarity"
-    OTHER_SLOT = "another slot"
-    EVICTED = "evicted"
-    IDLE = "idle slot cleared"
-    AFTER_SHIFT = "context shift"
-    THINKING = "thinking removed"
-    ATTRIBUTION = "attribution header"
-    TOOLS = "tools changed"
-    ROLE = "role changed"
-    FRONT_CUT = "front cut"
-    BLOCK_MOVED = "block moved"
-    COMPACTED = "compacted"
-    ANSWER = "answer changed"
-    TEMPLATE = "template"
-    EDITED = "prompt changed"
-    DIVERGED = "diverged"
-    TOO_SMALL = "cache too small"
-    NO_ROOM = "no free cells"
-    PREEMPTED = "preempted"
-    POOL_FULL = "cache full"
-    REUSE_OFF = "prefix cache off"
-    NOTHING = "nothing reused"
-    CHUNKS_OFF = "cache reuse off"
-
-
-HITS: Final = frozenset(
-    {
-        *(Cause.NEW, Cause.CONTINUED, Cause.REGENERATED, Cause.LOADED, Cause.SHIFTED_CHUNKS, Cause.STATELESS),
-        Cause.UNKNOWN,
-    }
-)
-"""Causes that lose nothing worth a cure."""
-_UNUSED: Final = frozenset(
-    {Cause.WINDOW, Cause.RECURRENT, Cause.FORCED, Cause.NO_CHECKPOINT_IN_FILE, Cause.CHECKPOINT, Cause.NOT_CACHED}
-)
-"""Causes that lose what was the same; the others lose what was changed too."""
-_ELSEWHERE: Final = frozenset({Cause.BUSY, Cause.LOW_SIMILARITY, Cause.OTHER_SLOT, Cause.EVICTED, Cause.IDLE})
-"""Causes that lose what one of the slots is known to have had."""
 _CHANGES: Final = {
     Change.TOOLS_GONE: (Cause.TOOLS, (cures.STABLE_TOOLS,)),
     Change.TOOLS_REORDERED: (Cause.TOOLS, (cures.STABLE_TOOLS,)),
@@ -114,23 +54,6 @@ _BEFORE, _BEHIND = 20, 40
 _NO_CHANGE: Final = PromptChange(Change.NOTHING)
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One request explained. `lost`: tokens read again that had been in a cache, at most; lost_s: seconds for them.
-
-    notes   what else happened to the slot
-    more    how to log so that the next log says more, "" if this one says all
-    """
-
-    cause: Cause
-    sentence: str
-    lost: int = 0
-    lost_s: float = 0.0
-    cures: tuple[Cure, ...] = ()
-    notes: tuple[str, ...] = ()
-    more: str = ""
-
-
 def explain_request(request: Request, server: Server) -> Finding:
     """Why this request read what it read."""
     cause, sentence, helps = _cause(request, server)
@@ -143,7 +66,7 @@ def explain_request(request: Request, server: Server) -> Finding:
         lost,
         lost * per_token_ms / 1000,
         cures.cures_of(server.name, helps),
-        tuple(_notes(request, cause)),
+        tuple(notes_of(request, cause)),
         _more(request, cause, server),
     )
 
@@ -151,9 +74,9 @@ def explain_request(request: Request, server: Server) -> Finding:
 def _lost(r: Request, cause: Cause) -> int:
     """Tokens of the prompt that were computed though a slot had the same, or as many that were changed."""
     elsewhere = r.elsewhere[1] if r.elsewhere else -1
-    if cause in _UNUSED:
+    if cause in UNUSED:
         known = r.same
-    elif cause in _ELSEWHERE:
+    elif cause in ELSEWHERE:
         known = max(r.same, elsewhere)
     else:
         known = max(min(r.held, r.n_prompt), r.same, elsewhere, _followed(r))
@@ -437,74 +360,14 @@ def _hit(r: Request) -> _Found:
     return Cause.UNKNOWN, counts, ()
 
 
-def _is_unlike_all(r: Request, cause: Cause) -> bool:
-    """Whether it is a new conversation only as far as a server can tell."""
-    return cause is Cause.NEW and r.how == "age" and r.has_earlier and r.prompt is None
-
-
-def _unlike_all(r: Request) -> str:
-    if r.elsewhere is not None and r.elsewhere[2]:
-        said = tr("Slot {n} was busy and may have had its beginning: the request got slot {slot}.")
-        return said.format(n=r.elsewhere[0], slot=r.slot)
-    if r.elsewhere is None or r.elsewhere[1] <= 0:
-        return tr("No slot begins like it: another conversation, or something changed near its beginning.")
-    said = tr(
-        "Slot {slot} has the same first tokens ({same:,}), and others after them: another conversation, or something "
-        "changed near its beginning."
-    )
-    return said.format(slot=r.elsewhere[0], same=r.elsewhere[1])
-
-
-def _notes(r: Request, cause: Cause) -> list[str]:
-    notes = []
-    if _is_unlike_all(r, cause):
-        notes.append(_unlike_all(r))
-    if r.restored >= 0 and cause is not Cause.CHECKPOINT:
-        notes.append(tr("A checkpoint at token {at:,} was restored.").format(at=r.restored))
-    elif r.forced and r.same > 0 and cause not in _UNUSED:
-        notes.append(
-            tr("Tokens before it that were read again, since the memory cannot be cut back: {n:,}.").format(n=r.same)
-        )
-    if r.prepared == "file":
-        notes.append(tr("Before, the slot was saved to a file, restored or erased. A slot file has no checkpoints."))
-    if r.shifted > 0:
-        notes.append(
-            tr("The context was full: {n:,} tokens after the beginning were dropped and the rest was shifted.").format(
-                n=r.shifted
-            )
-        )
-    if r.truncated and r.shifted <= 0:
-        notes.append(tr("The context was full: the answer was cut off."))
-    if r.no_room:
-        notes.append(tr("There were no free cells for a whole batch: it was retried in smaller ones."))
-    if r.dropped:
-        notes.append(tr("Saved prompts dropped for this one: {n}.").format(n=r.dropped))
-    notes += _checkpoint_notes(r)
-    if r.reuse_off > 0:
-        notes.append(tr("--cache-reuse {n} was ignored: this memory cannot be shifted.").format(n=r.reuse_off))
-    if r.cancelled and not r.error:  # a server cancels what it refuses, too
-        notes.append(tr("The client disconnected."))
-    return notes
-
-
-def _checkpoint_notes(r: Request) -> Iterator[str]:
-    if r.created:
-        size = f" ({r.created_mib:,.0f} MiB)" if r.created_mib else ""
-        yield tr("Checkpoints made: {n}{size}.").format(n=r.created, size=size)
-    if r.invalidated:
-        yield tr("Checkpoints erased after the difference: {n}.").format(n=r.invalidated)
-    if r.erased:
-        yield tr("Old checkpoints erased, since --ctx-checkpoints was reached: {n}.").format(n=r.erased)
-
-
 def _more(r: Request, cause: Cause, s: Server) -> str:
-    is_unlike_all = _is_unlike_all(r, cause)
-    if s.program == "Ollama" or (cause in HITS and not is_unlike_all):
+    may_differ = is_unlike_all(r, cause)
+    if s.program in ("Ollama", "KoboldCpp") or (cause in HITS and not may_differ):
         return ""
     if s.inside:
         return "" if 4 in r.levels else cures.LOG_INSIDE[s.inside]
     bodies = cures.LOG_BODIES if s.level < 5 else tr(cures.LOG_NEXT)
-    if is_unlike_all:
+    if may_differ:
         return bodies
     if cause is Cause.FORCED and 4 not in r.levels:
         return cures.LOG_TEXT

@@ -40,7 +40,8 @@ def _not_in(*programs: str) -> tuple[tuple[str, str], ...]:
     return tuple((program, "") for program in programs)
 
 
-_SERVER_ONLY: Final = _not_in("Ollama", _IN_OLLAMA, "llama-cpp-python")
+_KOBOLD: Final = "KoboldCpp"
+_SERVER_ONLY: Final = _not_in("Ollama", _IN_OLLAMA, "llama-cpp-python", _KOBOLD)
 
 
 ATTRIBUTION: Final = Cure(
@@ -50,7 +51,7 @@ ATTRIBUTION: Final = Cure(
 PRESERVE_THINKING: Final = Cure(
     "--chat-template-kwargs '{\"preserve_thinking\": true}'",
     marked("or --reasoning-preserve if the template supports it: earlier reasoning stays in the prompt"),
-    _not_in("Ollama", _IN_OLLAMA),
+    _not_in("Ollama", _IN_OLLAMA, _KOBOLD),
 )
 SWA_FULL: Final = Cure(
     "--swa-full",
@@ -69,7 +70,7 @@ CHECKPOINTS: Final = Cure(
 CACHE_RAM: Final = Cure(
     "--cache-ram MIB",
     marked("more memory for the prompts of other conversations (-1: no limit)"),
-    (*_not_in("Ollama", "llama-cpp-python"), (_IN_OLLAMA, "LLAMA_ARG_CACHE_RAM=MIB")),
+    (*_not_in("Ollama", "llama-cpp-python", _KOBOLD), (_IN_OLLAMA, "LLAMA_ARG_CACHE_RAM=MIB")),
 )
 NO_CACHE_REUSE: Final = Cure(
     "no --cache-reuse",
@@ -87,7 +88,10 @@ KEEP_IDLE: Final = Cure(
 PARALLEL: Final = Cure(
     "-np N",
     marked("more slots, so that conversations do not push each other out"),
-    (("Ollama", _OLLAMA_SLOTS), (_IN_OLLAMA, _OLLAMA_SLOTS), ("llama-cpp-python", "llama-server -np N")),
+    (
+        *(("Ollama", _OLLAMA_SLOTS), (_IN_OLLAMA, _OLLAMA_SLOTS), ("llama-cpp-python", "llama-server -np N")),
+        (_KOBOLD, "--smartcache N"),
+    ),
 )
 UNIFIED: Final = Cure(
     "--kv-unified",
@@ -97,7 +101,10 @@ UNIFIED: Final = Cure(
 CONTEXT: Final = Cure(
     "-c N",
     marked("a larger context"),
-    (("Ollama", _OLLAMA_CONTEXT), (_IN_OLLAMA, _OLLAMA_CONTEXT), ("llama-cpp-python", "Llama(n_ctx=N)")),
+    (
+        *(("Ollama", _OLLAMA_CONTEXT), (_IN_OLLAMA, _OLLAMA_CONTEXT), ("llama-cpp-python", "Llama(n_ctx=N)")),
+        (_KOBOLD, "--contextsize N"),
+    ),
 )
 BATCH: Final = Cure(
     "-ub N, -b N",

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from kvdesk.cache.reuse.prefix import common_prefix
 from kvdesk.cache.reuse.prompt_change import change_between, followed, prompt_of_text
-from kvdesk.engine_log.causes import HITS, Finding
+from kvdesk.engine_log.findings import HITS, Finding
 from kvdesk.engine_log.record import Request
 from kvdesk.errors import UserError
 from kvdesk.protocol.servers import is_this_computer, server_url

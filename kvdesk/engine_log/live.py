@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from kvdesk.engine_log.causes import HITS, Finding, explain_request
+from kvdesk.engine_log.causes import explain_request
 from kvdesk.engine_log.cells import SEARCH, CellsReader, ShownCache, cache_lines
 from kvdesk.engine_log.events import TextJoiner
+from kvdesk.engine_log.findings import HITS, Finding
 from kvdesk.engine_log.first_token import FirstTokens
 from kvdesk.engine_log.lines import CHUNK, LogLine
 from kvdesk.engine_log.record import Request

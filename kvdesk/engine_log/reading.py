@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from kvdesk.cache.journal.recording import Recording
-from kvdesk.engine_log.causes import Finding
 from kvdesk.engine_log.cells import number_lines
+from kvdesk.engine_log.findings import Finding
 from kvdesk.engine_log.journal import CellsJournal
 from kvdesk.engine_log.lines import LogLine, seconds_of
 from kvdesk.engine_log.live import LiveLog

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from kvdesk.cache.reuse.score import Misses, Score, total
-from kvdesk.engine_log.causes import HITS, Cause, Finding
 from kvdesk.engine_log.cures import Cure
+from kvdesk.engine_log.findings import HITS, Cause, Finding
 from kvdesk.engine_log.pools import Pool
 from kvdesk.engine_log.record import Request, Server
 from kvdesk.engine_log.server_causes import explain_server, has_facts

@@ -11,6 +11,7 @@ from typing import Final
 
 from kvdesk.cache.reuse.prompt_change import LONGEST, Prompt, followed, has_reasoning, prompt_of_json, prompt_of_text
 from kvdesk.engine_log.events import DEFAULT_LEVEL, Event
+from kvdesk.engine_log.other_programs import program_of, take_kobold, take_lookup
 from kvdesk.engine_log.record import Choice, Request, Server, Slot, complete
 from kvdesk.engine_log.sentences import AT_BEGIN, Kind
 from kvdesk.loose_json import object_in, text_in
@@ -105,6 +106,7 @@ class RequestReader:
             self._on_body: (k.BODY,),
             self._on_response: (k.RESPONSE,),
             self._on_lookup: (k.LOOKUP, k.LOOKUP_FORCED, k.SUMMARY),
+            self._on_kobold: (k.KOBOLD_READS, k.KOBOLD_ENDED),
             self._on_truncated: (k.TRUNCATED, k.MESSAGES_DROPPED),
             self._on_load: (k.LOADING,),
         }
@@ -470,33 +472,35 @@ class RequestReader:
     # -- other programs
 
     def _on_lookup(self, event: Event) -> list[Request]:
-        """Ollama's runner, llama-cpp-python and LM Studio say all in one line."""
+        """Ollama's runners, llama-cpp-python and LM Studio say all in one line."""
         number = max(event.slot, 0)
-        slot = self._slot(number)
-        if event.kind is Kind.LOOKUP and not event.values.keys() & {"used", "left"}:
-            return []  # of another cache of Ollama
-        is_ollama = bool(event.values.keys() & {"cache", "left"})
-        self.server.program = (
-            "Ollama" if is_ollama else "LM Studio" if event.kind is Kind.SUMMARY else "llama-cpp-python"
-        )
+        slot, program = self._slot(number), program_of(event)
+        if not program:
+            return []
+        self.server.program = program
         found = self._finished(slot, -1)
         request = self._new(number, -1, event)
-        used = event.number("used", event.number("cached", 0))
-        remaining = event.number("remaining", event.number("left"))
-        request.n_prompt = event.number("prompt", event.number("n", event.number("total")))
-        if event.kind is Kind.LOOKUP_FORCED:
-            request.same, request.reused, request.forced = used, 0, True
-        else:
-            request.reused, request.same = used, event.number("matched", used)
-            if request.same > used:  # Ollama's MLX goes back to a snapshot, or to the beginning
-                request.restored, request.forced = used or -1, not used
-            request.read = remaining if remaining >= 0 else request.n_prompt - used
-            request.n_prompt = request.n_prompt if request.n_prompt >= 0 else used + remaining
+        take_lookup(request, event)
         request.held = event.number("cache", slot.held)
         request.is_first = not slot.used
         request.prepared, request.cut_from = slot.prepared, self._cut_from
         self.server.n_cut -= self._cut_from >= 0
         slot.current, slot.prepared, slot.used, self._cut_from = request, "", True, -1
+        return found
+
+    def _on_kobold(self, event: Event) -> list[Request]:
+        slot, found = self._slot(0), list[Request]()
+        self.server.program = program_of(event)
+        if event.kind is Kind.KOBOLD_READS and slot.current and slot.current.read != event.number("read"):
+            found = self._finished(slot, -1)
+        if slot.current is None:
+            slot.current = self._new(0, -1, event)
+            slot.current.is_first, slot.current.held, slot.used = not slot.used, slot.held, True
+            slot.current.levels.add(event.level)
+        take_kobold(slot.current, event)
+        if event.kind is Kind.KOBOLD_ENDED:
+            self.server.ctx = event.number("ctx")
+            found += self._finished(slot, event.number("used") - 1)
         return found
 
     def _on_truncated(self, event: Event) -> None:

@@ -73,6 +73,8 @@ class Kind(StrEnum):
     LOOKUP = "lookup"
     LOOKUP_FORCED = "lookup refused"
     SUMMARY = "reuse summary"
+    KOBOLD_READS = "KoboldCpp reads"
+    KOBOLD_ENDED = "KoboldCpp ended"
     TRUNCATED = "prompt truncated"
     MESSAGES_DROPPED = "messages dropped"
     EVICTED = "slot evicted"
@@ -192,6 +194,10 @@ _REPORT: Final = (
     "]<Waiting|Pending>: {waiting} reqs, [Deferred: {deferred} reqs, ][Preemptions: {preempted}, ][GPU ]KV cache "
     "usage: {usage}%[, Prefix cache hit rate: {hit}%][~External prefix cache hit rate: {external}%]"
 )
+_KOBOLD: Final = (
+    "CtxLimit:[ ]{used}/{ctx}, [Amt:{generated}/{limit}, ]~Process:{s}s (~{speed}T/s), "
+    "Generate:{generated_s}s (~{generated_speed}T/s)"
+)
 
 ANYWHERE: Final = (
     (Kind.REPORT, _REPORT),
@@ -209,9 +215,11 @@ ANYWHERE: Final = (
     (Kind.TOO_SMALL, "max seq len ({want}), ~larger than the available KV cache memory[~model length is {have}]"),
     (Kind.NO_MEMORY, "failed to allocate buffer for kv cache"),
     (Kind.NO_ROOM, "failed to find free space in the KV cache"),
+    (Kind.KOBOLD_READS, "Processing Prompt[ \\[<BLAS|BATCH>\\]] ({done} / {read} tokens)"),
+    (Kind.KOBOLD_ENDED, _KOBOLD),
     (Kind.SUMMARY, "Prompt cache restore: cached_tokens={used} uncached_tokens={remaining}"),
 )
-"""Kind and sentence of vLLM and SGLang, and of LM Studio's MLX: anywhere in a line, as each program logs otherwise."""
+"""Kind and sentence of vLLM, SGLang, KoboldCpp and LM Studio's MLX: anywhere in a line, as each logs otherwise."""
 
 KEYED: Final = {
     "slot is processing task": Kind.STARTED,

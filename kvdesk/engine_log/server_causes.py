@@ -6,8 +6,8 @@ Pure. A request that the log shows has its own cause (`causes`).
 from collections.abc import Iterator
 
 from kvdesk.engine_log import cures
-from kvdesk.engine_log.causes import Cause, Finding
 from kvdesk.engine_log.cures import Cure, cures_of
+from kvdesk.engine_log.findings import Cause, Finding
 from kvdesk.engine_log.pools import FULL, Pool
 from kvdesk.engine_log.record import Server
 from kvdesk.translation import tr

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from kvdesk.cache.reuse.prompt_change import Part, Prompt
-from kvdesk.engine_log.causes import HITS, Cause, Finding, explain_request
+from kvdesk.engine_log.causes import explain_request
 from kvdesk.engine_log.cures import LOG_BODIES, LOG_TEXT
+from kvdesk.engine_log.findings import HITS, Cause, Finding
 from kvdesk.engine_log.record import Request, Server, complete
 
 SYSTEM, ASKED, ANSWERED = Part("system", "You are a gardener."), Part("user", "Beans?"), Part("assistant", "In May.")

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from kvdesk.engine_log import first_token
-from kvdesk.engine_log.causes import Cause, Finding
+from kvdesk.engine_log.findings import Cause, Finding
 from kvdesk.engine_log.first_token import FirstTokens
 from kvdesk.engine_log.lines import read_lines
 from kvdesk.engine_log.live import LiveLog

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from kvdesk.engine_log import requests as of_log
-from kvdesk.engine_log.causes import Cause, explain_request
+from kvdesk.engine_log.causes import explain_request
 from kvdesk.engine_log.cures import READ_ONCE
 from kvdesk.engine_log.events import read_events
+from kvdesk.engine_log.findings import Cause
 from kvdesk.engine_log.lines import read_lines
 from kvdesk.engine_log.record import Request
 from kvdesk.engine_log.requests import MOST_SLOTS, MOST_WAITING, RequestReader
@@ -153,6 +154,30 @@ def test_mlx_tells_all_of_a_request_in_one_line(
     assert (request.n_prompt, request.reused, request.read) == numbers
     finding = explain_request(request, request.server)
     assert (finding.cause, finding.lost) == (cause, lost)
+
+
+def test_koboldcpp_tells_what_it_reads_and_what_it_had() -> None:
+    def ended(used: int, generated: int) -> str:
+        times = "Process:33.00s (3.1ms/T = 323.44T/s), Generate:9.76s (82.7ms/T = 12.09T/s), Total:42.81s (2.76T/s)"
+        return f"[12:10:11] CtxLimit:{used}/4096, Amt:{generated}/512, Init:0.02s, {times}\n"
+
+    log = "\nProcessing Prompt [BATCH] (512 / 2900 tokens)\rProcessing Prompt [BATCH] (2900 / 2900 tokens)\n"
+    log += ended(3000, 100) + "Processing Prompt (50 / 50 tokens)\n" + ended(3150, 100)
+    log += "Processing Prompt [BLAS] (512 / 2800 tokens)\n" + ended(3400, 100)
+    found = requests(log)
+    assert [(r.n_prompt, r.reused, r.read) for r in found] == [(2900, 0, 2900), (3050, 3000, 50), (3300, 500, 2800)]
+    assert causes(log) == [Cause.NEW, Cause.CONTINUED, Cause.DIVERGED]
+    finding = explain_request(found[2], found[2].server)
+    assert "The prompt fills the context (3,300 of 4,096 tokens)" in finding.notes[0]
+    assert "--smartcache N" in [cure.name for cure in finding.cures]
+
+
+def test_koboldcpps_older_lines_are_enough() -> None:
+    log = (
+        "CtxLimit: 11892/12288, Process:34.76s (3.0ms/T = 338.83T/s), Generate:9.61s (82.9ms/T = 12.07T/s), Total:4s\n"
+    )
+    (request,) = requests(log)
+    assert (request.n_prompt, request.reused, request.read, request.is_rounded) == (11776, 0, 11776, True)
 
 
 def keyed(text: str, task: int, more: str = "") -> str:

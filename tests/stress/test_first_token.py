@@ -13,7 +13,7 @@ from typing import Final
 
 import pytest
 
-from kvdesk.engine_log.causes import HITS, Finding
+from kvdesk.engine_log.findings import HITS, Finding
 from kvdesk.engine_log.lines import read_lines
 from kvdesk.engine_log.live import LiveLog
 from kvdesk.engine_log.record import Request

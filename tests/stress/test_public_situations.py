@@ -13,7 +13,7 @@ import httpx2 as httpx
 import pytest
 
 from kvdesk.cli.doctor import main
-from kvdesk.engine_log.causes import Cause
+from kvdesk.engine_log.findings import Cause
 from kvdesk.values import dataclass
 from tests.backends.local.tiny_models import written
 from tests.stress.serving import llama_server, needs_llama_server
