@@ -7,6 +7,8 @@ from kvdesk.engine_log.findings import UNUSED, Cause
 from kvdesk.engine_log.record import Request
 from kvdesk.translation import tr
 
+DRAFTS_PAY: Final = 0.3
+"""Share of drafted tokens that were accepted below which a comparison without drafts is worth its time."""
 FILLS: Final = 0.8
 """Share of a context from which a prompt fills it: clients leave room for the answer."""
 
@@ -56,6 +58,9 @@ def notes_of(r: Request, cause: Cause) -> list[str]:
     notes += _checkpoint_notes(r)
     if r.reuse_off > 0:
         notes.append(tr("--cache-reuse {n} was ignored: this memory cannot be shifted.").format(n=r.reuse_off))
+    if 0 <= r.accepted < DRAFTS_PAY:
+        said = tr("Only {share:.0f} % of the drafted tokens were accepted: the answer may be faster without drafts.")
+        notes.append(said.format(share=100 * r.accepted))
     if r.cancelled and not r.error:  # a server cancels what it refuses, too
         notes.append(tr("The client disconnected."))
     return notes

@@ -94,6 +94,7 @@ class Request:
     held, same   tokens the slot held before, and how many of them begin the prompt
     is_rounded   `same` and `held` follow from similarities with three digits, or `n_prompt` from a slot with drafts
     has_drafts   tokens were drafted: what was accepted behind the answer's last token is in the slot too
+    accepted     share of the drafted tokens, -1 none
     how          "similarity", "age", "id": how the slot was chosen; "" unknown
     sim, keep    shares that the server printed; threshold: of similarity that it asks for
     elsewhere    the other slot whose tokens begin the prompt best, its tokens that do, and whether it was busy
@@ -128,6 +129,7 @@ class Request:
     same: int = -1
     is_rounded: bool = False
     has_drafts: bool = False
+    accepted: float = -1.0
     how: str = ""
     sim: float = -1.0
     keep: float = -1.0

@@ -261,7 +261,7 @@ class RequestReader:
         elif kind is Kind.GENERATED:
             request.generated, request.generated_ms = n, event.real("ms")
         elif kind is Kind.DRAFTED:
-            request.has_drafts = True
+            request.has_drafts, request.accepted = True, event.real("share")
 
     def _on_times(self, event: Event) -> None:
         """The next times, which have no head, are of this request. It may have ended."""

@@ -118,6 +118,11 @@ def test_what_the_engine_lost_besides_a_change_is_a_note() -> None:
     assert any(note.endswith("cut back: 100.") for note in explained(forced=True, reused=0, same=100).notes)
 
 
+def test_drafts_that_were_seldom_right_are_a_note() -> None:
+    assert any("Only 14 % of the drafted tokens" in note for note in explained(accepted=0.14479).notes)
+    assert explained(accepted=0.64).notes == explained().notes == ()
+
+
 def test_text_around_the_difference_names_it_too() -> None:
     def cause(old: str, new: str) -> tuple[Cause, str]:
         finding = explained(same=200, reused=200, old=old, new=new)
