@@ -362,6 +362,8 @@ def _hit(r: Request) -> _Found:
 
 def _more(r: Request, cause: Cause, s: Server) -> str:
     may_differ = is_unlike_all(r, cause)
+    if cause is Cause.UNKNOWN and 3 in r.levels and 4 not in r.levels and not s.inside:
+        return cures.LOG_TEXT
     if s.program in ("Ollama", "KoboldCpp") or (cause in HITS and not may_differ):
         return ""
     if s.inside:

@@ -8,7 +8,7 @@ import pytest
 
 from kvdesk.engine_log import requests as of_log
 from kvdesk.engine_log.causes import explain_request
-from kvdesk.engine_log.cures import READ_ONCE
+from kvdesk.engine_log.cures import LOG_TEXT, READ_ONCE
 from kvdesk.engine_log.events import read_events
 from kvdesk.engine_log.findings import Cause
 from kvdesk.engine_log.lines import read_lines
@@ -101,6 +101,7 @@ def test_a_log_may_begin_where_a_request_ends() -> None:
     (request,) = requests(log + "n_tokens = 5093, truncated = 0\n")
     assert (request.n_prompt, request.reused, request.read) == (3461, 0, 3461)
     assert causes(log) == [Cause.UNKNOWN]
+    assert explain_request(request, request.server).more == LOG_TEXT
 
 
 @pytest.mark.parametrize(("swa", "same"), [(0, 43667), (32, 43699)])
