@@ -79,7 +79,7 @@ class Pool:
     def learn(self, event: Event) -> None:
         """Apply an event of this kind of server."""
         self.program = self.program or _program(event)
-        self.n += 1
+        self.n += event.kind not in (Kind.REUSE_ENABLED, Kind.BLOCK)
         match event.kind:
             case Kind.METRIC:
                 self._sample(event)

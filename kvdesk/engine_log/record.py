@@ -52,9 +52,8 @@ class Server:
     @property
     def name(self) -> str:
         """What wrote the log, in llama.cpp's or its own name."""
-        return (
-            self.program or self.pool.program or (f"llama-server in {self.inside}" if self.inside else "llama-server")
-        )
+        other = self.program or ("" if self.level else self.pool.program)
+        return other or (f"llama-server in {self.inside}" if self.inside else "llama-server")
 
     def learn(self, event: Event) -> None:
         """Apply what an event says of the server itself, not of a request."""

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from kvdesk.cli.doctor import main
+from kvdesk.errors import UserError
 
 REPORT = (
     "(APIServer pid=11) INFO 03-17 15:38:10 [loggers.py:259] Engine {engine:03}: Avg prompt throughput: {prompt} "
@@ -103,6 +104,12 @@ def test_the_most_of_each_number_is_shown(tmp_path: Path, capsys: pytest.Capture
     assert [found[name] for name in names] == [30.0, 50.0, 8, 90, 0]
     assert main([str(tmp_path / "a.log")]) == 0
     assert "up to 90 waiting (while 30.9 % of the cache or less was in use)" in capsys.readouterr().out
+
+
+def test_a_setting_alone_is_no_report(tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_text("enable_prefix_caching=True\n")
+    with pytest.raises(UserError, match="contains no request"):
+        main([str(tmp_path / "a.log")])
 
 
 def test_cures_have_the_names_of_the_program(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
