@@ -33,7 +33,7 @@ class ConversationsAdded:
 
 @dataclass(frozen=True, slots=True)
 class DraftChanged:
-    """Only what is typed for the conversation is another text."""
+    """Only what is typed for the conversation, or into messages that are being edited, is another text."""
 
     conversation: Conversation
 

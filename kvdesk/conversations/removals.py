@@ -70,7 +70,8 @@ class Removals:
         changed = tuple(message for name in before if (message := tree.get(name)) is not None)
         if changed:
             self._state.tell(MessagesChanged(changed))
-        self._state.put(replace(known, leaf=leaf, evicted=_without(known.evicted, set(names))))
+        edits = tuple(edit for edit in known.edits if edit[0] not in names)
+        self._state.put(replace(known, leaf=leaf, evicted=_without(known.evicted, set(names)), edits=edits))
         self._state.tell(MessagesDeleted(conversation, names, tuple(self._state.branch(conversation))))
         self._submit(DropMessages(conversation, dropped))
         return True

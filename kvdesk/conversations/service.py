@@ -10,7 +10,7 @@ directly. They share `state`, all that is known. Everything here is called from 
 end's events. Must never know: Qt, the database and the cache.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
 from kvdesk.chat import Conversation, typed
@@ -230,6 +230,17 @@ class ConversationService:
         known = self._known.get(conversation)
         if known is not None and known.draft != text:
             changed = replace(known, draft=text)
+            self._known.put(changed)
+            self._state.tell(changes.DraftChanged(changed))
+
+    def keep_edits(self, conversation: ConversationId, edits: Mapping[MessageId, str]) -> None:
+        """What is typed into messages that are being edited does so too; nothing is kept of deleted ones."""
+        known, tree = self._known.get(conversation), self._known.tree(conversation)
+        if known is None or tree is None:
+            return
+        kept = tuple(edit for edit in edits.items() if tree.get(edit[0]) is not None)
+        if known.edits != kept:
+            changed = replace(known, edits=kept)
             self._known.put(changed)
             self._state.tell(changes.DraftChanged(changed))
 

@@ -44,7 +44,7 @@ CONVERSATION_COLUMNS = (
     *("id", "title", "colour", "leaf", "system_prompt"),
     *("created_ms", "updated_ms", "overflow", "departed", "draft", "queued", "sampling", "template"),
     *("folder", "pinned", "archived"),
-    *("draft_attachments", "tools", "thinking"),
+    *("draft_attachments", "tools", "thinking", "edits"),
 )
 MESSAGE_COLUMNS = (
     *("id", "conversation", "parent", "role", "text", "state"),
@@ -212,13 +212,14 @@ def conversation_row(conversation: Conversation) -> tuple[Any, ...]:
         pack_attachments(c.draft_attachments),
         _json(list(map(storable, c.tools))),
         "" if c.thinking == AS_USUAL else _json(c.thinking),
+        _json([(name, storable(text)) for name, text in c.edits]),
     )
 
 
 def conversation_of(row: Row) -> Conversation:
     """Text that is not UTF-8 gets U+FFFD where it is broken."""
     identity, title, colour, leaf, system_prompt, created_ms, updated_ms, overflow, evicted, *rest = row
-    draft, queued, sampling, template, folder, pinned, archived, draft_attachments, tools, thinking = rest
+    draft, queued, sampling, template, folder, pinned, archived, draft_attachments, tools, thinking, edits = rest
     return Conversation(
         id=ConversationId(text_of(identity)),
         title=text_of(title),
@@ -239,6 +240,7 @@ def conversation_of(row: Row) -> Conversation:
         draft_attachments=_of_draft(text_of(draft_attachments)),
         tools=_read(tuple[str, ...], text_of(tools)) or (),
         thinking=checked(_read(Thinking, text_of(thinking)) or AS_USUAL),
+        edits=_read(tuple[tuple[MessageId, str], ...], text_of(edits)) or (),
     )
 
 

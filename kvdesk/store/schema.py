@@ -169,6 +169,7 @@ MIGRATIONS: tuple[str, ...] = (
     ALTER TABLE message ADD COLUMN tool_use TEXT NOT NULL DEFAULT '';
     """,
     "ALTER TABLE conversation ADD COLUMN thinking TEXT NOT NULL DEFAULT '';",
+    "ALTER TABLE conversation ADD COLUMN edits TEXT NOT NULL DEFAULT '';",
 )
 VERSION = len(MIGRATIONS)
 _log = logging.getLogger(__name__)

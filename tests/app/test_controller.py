@@ -134,6 +134,31 @@ def test_drafts_outlive_a_process_that_is_killed(make_rig: Callable[..., Rig], q
 
 
 @over_both
+def test_messages_that_are_being_edited_are_so_after_a_restart(make_rig: Callable[..., Rig], qtbot: QtBot) -> None:
+    first = make_rig()
+    for n in (1, 2):
+        answer(first, qtbot, say(first, f"Question {n}"), f"Answer {n}")
+    view = first.window.chat.view
+    question, _, _, reply = (widget.message.id for widget in view.widgets)
+    for name, text in ((question, "Question one"), (reply, "Answer two")):
+        view.start_edit(name)
+        view.widget_of(name).editor.edit.setPlainText(text)
+    edits = {question: "Question one", reply: "Answer two"}
+    qtbot.waitUntil(lambda: [dict(c.edits) for c in conversations(first)] == [edits])
+    view.start_edit(view.widgets[1].message.id)
+    view.widgets[1].editor.edit.setPlainText("Just typed")
+    first.window.close()
+
+    second = make_rig()
+    qtbot.waitUntil(lambda: len(second.window.chat.view.widgets) == 4)
+    second.window.chat.view.widgets[1].end_edit()
+    assert second.window.chat.view.edits == edits
+    second.window.commands.conversations.removals.delete(second.controller.selected, reply, with_pair=False)
+    second.window.close()
+    assert [dict(c.edits) for c in conversations(make_rig())] == [{question: "Question one"}]
+
+
+@over_both
 def test_a_draft_that_is_sent_or_emptied_is_kept_no_longer(rig: Rig, qtbot: QtBot) -> None:
     composer = rig.window.chat.composer
     composer.set_text("Hello")

@@ -249,10 +249,11 @@ def test_conversations_of_before_have_no_draft(path: Path, open_store: Open) -> 
     filled_before(path, "draft")
     store = open_store()
     (old,) = store.conversations()
-    assert (old.draft, old.queued) == ("", ())
-    queued = QueuedMessage("a \ud83e"), QueuedMessage("[]")
-    store.put_conversation(replace(old, draft="half a \ud83e thought", queued=queued))
+    assert (old.draft, old.queued, old.edits) == ("", (), ())
+    queued, edits = (QueuedMessage("a \ud83e"), QueuedMessage("[]")), ((MessageId("m"), "b \ud83e"),)
+    store.put_conversation(replace(old, draft="half a \ud83e thought", queued=queued, edits=edits))
     (new,) = store.conversations()
+    assert new.edits == ((MessageId("m"), "b \ufffd"),)
     assert (new.draft, new.queued) == ("half a \ufffd thought", (QueuedMessage("a \ufffd"), QueuedMessage("[]")))
 
 

@@ -91,7 +91,7 @@ class ChatPane(QWidget):
         self.composer = Composer(kit)
         self.composer.sent.connect(self.banner.hide)
         self.composer.edit.paged.connect(self.view.scroll_page)
-        self.drafts = Drafts(kit, self.composer)
+        self.drafts = Drafts(kit, self.composer, self.view)
         self.attachments = DraftAttachments(kit, self.composer)
         self.composer.edit.recall = SentMessages(self.composer, lambda: [*self.view.questions.values()]).step
         self._lay_out()
@@ -217,6 +217,7 @@ class ChatPane(QWidget):
         self._show_overflow()
         if is_other:
             self._set_messages(())
+            self.view.restore_edits(dict(conversation.edits) if conversation else {})
             self.header.set_branches(False)
 
     def _show_messages(

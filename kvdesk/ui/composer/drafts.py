@@ -1,4 +1,4 @@
-"""What is typed and not sent: each conversation has its own, which is kept while one types."""
+"""What is typed and not sent, also into messages that are being edited: kept while one types, for each conversation."""
 
 from typing import Final
 
@@ -6,6 +6,7 @@ from PySide6.QtCore import QObject
 
 from kvdesk.message import ConversationId
 from kvdesk.ui.composer.composer import Composer
+from kvdesk.ui.messages.chat_view import ChatView
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.ui.widgets.timers import once
 
@@ -14,16 +15,17 @@ KEEP_MS: Final = 50
 
 
 class Drafts(QObject):
-    """The draft of the conversation that is shown is in `composer`."""
+    """Those of the conversation that is shown are in `composer` and `view`."""
 
-    def __init__(self, kit: Kit, composer: Composer) -> None:
+    def __init__(self, kit: Kit, composer: Composer, view: ChatView) -> None:
         super().__init__(composer)
-        self._store, self._commands, self._composer = kit.store, kit.commands, composer
+        self._store, self._commands, self._composer, self._view = kit.store, kit.commands, composer, view
         self._texts: dict[ConversationId | None, str] = {}
         self._of: ConversationId | None = None  # whose draft is in the composer
         self._untold = False  # something was typed that is not kept
         self._keeping = once(self, KEEP_MS, self.keep)
         composer.text_changed.connect(self._on_typed)
+        view.edits_changed.connect(self._on_typed)
 
     def show(self) -> bool:
         """Show the draft of the conversation that is shown now. False: it is shown already."""
@@ -43,6 +45,7 @@ class Drafts(QObject):
             self._untold = False
             self._keeping.stop()
             self._commands.conversations.keep_draft(self._of, self._composer.text)
+            self._commands.conversations.keep_edits(self._of, self._view.edits)
 
     def _on_typed(self) -> None:
         if self._of is not None and not self._untold:

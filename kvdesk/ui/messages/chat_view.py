@@ -33,6 +33,7 @@ class ChatView(MessageList):
     """A column of text about 72 characters wide, more in a very wide pane (`Theme.column_in`)."""
 
     pinned_changed = Signal()
+    edits_changed = Signal()
     texts_changed = Signal()  # other messages, or a text that ended
     text_selected = Signal(str, int, int)
     looked_at = Signal(str, bool)
@@ -82,7 +83,7 @@ class ChatView(MessageList):
 
     @property
     def edits(self) -> dict[MessageId, str]:
-        """What was made of messages that are edited in their place, and not saved; of chats that were left too."""
+        """What was made so far of messages that are being edited, of other branches too."""
         return self._edits | {name: one.editor.text for name, one in self._widgets().items() if one.editor is not None}
 
     @property
@@ -136,7 +137,12 @@ class ChatView(MessageList):
             return False
         return any(name in edits for name in takewhile(lambda name: name != message, self._messages))
 
+    def restore_edits(self, edits: Mapping[MessageId, str]) -> None:
+        """Messages of this chat, which are yet to be shown, are being edited: the text of each so far."""
+        self._edits = {**edits}
+
     def editing_changed(self) -> None:
+        self.edits_changed.emit()
         for name, widget in self._widgets().items():
             widget.set_dim(self._follows_edit(name))
         self.arrange()
