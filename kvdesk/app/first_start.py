@@ -55,7 +55,9 @@ class FirstStart(QObject):
                     self._window.store.notify(said, "good")
 
     def ask(self, name: str) -> None:
-        """Ask its questions in the chat that is shown; the second one waits for the first answer in the queue."""
+        """Ask its questions in the chat that is shown; the second one waits for the first answer in the queue.
+        The draft stays.
+        """
         starter = next(starter for starter in STARTERS if starter.name == name)
         if self._window.store.selected is None:
             self._chats.new()
@@ -64,7 +66,7 @@ class FirstStart(QObject):
         if name == TWICE:
             self._asked_twice[conversation] = []
         for text in starter.messages(in_english=self._is_toy):
-            self._chats.service.send(conversation, text)
+            self._chats.service.send(conversation, text, is_draft=False)
 
     def _ask_machine(self) -> None:
         """Only where something is offered: memory is measured for a tenth of a second."""

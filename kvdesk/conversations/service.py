@@ -70,7 +70,7 @@ class ConversationService:
         self.arrangement = Arrangement(self._state)
         self.deletions = Deletions(self._state, self.stop, self.delete)
         self._reading: set[ConversationId] = set()
-        self._unsent: dict[ConversationId, list[str]] = {}  # sent before the conversation was read
+        self._unsent: dict[ConversationId, list[tuple[str, bool]]] = {}  # sent before the conversation was read
 
     def subscribe(self, listener: changes.Listener) -> None:
         """It is notified of every change from now on, after those that subscribed before."""
@@ -172,13 +172,14 @@ class ConversationService:
         self.queued.send_first(conversation)
 
     def _send_unsent(self, conversation: ConversationId) -> None:
-        for text in self._unsent.pop(conversation, ()):
-            self.send(conversation, text)
+        for text, is_draft in self._unsent.pop(conversation, ()):
+            self.send(conversation, text, is_draft=is_draft)
 
     def tree_failed(self, conversation: ConversationId, error: KvdeskError) -> None:
         """The other answer: nothing can be added to this conversation."""
         self._reading.discard(conversation)
-        self._state.tell(changes.ReadFailed(conversation, error, tuple(self._unsent.pop(conversation, ()))))
+        unsent = tuple(text for text, _ in self._unsent.pop(conversation, ()))
+        self._state.tell(changes.ReadFailed(conversation, error, unsent))
 
     def unused(self) -> ConversationId | None:
         """A conversation in which nothing was done but typing, if there is one."""
@@ -280,21 +281,25 @@ class ConversationService:
 
     # --- messages -----------------------------------------------------------------------------------------------------
 
-    def send(self, conversation: ConversationId, text: str) -> MessageId | None:
+    def send(self, conversation: ConversationId, text: str, *, is_draft: bool = True) -> MessageId | None:
         """Add the user's message with what is attached to the draft, ask for an answer and return its id. None if
         it is queued: while an answer is running, a model is being opened, or others wait before it.
+        Without `is_draft`, `text` is not what was typed: the draft stays, and so does what is attached to it.
         """
         known = self._known.get(conversation)
-        if known is None or not (text.strip() or known.draft_attachments):
+        attachments = known.draft_attachments if known is not None and is_draft else ()
+        if known is None or not (text.strip() or attachments):
             return None
-        draft = "" if text.startswith(known.draft) else known.draft  # else something else is typed by now
-        message, rest = typed(text, known.draft_attachments), replace(known, draft=draft, draft_attachments=())
+        message, rest = typed(text, attachments), known
+        if is_draft:  # unless something else is typed by now
+            draft = "" if text.startswith(known.draft) else known.draft
+            rest = replace(known, draft=draft, draft_attachments=())
         if (place := self.queued.take_place(known)) is not None:
             self.queued.add(rest, place, message)
             return None
         if self.is_read(conversation):
             return self.turns.send(rest, message)
-        self._unsent.setdefault(conversation, []).append(text)
+        self._unsent.setdefault(conversation, []).append((text, is_draft))
         self.open(conversation)
         return None
 

@@ -10,7 +10,7 @@ from kvdesk import translation
 from kvdesk.app.models import model_library
 from kvdesk.app.models.model_downloads import ModelDownloads
 from kvdesk.library.find import FoundModel
-from kvdesk.message import ConversationId
+from kvdesk.message import Attachment, ConversationId
 from kvdesk.protocol.chat import Generate, ModelLoaded, TurnEnded
 from kvdesk.protocol.model import LocalFile, ModelInfo
 from kvdesk.values import replace
@@ -79,6 +79,17 @@ def test_the_other_cards_ask_one_question_in_the_chat_that_is_shown(rig: Rig, st
     (asked,) = rig.worker.asked
     assert asked.conversation == shown
     assert asked.messages[-1].text == starter.messages(in_english=True)[0]
+
+
+def test_the_draft_and_what_is_attached_to_it_stay(rig: Rig) -> None:
+    name, attached = rig.controller.selected, (Attachment("notes.md", "text", "Cells have positions."),)
+    rig.window.chat.composer.set_text("What")
+    rig.window.commands.attach(name, attached)
+    rig.window.commands.ask_starter(TWICE)
+    answer(rig, 900.0, 0)
+    assert [asked.messages[-1].attachments for asked in rig.worker.asked] == [(), ()]
+    assert rig.window.chat.composer.text == "What"
+    assert rig.controller.conversations.get(name).draft_attachments == attached
 
 
 def test_a_failed_answer_is_not_compared(rig: Rig) -> None:
