@@ -84,27 +84,18 @@ class Switch:
                 self._watch[getattr(command, "watcher", "")] = command
             case _:
                 pass
-        part = self._current or self._next
-        if part is None:
+        if self._current is None and self._next is not None:
+            self._with_next(lambda backend: backend.handle(command, at_s))
+            return
+        if self._current is None:
             if isinstance(command, UsePolicy | Watch):
                 return  # reported once a back end exists
-            part = self._current = self._make(self._maker_of(None), None)
-        part.made.handle(command, at_s)
+            self._current = self._make(self._maker_of(None), None)
+        self._current.made.handle(command, at_s)
 
     def step(self) -> None:
-        """A step of each. If a back end fails before it has a model, only that model is lost."""
-        if (part := self._next) is not None:
-            try:
-                part.made.step()
-            except Exception as error:  # noqa: BLE001 - whatever it is, the open model stays
-                _log.exception("a back end failed while it opened its first model")
-                waiting = part.made.give_up("")
-                self._failed(part, str(error), getattr(error, "detail", ""))
-                for command in waiting:
-                    if isinstance(command, Generate):
-                        self._emit(CommandFailed(command, str(error)))
-                self._next = None
-            self._drop_failed()
+        """A step of each."""
+        self._with_next(lambda backend: backend.step())
         if self._current is not None:
             self._current.made.step()
 
@@ -156,10 +147,10 @@ class Switch:
         """Every back end hears of it, also the one that opens its first model. Where none has saved states, they are
         removed here.
         """
-        parts = self._parts()
-        for part in parts:
-            part.made.handle(command, at_s)
-        has_states = any(Feature.CACHE_POLICY in part.made.features for part in parts)
+        if self._current is not None:
+            self._current.made.handle(command, at_s)
+        self._with_next(lambda backend: backend.handle(command, at_s))
+        has_states = any(Feature.CACHE_POLICY in part.made.features for part in self._parts())
         if not has_states and self._policy is not None and self._policy.folder is not None:
             self._forget(self._policy.folder, command.conversation, deleted_of(command))
 
@@ -175,8 +166,25 @@ class Switch:
         if self._current is not None and self._current.maker == maker:
             self._current.made.handle(command, at_s)
             return
-        self._next = part = self._make(maker, command)
-        part.made.handle(command, at_s)
+        self._next = self._make(maker, command)
+        self._with_next(lambda backend: backend.handle(command, at_s))
+
+    def _with_next(self, do: Callable[[Backend], None]) -> None:
+        """With the back end that opens its first model. If it fails, only that model and what waits for it are lost."""
+        if (part := self._next) is None:
+            return
+        try:
+            do(part.made)
+        except Exception as error:
+            if part is self._current:
+                raise  # it has opened its model just now
+            _log.exception("a back end failed while it opened its first model")
+            waiting = part.made.give_up("")
+            self._failed(part, str(error), getattr(error, "detail", ""))
+            for command in waiting:
+                if isinstance(command, Generate):
+                    self._emit(CommandFailed(command, str(error)))
+            self._next = None
         self._drop_failed()
 
     def _say(self, part: _Part, event: Event) -> None:

@@ -53,6 +53,8 @@ class Server(ScriptedBackend):
         return not self._turns
 
     def handle(self, command: Command, at_s: float | None = None) -> None:
+        if self.dies:
+            raise ZeroDivisionError("injected")
         if isinstance(command, LoadModel):
             self.handled.append(command)
         else:
@@ -247,6 +249,22 @@ def test_an_engine_that_opens_its_model_beside_a_server_hears_of_it(rig: Rig, mo
     assert rig.locals[0].handled == [STATES, FILE, *DELETED]
     assert rig.servers[0].handled == [SERVER, *DELETED]
     assert rig.forgotten == []
+
+
+@pytest.mark.parametrize("beside", [None, FILE, SERVER], ids=["alone", "beside a file", "beside a server"])
+def test_one_that_dies_of_a_deletion_before_it_has_a_model_costs_nothing(rig: Rig, beside: LoadModel | None) -> None:
+    rig.switch.handle(STATES)
+    if beside is not None:
+        rig.switch.handle(beside)
+    if beside is SERVER:
+        rig.servers[0].loaded()
+        rig.makers = rig._local, lambda emit: rig._server(emit)  # another connection
+    rig.switch.handle(SERVER)
+    rig.servers[-1].dies = True
+    delete(rig)
+    (failed,) = rig.of(CommandFailed)
+    assert (failed.command, failed.sentence) == (SERVER, "injected")
+    assert rig.forgotten == ([] if beside is FILE else FORGOTTEN)
 
 
 def test_states_that_are_in_memory_alone_are_in_no_folder(rig: Rig) -> None:
