@@ -130,7 +130,7 @@ def test_nothing_is_drawn_while_hidden(theme: Theme, qtbot: QtBot) -> None:
     shown = curves_of(stack, 1)[0][0].size
     graphs.draw_due()
     assert curves_of(stack, 1)[0][0].size == shown
-    qtbot.waitUntil(lambda: not stack._timer.isActive())
+    assert not stack._timer.isActive()
     graphs.show()
     qtbot.waitUntil(stack._timer.isActive)
 

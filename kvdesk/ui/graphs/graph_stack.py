@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtGui import QFocusEvent, QKeyEvent, QResizeEvent, QShowEvent
+from PySide6.QtGui import QFocusEvent, QHideEvent, QKeyEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QWidget
 
 from kvdesk.translation import tr
@@ -160,7 +160,6 @@ class GraphStack(QWidget):
         nobody has to: a timer does it, a little later.
         """
         if not self.isVisible():
-            self._timer.stop()
             return
         self._timer.start(_RUNNING_MS if self._measured.is_running else INTERVAL_MS)
         if self._drawn == self._measured.revision:
@@ -291,6 +290,10 @@ class GraphStack(QWidget):
         super().showEvent(event)
         self._drawn = -1
         QTimer.singleShot(0, self, self.draw_due)  # once it is laid out
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        super().hideEvent(event)
+        self._timer.stop()
 
 
 def _mark_text(mark: Mark, start: float) -> str:

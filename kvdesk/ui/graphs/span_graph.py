@@ -4,7 +4,7 @@ from typing import Final
 
 import numpy as np
 import pyqtgraph as pg
-from PySide6.QtGui import QColor, QShowEvent
+from PySide6.QtGui import QColor, QHideEvent, QShowEvent
 from PySide6.QtWidgets import QWidget
 
 from kvdesk.translation import marked, tr
@@ -77,9 +77,7 @@ class SpanGraph(QWidget):
         self._read_out()
 
     def _on_timer(self) -> None:
-        if not self.isVisible():
-            self._timer.stop()
-        elif self._drawn != self._measured.revision:
+        if self.isVisible() and self._drawn != self._measured.revision:
             self.draw()
 
     def _on_look_changed(self) -> None:
@@ -98,6 +96,10 @@ class SpanGraph(QWidget):
         super().showEvent(event)
         self._drawn = -1
         self._timer.start()
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        super().hideEvent(event)
+        self._timer.stop()
 
 
 def medians(spans: FloatArray, ms: FloatArray) -> tuple[FloatArray, FloatArray]:
