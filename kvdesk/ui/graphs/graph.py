@@ -37,7 +37,7 @@ class Scale:
 
     @classmethod
     def of(cls, highest: float, height: float, top: float | None = None) -> Scale:
-        """For values up to `highest` in a plot of `height` pixels; `top`: a fixed end."""
+        """For values up to `highest` in a plot of `height` pixels without zoom; `top`: a fixed end."""
         top = round_up(highest) if top is None else top
         height = max(height, 16.0)
         shares = (0.0, 0.5, 1.0) if height >= _LOW_PX else (0.0, 1.0)

@@ -38,7 +38,7 @@ class Graph(QWidget):
     def __init__(self, theme: Theme, plot: TimePlot, axis: TimeAxis) -> None:
         super().__init__()
         self.plot = plot
-        self._axis = axis
+        self._theme, self._axis = theme, axis
         self._drawn: tuple[object, ...] = ()  # all that the curves were drawn of
         self.captions = Captions(theme, plot.spec)
         boxes.column(self.captions, (plot, 1), on=self, margins=0, spacing=0)
@@ -47,7 +47,7 @@ class Graph(QWidget):
         """The look has changed."""
         self._drawn = ()
         self.captions.set_colours()
-        self.plot.set_colours()
+        self.plot.show_look()
 
     def draw(self, start_s: float, marks: list[tuple[float, str]]) -> None:
         """The curves as they are now. `start_s`: second 0 of the axis; `marks`: as in `Drawing`."""
@@ -61,7 +61,7 @@ class Graph(QWidget):
         self._drawn = drawn
         width = int(inside.width())
         curves, highest = readings(spec, start_s, begin, end, max(width, 100), fold)
-        ticks = [] if highest is None else self._axis.ticks(width // WORD_PX)
+        ticks = [] if highest is None else self._axis.ticks(width // self._theme.px(WORD_PX))
         gaps = tuple(gap for gap in fold.gaps if gap[1] > begin and gap[0] < end)
         self.plot.show_drawing(Drawing((begin, end), curves, highest, marks, ticks, gaps))
 

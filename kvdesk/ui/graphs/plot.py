@@ -26,8 +26,12 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
     panned = Signal(float)  # by a share of the width, later when positive
     hovered = Signal(object)  # x, None: outside
 
-    def __init__(self, theme: Theme, name: str, *, movable: bool) -> None:
+    def __init__(
+        self, theme: Theme, name: str, least_px: int, left_px: int = LEFT_PX, below_px: int = TICKS_PX, *, movable: bool
+    ) -> None:
+        """Pixels of a window without zoom: its least height, and the room for the numbers of its axes."""
         super().__init__()
+        self._least_px, self._left_px, self._below_px = least_px, left_px, below_px
         self._theme, self._movable = theme, movable
         self._drag_x: float | None = None
         self._scale: tuple[object, ...] = ()  # what the vertical axis shows
@@ -38,18 +42,20 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         self.setMouseEnabled(x=False, y=False)
         self.hideButtons()
         left, bottom = self.getAxis("left"), self.getAxis("bottom")
-        left.setWidth(LEFT_PX)
         left.enableAutoSIPrefix(False)
         left.setStyle(tickLength=-4, tickTextOffset=4, hideOverlappingLabels=False)
         bottom.enableAutoSIPrefix(False)
         bottom.setStyle(tickLength=-4, tickTextOffset=4, hideOverlappingLabels=False)
-        bottom.setHeight(TICKS_PX)
         left.setTicks([[]])  # until the scale is known
         bottom.setTicks([[]])  # else pyqtgraph looks for some at every paint
         self.getViewBox().setDefaultPadding(0)
 
-    def set_colours(self) -> None:
+    def show_look(self) -> None:
+        """Its colours and sizes are those of the theme."""
         theme = self._theme
+        self.setMinimumHeight(theme.px(self._least_px + self._below_px))
+        self.getAxis("left").setWidth(theme.px(self._left_px))
+        self.getAxis("bottom").setHeight(theme.px(self._below_px))
         self.setBackground(theme.colours.panel)
         for side in ("left", "bottom"):
             axis = self.getAxis(side)
@@ -59,7 +65,7 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
 
     def set_top(self, highest: float, *, known: bool, top: float | None = None) -> float:
         """The vertical axis goes from 0 to an even number; its ticks are empty while nothing is known."""
-        scale = Scale.of(highest, self.inside.height(), top)
+        scale = Scale.of(highest, self.inside.height() / self._theme.scale, top)
         if (scale, known) != self._scale:  # pyqtgraph would draw the axis again
             self._scale = scale, known
             self.setYRange(0, scale.end, padding=0)

@@ -8,7 +8,7 @@ from PySide6.QtGui import QColor, QHideEvent, QShowEvent
 from PySide6.QtWidgets import QWidget
 
 from kvdesk.translation import marked, tr
-from kvdesk.ui.graphs.graph import TICKS_PX, Captions, ink_of
+from kvdesk.ui.graphs.graph import Captions, ink_of
 from kvdesk.ui.graphs.graph_stack import INTERVAL_MS
 from kvdesk.ui.graphs.plot import AS_PATHS, Plot
 from kvdesk.ui.widgets import boxes
@@ -20,6 +20,7 @@ from kvdesk.viewmodel.graphs.measurements import Measurements
 from kvdesk.viewmodel.graphs.series import FloatArray, Series, round_up
 
 _MOST_POINTS: Final = 500
+_LEAST_PX: Final = 96  # height of the plot
 
 
 class SpanGraph(QWidget):
@@ -35,8 +36,7 @@ class SpanGraph(QWidget):
         ink = palette.BLUE
         spec = GraphSpec("ms", (Curve(marked("time per token, median at n_kv"), Series(), ink),))
         self.captions = Captions(theme, spec)
-        self.plot = Plot(theme, tr("Time per token against n_kv"), movable=False)
-        self.plot.setMinimumHeight(96 + TICKS_PX)
+        self.plot = Plot(theme, tr("Time per token against n_kv"), _LEAST_PX, movable=False)
         self.dots = pg.ScatterPlotItem(size=4, pen=None, **AS_PATHS)
         self.line = pg.PlotDataItem(symbol="o", symbolSize=6, **AS_PATHS)
         self.plot.addItem(self.dots)
@@ -82,7 +82,7 @@ class SpanGraph(QWidget):
 
     def _on_look_changed(self) -> None:
         ink = QColor(ink_of(self._theme, palette.BLUE))
-        self.plot.set_colours()
+        self.plot.show_look()
         self.captions.set_colours()
         self.line.setPen(pg.mkPen(ink, width=1.5))
         self.line.setSymbolBrush(pg.mkBrush(ink))

@@ -21,12 +21,10 @@ class TimePlot(Plot):
 
     def __init__(self, theme: Theme, spec: GraphSpec, *, ticks: bool = True, movable: bool = True) -> None:
         """`ticks`: writes the seconds of the axis under it. `movable`: a person moves and zooms the axis."""
-        super().__init__(theme, tr("{title} over time").format(title=spec.title), movable=movable)
+        title = tr("{title} over time").format(title=spec.title)
+        super().__init__(theme, title, _LEAST_PX, below_px=TICKS_PX if ticks else BELOW_PX, movable=movable)
         self.spec = spec
         self._has_ticks = ticks
-        self.setMinimumHeight(_LEAST_PX + (TICKS_PX if ticks else BELOW_PX))
-        if not ticks:
-            self.getAxis("bottom").setHeight(BELOW_PX)
         self._marks = pg.VTickGroup(yrange=[0, 1])
         self._gaps = pg.VTickGroup(yrange=[0, 1])
         self.addItem(self._gaps)
@@ -45,8 +43,8 @@ class TimePlot(Plot):
         for item in (self._points, self._line):
             self.addItem(item, ignoreBounds=True)
 
-    def set_colours(self) -> None:
-        super().set_colours()
+    def show_look(self) -> None:
+        super().show_look()
         colours = self._theme.colours
         for curve, item in zip(self.spec.curves, self._curves, strict=True):
             ink = ink_of(self._theme, curve.ink)

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QWidget
 
 from kvdesk.protocol import experiment as values
 from kvdesk.translation import tr
-from kvdesk.ui.graphs.graph import text_ink
+from kvdesk.ui.graphs.graph import TICKS_PX, text_ink
 from kvdesk.ui.graphs.plot import AS_PATHS, Plot
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import label
@@ -45,9 +45,7 @@ class CurvePlot(QWidget):
         self._names = label("", scale="small", rich=True)
         self._names.setTextFormat(Qt.TextFormat.RichText)
         self._names.setWordWrap(True)
-        self.plot = Plot(theme, "", movable=False)
-        self.plot.setMinimumHeight(HEIGHT_PX)
-        self.plot.getAxis("left").setWidth(LEFT_PX)
+        self.plot = Plot(theme, "", HEIGHT_PX - TICKS_PX, LEFT_PX, movable=False)
         self.plot.getAxis("bottom").setTicks(None)
         head = boxes.row((self._title, 1), self._unit, spacing=8)
         boxes.column(head, (self.plot, 1), self._below, self._names, on=self, margins=0, spacing=4)
@@ -67,7 +65,7 @@ class CurvePlot(QWidget):
     def _draw(self) -> None:
         plot, item = self.shown, self.plot.getPlotItem()
         item.clear()
-        self.plot.set_colours()
+        self.plot.show_look()
         names = []
         for series in plot.series:
             n = self._order.index(series.name)

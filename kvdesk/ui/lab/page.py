@@ -23,6 +23,7 @@ from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.viewmodel.lab import PastResult, Question
 
 QUESTIONS_PX: Final = 264
+QUESTIONS_LEAST_PX: Final = 152
 SETUP_PX: Final = 296
 
 
@@ -52,13 +53,17 @@ class LabPage(QWidget):
         name, tip, leave = tr("Back to the chats"), tr("Back to the chats (Ctrl+Shift+L)"), kit.act("chat.write")
         back = IconButton(theme, "chevron-left", name, tip, clicked=leave)
         split = QSplitter(Qt.Orientation.Horizontal, handleWidth=1, childrenCollapsible=False)
-        for place, (part, stretch) in enumerate(
-            ((self._make_left(back), 0), (self._make_middle(), 0), (self._make_right(), 1))
-        ):
+        self._left, self._middle = self._make_left(back), self._make_middle()
+        for part in (self._left, self._middle, self._make_right()):
             split.addWidget(part)
-            split.setStretchFactor(place, stretch)
-        split.setSizes([QUESTIONS_PX, SETUP_PX, 720])
+        split.setStretchFactor(2, 1)
+        theme.follow(self._fit)
+        split.setSizes([theme.px(QUESTIONS_PX), theme.px(SETUP_PX), 720])
         boxes.column(split, on=self, margins=0)
+
+    def _fit(self) -> None:
+        self._left.setMinimumWidth(self._theme.px(QUESTIONS_LEAST_PX))
+        self._middle.setMinimumWidth(self._theme.px(SETUP_PX))
 
     @property
     def question(self) -> Question | None:
@@ -146,10 +151,9 @@ class LabPage(QWidget):
                 entry.show_running(runs)
 
     def _make_left(self, back: QWidget) -> QWidget:
-        head = boxes.row(back, (label(tr("Lab"), weight="strong"), 1), spacing=4)
+        head = boxes.row(back, (label(tr("Lab"), scale="large"), 1), margins=(4, 0, 0, 0), spacing=8)
         part = QWidget()
-        boxes.column(head, (self.list, 1), on=part, margins=(8, 12, 0, 8), spacing=8)
-        part.setMinimumWidth(200)
+        boxes.column(head, (self.list, 1), on=part, margins=(8, 10, 0, 8), spacing=8)
         return part
 
     def _make_middle(self) -> QWidget:
@@ -160,8 +164,6 @@ class LabPage(QWidget):
         top.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         part = QWidget()
         boxes.column(top, on=part, margins=(16, 16, 4, 16))
-        part.setMinimumWidth(self._theme.px(SETUP_PX))
-        self._theme.changed.connect(lambda: part.setMinimumWidth(self._theme.px(SETUP_PX)))
         return part
 
     def _make_right(self) -> QWidget:

@@ -70,7 +70,6 @@ class ProseView(QTextBrowser):
         wrap = QTextOption.WrapMode.WordWrap if wide else QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere
         self.setWordWrapMode(wrap)
         self.document().setDocumentMargin(0)
-        self.document().setIndentWidth(_INDENT_PX)
         self.document().setUndoRedoEnabled(False)
         self.anchorClicked.connect(self._on_anchor_clicked)
         theme.changed.connect(self._on_look_changed)
@@ -187,17 +186,22 @@ class ProseView(QTextBrowser):
         palette.setColor(QPalette.ColorRole.Text, QColor(colours.secondary if self._quiet else colours.text))
         self.setPalette(palette)
         self.document().setDefaultFont(self._theme.text)
+        self._indent()
+
+    def _indent(self) -> None:
+        """Qt writes the number of an item into the indentation, and cuts what has no room there."""
+        number = self.fontMetrics().horizontalAdvance(f"{self._highest}. ") if self._highest else 0
+        self.document().setIndentWidth(max(self._theme.px(_INDENT_PX), number))
 
     def _write(self, tokens: Sequence[Token]) -> None:
-        """Append blocks. Qt writes the number of an item into the indentation, and cuts what has no room there."""
+        """Append blocks."""
         writer = ProseWriter(self.document(), self._theme)
         writer.write(tokens)
         if writer.waits:
             self._wait(True)
         self._highest = max(self._highest, writer.highest)
         self._has_quotes |= writer.has_quotes
-        number = self.fontMetrics().horizontalAdvance(f"{self._highest}. ") if self._highest else 0
-        self.document().setIndentWidth(max(_INDENT_PX, number))
+        self._indent()
 
     def _drop_tail(self) -> None:
         if not self._settled_end:
