@@ -224,11 +224,6 @@ class CachePage(QWidget):
         if height != self._readout.minimumHeight():
             self._readout.setFixedHeight(height)
 
-    def _keep_width(self, _first: int, last: int) -> None:
-        """The same width with a scroll bar, which is in the margin: what is below the map lines up with it."""
-        bar = self._scroll.verticalScrollBar().sizeHint().width() if last else 0
-        self._column.setContentsMargins(0, 0, max(_MARGIN_PX - bar, 0), 0)
-
     def _lay_out(self) -> None:
         lines = QWidget()
         boxes.column(self._first, self._second, on=lines, margins=0, spacing=0)
@@ -246,7 +241,6 @@ class CachePage(QWidget):
             (self.overview, 1), all_the_room, on=content, margins=(0, 0, _MARGIN_PX, 0), spacing=8
         )
         scroll = self._scroll = ScrollColumn(content, tr("The cache as it is"))
-        scroll.verticalScrollBar().rangeChanged.connect(self._keep_width)
         self._readout.setContentsMargins(0, 0, _MARGIN_PX, 0)
         # the map's scroll bar is in the margin: the cells have all of the width
         pinned = self._pinned = boxes.column(self.map, self._readout, margins=0, spacing=8)
