@@ -30,10 +30,18 @@ class ExplainedDialog(Dialog):
         self.column.addStretch(1)
         self.buttons.addButton(QDialogButtonBox.StandardButton.Close).setDefault(True)
         self.destroyed.connect(kit.store.listen(self._show, _SHOWN))
+        self._align()
 
     def _show(self, *_heard: object) -> None:
         for view, part in zip(self.parts, parts(facts_of(self._store)), strict=True):
             view.show_part(part)
+        self._align()
+
+    def _align(self) -> None:
+        """All bars begin below each other."""
+        widest = max(part.name_width for part in self.parts)
+        for part in self.parts:
+            part.set_name_width(widest)
 
 
 def facts_of(store: Store) -> Facts:
@@ -69,6 +77,14 @@ class PartView(QWidget):
         if part != self._part:
             self._part = part
             self._fill(part.bars)
+
+    @property
+    def name_width(self) -> int:
+        """What the names of its bars need."""
+        return max((name.sizeHint().width() for name, _, _ in self._rows), default=0)
+
+    def set_name_width(self, px: int) -> None:
+        self._grid.setColumnMinimumWidth(0, px)
 
     def _fill(self, bars: tuple[Bar, ...]) -> None:
         if len(bars) != len(self._rows):
