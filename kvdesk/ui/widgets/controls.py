@@ -293,6 +293,12 @@ class Choice(QComboBox):
             self._describe()
         return (is_elided and whole_tip(self, event, self.currentText())) or super().event(event)
 
+    def sizeHint(self) -> QSize:
+        return super().sizeHint() + QSize(2, 0)  # Qt rounds the padding of a style sheet, and its text would be elided
+
+    def minimumSizeHint(self) -> QSize:
+        return super().minimumSizeHint() + QSize(2, 0)
+
     def _describe(self) -> None:
         if self.accessibleDescription() == self._described and self.accessibleName() and not _has_caption(self):
             self._described = ". ".join(filter(None, (self.accessibleName(), tip_text(self.toolTip()))))

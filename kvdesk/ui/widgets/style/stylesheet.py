@@ -75,8 +75,8 @@ QPushButton[quiet="true"] {{ background: transparent; border-color: transparent;
 QPushButton[quiet="true"][changed="true"] {{ color: {c.text}; font-weight: 600; }}
 QPushButton[quiet="true"]:hover {{ background: {c.hover}; color: {c.text}; }}
 QPushButton[quiet="true"]:focus {{ border-color: {c.accent}; }}
-QPushButton[chip="true"] {{ border-radius: 12px; text-align: left; }}
-QPushButton[scale="small"] {{ font-size: {small}px; padding: 4px 8px; min-height: 16px; }}
+QPushButton[chip="true"] {{ border-radius: 11px; text-align: left; }}
+QPushButton[scale="small"] {{ font-size: {small}px; padding: 3px 8px; min-height: 16px; }}
 QPushButton[scale="tiny"] {{ font-size: {small}px; padding: 0 8px; min-height: 16px; border-radius: 8px; }}
 QPushButton[collapsible="true"] {{ padding: 4px 8px 4px 0; }}
 
@@ -107,7 +107,8 @@ QLineEdit:disabled, QSpinBox:disabled, QDoubleSpinBox:disabled, QComboBox:disabl
     color: {disabled}; }}
 QSpinBox::up-button, QSpinBox::down-button, QDoubleSpinBox::up-button, QDoubleSpinBox::down-button {{ width: 0; }}
 QAbstractSpinBox QLineEdit {{ background: transparent; border: none; padding: 0 4px; min-height: 0; }}
-QSpinBox[scale="small"] {{ font-size: {small}px; padding: 2px 4px; min-height: 18px; }}
+QSpinBox, QDoubleSpinBox {{ padding: 2px 8px; min-height: 24px; }}
+QSpinBox[scale="small"] {{ font-size: {small}px; padding: 0 4px; min-height: 22px; }}
 QComboBox[scale="small"] {{ font-size: {small}px; padding: 2px 8px; min-height: 18px; }}
 QComboBox::drop-down {{ border: none; width: 24px; }}
 QComboBox::down-arrow {{ image: url("{_ARROW}"); width: 16px; height: 16px; }}
