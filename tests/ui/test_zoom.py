@@ -89,6 +89,18 @@ def test_at_twice_the_size_the_chat_is_seen_and_the_inspector_on_demand(used: Ma
         assert used.chat.composer.edit.hasFocus()
 
 
+def test_the_panes_beside_the_chat_grow_with_the_text_and_come_back(used: MainWindow, qtbot: QtBot) -> None:
+    used.resize(1800, 900)
+    panes = used.panes
+    panes.setSizes([200, panes.width() - 660, 460])
+    before = panes.sizes()
+    used.store.settings.change(zoom=125)
+    grown = [round(used.theme.scale * before[i]) for i in (0, 2)]
+    qtbot.waitUntil(lambda: [panes.sizes()[i] for i in (0, 2)] == pytest.approx(grown, abs=2))
+    used.store.settings.change(zoom=100)
+    qtbot.waitUntil(lambda: panes.sizes() == pytest.approx(before, abs=2))
+
+
 def test_the_column_of_text_grows_in_a_wide_window(window: MainWindow, qtbot: QtBot) -> None:
     show_messages(window, ONE, (message("q", "user", "Hello"), message("a", "assistant", "Hello to you.")))
     text, composer = window.chat.view.widgets[1], window.chat.composer

@@ -4,10 +4,11 @@ which of them are folded away.
 
 from typing import Final
 
-from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtCore import QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QSplitter, QWidget
 
+from kvdesk.settings import WindowPlace
 from kvdesk.ui.chat.chat_pane import ChatPane
 from kvdesk.ui.chat_list.conversation_list import ConversationList
 from kvdesk.ui.shell.inspector import Inspector
@@ -45,6 +46,9 @@ class Panes(QSplitter):
         for place, (pane, stretch) in enumerate(((sidebar, 0), (chat, 1), (self._side, 0))):
             self.addWidget(pane)
             self.setStretchFactor(place, stretch)
+        self._scale = theme.scale
+        self._unscaled: list[float] = []  # widths without zoom; none since a person has moved a handle
+        self.splitterMoved.connect(lambda *_: self._unscaled.clear())
         theme.follow(self._on_look_changed)
 
     @property
@@ -126,7 +130,20 @@ class Panes(QSplitter):
 
     def _on_look_changed(self) -> None:
         """Larger text needs wider panes."""
+        if self.isVisible() and not self._unscaled:
+            place = WindowPlace()
+            usual = place.sidebar_width, 0, place.inspector_width  # of a pane that is folded away
+            known = zip(self.sizes(), usual, strict=True)
+            self._unscaled = [width / self._scale or other for width, other in known]
         self._sidebar.setMinimumWidth(self._theme.px(SIDEBAR_PX))
         self._chat.setMinimumWidth(self._theme.px(CHAT_PX))
         if self.isVisible():
             self._refold()
+            QTimer.singleShot(0, self, self._zoom)  # when the inspector knows how narrow it can be
+
+    def _zoom(self) -> None:
+        """The panes beside the chat are as wide for their text as they were, also after a zoom that had no room."""
+        if self._unscaled and self._scale != self._theme.scale:
+            self._scale = self._theme.scale
+            left, _, right = (self._theme.px(round(width)) for width in self._unscaled)
+            self.setSizes([left, max(0, self.width() - left - right), right])
