@@ -45,6 +45,7 @@ class OperationsPanel(QWidget):
         self._target.setAccessibleName(tr("Sequence to operate on"))
         self._target.setSizeAdjustPolicy(Choice.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self._target.setMinimumContentsLength(8)
+        self._target.setPlaceholderText(tr("Nothing is in the cache"))
         self._target.currentIndexChanged.connect(self._on_target_changed)
         self._p0 = _spin(tr("First position"), -1, tr("start"))
         self._p1 = _spin(tr("Position after the last"), -1, tr("end"))
