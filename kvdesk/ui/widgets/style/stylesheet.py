@@ -107,8 +107,8 @@ QLineEdit:disabled, QSpinBox:disabled, QDoubleSpinBox:disabled, QComboBox:disabl
     color: {disabled}; }}
 QSpinBox::up-button, QSpinBox::down-button, QDoubleSpinBox::up-button, QDoubleSpinBox::down-button {{ width: 0; }}
 QAbstractSpinBox QLineEdit {{ background: transparent; border: none; padding: 0 4px; min-height: 0; }}
-QSpinBox, QDoubleSpinBox {{ padding: 2px 8px; min-height: 24px; }}
-QSpinBox[scale="small"] {{ font-size: {small}px; padding: 0 4px; min-height: 22px; }}
+QSpinBox, QDoubleSpinBox {{ max-height: 20px; }}
+QSpinBox[scale="small"] {{ font-size: {small}px; padding: 2px 4px; min-height: 18px; max-height: 18px; }}
 QComboBox[scale="small"] {{ font-size: {small}px; padding: 2px 8px; min-height: 18px; }}
 QComboBox::drop-down {{ border: none; width: 24px; }}
 QComboBox::down-arrow {{ image: url("{_ARROW}"); width: 16px; height: 16px; }}
