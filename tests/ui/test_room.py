@@ -106,6 +106,8 @@ def test_shorten_selects_what_is_too_much(window: MainWindow) -> None:
     typed(window, "he🙂lo world", TOO_LONG)
     window.chat.composer.help.links[0].click()
     assert window.chat.composer.edit.textCursor().selectedText() == " world"
+    typed(window, "hello", replace(TOO_LONG, text="hello", n_fitting=0))
+    assert not window.chat.composer.help.links[0].isVisible(), "no shorter text would fit"
 
 
 def test_links_lead_to_a_larger_context_and_to_the_policies(window: MainWindow, record: Record) -> None:

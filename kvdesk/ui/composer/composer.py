@@ -253,7 +253,7 @@ class Composer(QFrame):
         if preview is not None and preview.attached_chars:
             self.help.offer_first_part(bool(preview.n_attached_fitting) and self._can_attach)
         else:
-            self.help.offer_selection()
+            self.help.offer_selection(preview is not None and preview.n_fitting > 0)
 
     def _show_costs(self) -> None:
         """Beside each attachment: its tokens, and how long they take to be read."""

@@ -117,6 +117,7 @@ class MessageEditor(QWidget):
         words, tone = (self._why_not, "secondary") if self._why_not else self._words
         show_text(self._cost, words, tone)
         self.help.setVisible(is_refused and not self._why_not)
+        self.help.offer_shorten(preview is not None and preview.n_fitting > 0)
         can = self._has_text and not self._why_not and not is_refused
         self._save.setEnabled(can)
         self._go_on.setEnabled(can)

@@ -89,9 +89,9 @@ class RoomHelp(QWidget):
     def offer_shorten(self, offered: bool) -> None:
         self.links[0].setVisible(offered)
 
-    def offer_selection(self) -> None:
-        """The text can be shortened."""
-        self._show_first(tr("Shorten"), tr("Selects the part of the text that does not fit"), offered=True)
+    def offer_selection(self, offered: bool) -> None:
+        """The text can be shortened, where any of it fits."""
+        self._show_first(tr("Shorten"), tr("Selects the part of the text that does not fit"), offered=offered)
 
     def offer_first_part(self, offered: bool) -> None:
         """What is attached can be shortened, where any of it fits."""
