@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFrame, QPushButton
 
 from kvdesk.translation import tr
@@ -26,12 +26,8 @@ class Banner(QFrame):
         self._more.setCheckable(True)
         self._more.toggled.connect(self._detail.setVisible)
         close = IconButton(theme, "close", tr("Dismiss this message"), clicked=self._on_close_clicked)
-        top = boxes.row(
-            (self._sentence, 1),
-            (self._more, 0, Qt.AlignmentFlag.AlignTop),
-            (close, 0, Qt.AlignmentFlag.AlignTop),
-            spacing=8,
-        )
+        beside = boxes.column(boxes.row(self._more, close, spacing=8), boxes.Stretch(1), spacing=0)
+        top = boxes.row((self._sentence, 1), beside, spacing=8)
         column = boxes.column(top, self._detail, on=self, margins=(12, 8, 8, 8), spacing=4)
         self._doors = boxes.row(boxes.Stretch(1), spacing=8)
         column.addLayout(self._doors)
