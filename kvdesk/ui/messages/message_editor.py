@@ -188,3 +188,6 @@ class _Edit(QTextEdit):
         height = ceil(line * shown + 2 * margin) + _EDGES_PX
         if height != self.height():
             self.setFixedHeight(height)
+            room = self.viewport().height()  # Qt does not look again if this comes while it adjusts its scroll bar
+            self.verticalScrollBar().setRange(0, max(0, ceil(layout.documentSize().height()) - room))
+            self.verticalScrollBar().setPageStep(room)

@@ -86,7 +86,8 @@ def _title(text: str, ms: int, *, is_open: bool) -> str:
     if is_open:
         return tr("Thinking…")
     if not ms:
-        return tr("Thought, {n} words").format(n=f"{len(text.split()):,}")
+        n = len(text.split())
+        return tr("Thought, 1 word") if n == 1 else tr("Thought, {n} words").format(n=f"{n:,}")
     seconds = max(1, round(ms / 1000))
     if seconds < 60:
         return tr("Thought for {s} s").format(s=seconds)

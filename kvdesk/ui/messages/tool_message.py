@@ -10,7 +10,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QFrame, QWidget
 
 from kvdesk.message import Message
-from kvdesk.quantities import seconds_text
+from kvdesk.quantities import seconds_text, tokens_text
 from kvdesk.session import Changed
 from kvdesk.session.features import ToolDecision
 from kvdesk.translation import marked, tr
@@ -119,7 +119,7 @@ class ToolMessage(Listed):
         if use.failed:
             parts.append(tr("Failed"))
         if use.n_tokens:
-            parts.append(tr("{n} tokens").format(n=f"{use.n_tokens:,}"))
+            parts.append(tokens_text(use.n_tokens))
         if use.ms or not use.failed:
             parts.append(seconds_text(use.ms / 1e3))
         return "  ·  ".join(parts)

@@ -215,6 +215,17 @@ def test_a_question_is_edited_in_its_place(window: MainWindow, qtbot: QtBot) -> 
 
 
 @pytest.mark.usefixtures("fresh", "styled")
+@pytest.mark.parametrize("n_lines", [1, 6])
+def test_a_text_that_is_in_sight_as_a_whole_has_no_scroll_bar(window: MainWindow, n_lines: int) -> None:
+    window.show()
+    shown(window, message("q", "user", "\n".join(f"Line {n}" for n in range(n_lines))), ANSWER)
+    window.chat.view.start_edit(QUESTION.id)
+    editor = window.chat.view.widgets[0].editor
+    assert editor is not None
+    assert editor.edit.verticalScrollBar().maximum() == 0
+
+
+@pytest.mark.usefixtures("fresh", "styled")
 @pytest.mark.parametrize("height", [600, 800])
 def test_a_long_question_is_edited_with_its_buttons_in_sight(window: MainWindow, qtbot: QtBot, height: int) -> None:
     window.resize(1280, height)
