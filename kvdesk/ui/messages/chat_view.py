@@ -141,6 +141,9 @@ class ChatView(MessageList):
         """Messages of this chat, which are yet to be shown, are being edited: the text of each so far."""
         self._edits = {**edits}
 
+    def edit_changed(self) -> None:
+        self.edits_changed.emit()
+
     def editing_changed(self) -> None:
         self.edits_changed.emit()
         for name, widget in self._widgets().items():

@@ -28,6 +28,9 @@ class Owner(Protocol):
     def editing_changed(self) -> None:
         """A message is edited from now on, or no longer."""
 
+    def edit_changed(self) -> None:
+        """What is typed into one has changed."""
+
 
 class Listed(Gradual):
     """Shows `message`."""

@@ -390,7 +390,7 @@ class MessageWidget(Listed):
             editor.refuse(self._why_not_saved)
             editor.saved.connect(self._on_edited)
             editor.left.connect(self.end_edit)
-            editor.edit.textChanged.connect(self._owner.edits_changed)
+            editor.edit.textChanged.connect(self._owner.edit_changed)
             editor.paused.connect(lambda text: turns.preview(message.conversation, text, message.id))
             self._inner.insertWidget(self._inner.indexOf(self._body), editor)
             self.editor = editor
