@@ -49,7 +49,7 @@ class Conversation:
     `evicted` is what was evicted when it was, so that the next prompt begins with what the cache, or a saved state,
     holds.
     `draft` is what is typed for it and not sent yet, `draft_attachments` what is attached to that, `queued` what was
-    sent and waits for the answer before to end. `edits` are the texts, not saved yet, of messages that are being edited.
+    sent and waits for the answer before to end. `edits` are the texts so far of messages that are being edited.
     `sampling` is its own; None: as the settings say. `template` is its own chat template (Jinja), in the place of the
     model's; empty: the model's.
     `thinking` is how its answers think.

@@ -1,6 +1,7 @@
 """The back end that a model needs takes the place of the one before, and what cannot be opened costs nothing."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -258,7 +259,7 @@ def test_one_that_dies_of_a_deletion_before_it_has_a_model_costs_nothing(rig: Ri
         rig.switch.handle(beside)
     if beside is SERVER:
         rig.servers[0].loaded()
-        rig.makers = rig._local, lambda emit: rig._server(emit)  # another connection
+        rig.makers = rig._local, partial(rig._server)  # another connection
     rig.switch.handle(SERVER)
     rig.servers[-1].dies = True
     delete(rig)
