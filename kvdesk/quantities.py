@@ -14,6 +14,21 @@ def size_text(n_bytes: float, digits: int = 1) -> str:
     return f"{n_bytes / 1e9:.{digits}f} GB" if n_bytes >= 1e9 else f"{n_bytes / 1e6:,.0f} MB"
 
 
+def tokens_text(n: int) -> str:
+    """A number of tokens."""
+    return tr("1 token") if n == 1 else tr("{n} tokens").format(n=f"{n:,}")
+
+
+def cells_text(n: int) -> str:
+    """A number of cells."""
+    return tr("1 cell") if n == 1 else tr("{n} cells").format(n=f"{n:,}")
+
+
+def operations_text(n: int) -> str:
+    """A number of operations."""
+    return tr("1 operation") if n == 1 else tr("{n} operations").format(n=f"{n:,}")
+
+
 def rate_text(tok_s: float) -> str:
     """Tokens a second, without the unit."""
     return f"{tok_s:,.0f}" if tok_s >= 9.95 else f"{tok_s:.1f}"

@@ -35,8 +35,10 @@ def main(argv: Sequence[str]) -> int:
 
     def caught_up() -> None:
         if live.is_quiet:
-            said = tr("The log already had {n:,} requests (kvdesk doctor explains them). Ctrl+C ends.")
-            tell(said.format(n=live.totals.score.requests))
+            n = live.totals.score.requests
+            one = tr("The log already had 1 request (kvdesk doctor explains it). Ctrl+C ends.")
+            many = tr("The log already had {n:,} requests (kvdesk doctor explains them). Ctrl+C ends.")
+            tell(one if n == 1 else many.format(n=n))
             live.say_cells()
         live.is_quiet = False
 

@@ -67,7 +67,9 @@ def main(argv: Sequence[str]) -> int:
         raise UserError(
             tr("Nothing was recorded: {source} contains no cells and no requests.").format(source=args.source)
         )
-    print(tr("{n:,} operations were saved to {name}.").format(n=journal.n_operations, name=args.file))
+    many = tr("{n:,} operations were saved to {name}.")
+    said = tr("1 operation was saved to {name}.") if journal.n_operations == 1 else many
+    print(said.format(n=journal.n_operations, name=args.file))
     return 0
 
 

@@ -107,7 +107,8 @@ def png(pixels: NDArray[np.uint8]) -> bytes:
 
 
 def _picture(layer: LayerAttention, pixels: NDArray[np.uint8]) -> str:
-    name, heads = tr("Layer {number}").format(number=layer.layer), tr("%n heads", layer.n_heads)
+    name, n = tr("Layer {number}").format(number=layer.layer), layer.n_heads
+    heads = tr("1 head") if n == 1 else tr("%n heads", n)
     data = b64encode(png(pixels)).decode()
     return (
         f"<h2>{escape(name)}</h2>"

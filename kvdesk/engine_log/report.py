@@ -10,6 +10,7 @@ from kvdesk.engine_log.pools import Pool
 from kvdesk.engine_log.record import Request, Server
 from kvdesk.engine_log.server_causes import explain_server, has_facts
 from kvdesk.printable import printable
+from kvdesk.quantities import tokens_text
 from kvdesk.translation import tr
 from kvdesk.values import dataclass, field, replace
 
@@ -61,7 +62,7 @@ def request_lines(request: Request, finding: Finding) -> Iterator[str]:
     who += tr("slot {slot}").format(slot=r.slot) + (tr(", task {task}").format(task=r.task) if r.task >= 0 else "")
     numbers = []
     if r.n_prompt >= 0:
-        numbers.append(tr("{n:,} tokens").format(n=r.n_prompt))
+        numbers.append(tokens_text(r.n_prompt))
     if r.reused >= 0:
         numbers.append(tr("{n:,} reused").format(n=r.reused))
     if r.read >= 0:

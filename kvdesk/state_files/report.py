@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from kvdesk.printable import printable
+from kvdesk.quantities import tokens_text
 from kvdesk.state_files.found import Difference, Fit, Numbers, State, StateFile, Stream
 from kvdesk.translation import marked, tr
 
@@ -61,7 +62,7 @@ def difference_lines(difference: Difference, files: Sequence[StateFile]) -> Iter
     if (n := difference.common) is not None:
         counts = [len(file.tokens or ()) for file in files]
         if n == counts[0] == counts[1]:
-            yield tr("the same {n:,} tokens").format(n=n)
+            yield tr("the same token") if n == 1 else tr("the same {n:,} tokens").format(n=n)
         else:
             yield tr("tokens: {n:,} in common, then {first} and {second}").format(
                 n=n, first=_token(files[0], n), second=_token(files[1], n)
@@ -97,7 +98,7 @@ def _token_lines(file: StateFile) -> Iterator[str]:
     if file.tokens is None:
         yield tr("the file contains no tokens")
         return
-    yield tr("1 token") if len(file.tokens) == 1 else tr("{n:,} tokens").format(n=len(file.tokens))
+    yield tokens_text(len(file.tokens))
     if file.texts:
         text = "".join(file.texts)
         if len(text) > 2 * MOST_TEXT:

@@ -18,6 +18,7 @@ from kvdesk.message import ConversationId, Message, MessageId
 from kvdesk.protocol.cache import CacheView, Watch
 from kvdesk.protocol.chat import EngineDied, EngineRestarted, Generate, ModelLoaded, TextDelta, TurnEnded
 from kvdesk.protocol.messages import CommandFailed, Event
+from kvdesk.quantities import tokens_text
 from kvdesk.session.store import Store
 from kvdesk.settings import Settings
 from kvdesk.thinking import Thinking, levels_of
@@ -197,6 +198,6 @@ class Dialogue:
 
 def cost_line(ended: TurnEnded) -> str:
     """What an answer cost, and why it ended if it is not simply complete."""
-    tokens = tr("{n} tokens").format(n=f"{ended.stats.generated_tokens:,}")
+    tokens = tokens_text(ended.stats.generated_tokens)
     stopped = tr("stopped") if ended.state == "stopped" else ""
     return " · ".join(filter(None, (*stats_parts(ended.stats), tokens, stopped, ended.note)))

@@ -6,7 +6,7 @@ from kvdesk.cache.snapshot import CacheSnapshot
 from kvdesk.library.ggml_types import BY_NAME
 from kvdesk.message import TurnStats
 from kvdesk.protocol.cache import ContextInfo, MessageSpan
-from kvdesk.quantities import seconds_text, size_text
+from kvdesk.quantities import cells_text, seconds_text, size_text, tokens_text
 from kvdesk.translation import tr
 from kvdesk.values import dataclass
 from kvdesk.viewmodel.cells.readout import totals
@@ -167,14 +167,12 @@ def _is_plain(facts: Facts) -> bool:
 def _turn(stats: TurnStats | None) -> tuple[Bar, ...]:
     if stats is None or not stats.prompt_tokens:
         return ()
-    read = tr("{n} tokens, first token after {time}") if stats.ttft_ms else tr("{n} tokens")
+    read = tokens_text(stats.prefilled_tokens)
+    if stats.ttft_ms:
+        read = tr("{tokens}, first token after {time}").format(tokens=read, time=seconds_text(stats.ttft_ms / 1e3))
     return (
-        Bar(tr("In the cache"), stats.reused_tokens, tr("{n} tokens").format(n=f"{stats.reused_tokens:,}")),
-        Bar(
-            tr("Read"),
-            stats.prefilled_tokens,
-            read.format(n=f"{stats.prefilled_tokens:,}", time=seconds_text(stats.ttft_ms / 1e3)),
-        ),
+        Bar(tr("In the cache"), stats.reused_tokens, tokens_text(stats.reused_tokens)),
+        Bar(tr("Read"), stats.prefilled_tokens, read),
     )
 
 
@@ -184,9 +182,8 @@ def _edits(facts: Facts) -> tuple[Bar, ...]:
     found = []
     for i in sorted({0, len(spans) // 2, len(spans) - 1} if spans else ()):
         n = spans[-1].p1 - spans[i].p0
-        text = tr("{n} tokens, {time}") if speed else tr("{n} tokens")
-        time = seconds_text(n / speed) if speed else ""
-        found.append(Bar(tr("Message {n}").format(n=i + 1), n, text.format(n=f"{n:,}", time=time)))
+        text = tr(", ").join([tokens_text(n), *([seconds_text(n / speed)] if speed else [])])
+        found.append(Bar(tr("Message {n}").format(n=i + 1), n, text))
     return tuple(found)
 
 
@@ -199,7 +196,7 @@ def _room(facts: Facts) -> tuple[Bar, ...]:
         (tr("Other chats"), max(0, found.used - facts.own_cells)),
         (tr("Free"), found.capacity - found.used),
     )
-    return tuple(Bar(label, n, tr("{n} cells").format(n=f"{n:,}")) for label, n in rows)
+    return tuple(Bar(label, n, cells_text(n)) for label, n in rows)
 
 
 def _reach(facts: Facts) -> tuple[Bar, ...]:
@@ -209,9 +206,9 @@ def _reach(facts: Facts) -> tuple[Bar, ...]:
     found = []
     for one in snapshot.maps:
         n = one.n_swa or context.n_ctx_seq
-        label = tr("Layers with a window look back") if one.n_swa else tr("Layers without a window look back")
+        label = tr("With a window, back to") if one.n_swa else tr("Without a window, back to")
         if one.name != "indexer":
-            found.append(Bar(label, n, tr("{n} tokens").format(n=f"{n:,}")))
+            found.append(Bar(label, n, tokens_text(n)))
     if context.recurrent_bytes:
         n_bytes = size_text(context.recurrent_bytes / context.n_seq_max)
         found.append(Bar(tr("Recurrent layers keep"), 0, tr("one state of {size}").format(size=n_bytes)))
@@ -241,4 +238,4 @@ def _ghosts(spans: tuple[MessageSpan, ...]) -> tuple[Bar, ...]:
         (tr("Cells of the first message"), spans[0].p1 - spans[0].p0),
         (tr("Computed after it"), spans[-1].p1 - spans[0].p1),
     )
-    return tuple(Bar(label, n, tr("{n} cells").format(n=f"{n:,}")) for label, n in rows)
+    return tuple(Bar(label, n, cells_text(n)) for label, n in rows)

@@ -257,7 +257,7 @@ def test_a_rebuild_that_reads_again_ends_with_a_card(window: MainWindow) -> None
     card = window.inspector.cache.instruments.effect
     assert card.isVisible()
     assert not card.undo_button.isVisible()
-    assert "1,066 tokens were read again in 7.7 s (138 tok/s)." in effect_text(card)
+    assert "Read again: 1,066 tokens in 7.7 s (138 tok/s)." in effect_text(card)
     assert "Conversations in the new cache: 3; without room: 1." in effect_text(card)
     window.store.apply(done())
     assert "Cells in use 220 → 64" in effect_text(card), "the next operation has its numbers again"
@@ -326,11 +326,11 @@ def test_a_context_is_shown_before_it_is_made(window: MainWindow, qtbot: QtBot, 
     assert "18.0 of 900 MB" in ledger_text(panel.bar.ledger)
     assert "about 110 tok/s" in ledger_text(panel.bar.ledger)
     panel.bar.ledger.set_keep("tokens")
-    assert "220 tokens are prefilled again in about 1.5 s" in ledger_text(panel.bar.ledger)
+    assert "Prefilled again: 220 tokens in about 1.5 s" in ledger_text(panel.bar.ledger)
     assert "cells" not in ledger_text(panel.bar.ledger)
     window.store.apply(preview(settings, n_cells=1066))
-    assert "220 tokens are prefilled again in about 1.5 s" in ledger_text(panel.bar.ledger)
-    assert "All 1,066 cells in use are removed." in ledger_text(panel.bar.ledger)
+    assert "Prefilled again: 220 tokens in about 1.5 s" in ledger_text(panel.bar.ledger)
+    assert "Removed from the cache: 1,066 cells." in ledger_text(panel.bar.ledger)
     assert "recurrent" not in ledger_text(panel.bar.ledger)
     window.store.apply(preview(settings, recurrent_bytes=8_000_000))
     assert "recurrent 8.0 MB\n" in ledger_text(panel.bar.ledger)
@@ -338,7 +338,7 @@ def test_a_context_is_shown_before_it_is_made(window: MainWindow, qtbot: QtBot, 
     assert "recurrent 8.0 MB, of which 7 earlier states 7.0\n" in ledger_text(panel.bar.ledger)
     window.store.apply(preview(settings, n_cells=1066))
     panel.bar.ledger.set_keep("nothing")
-    assert "1,066 cells are removed from the cache" in ledger_text(panel.bar.ledger)
+    assert "Removed from the cache: 1,066 cells" in ledger_text(panel.bar.ledger)
     panel.bar.ledger.set_keep("tokens")
     panel.bar.apply.click()
     assert rebuilds == [(settings, "tokens")]
@@ -364,7 +364,7 @@ def test_a_conversion_is_offered_with_its_price(window: MainWindow, qtbot: QtBot
     ledger = panel.bar.ledger
     ledger.set_keep("state")
     said = ledger_text(ledger)
-    assert "1,066 cells are converted in about 0.42 s: nothing is computed, and it can be undone." in said
+    assert "Converted in about 0.42 s: 1,066 cells. Nothing is computed, and it can be undone." in said
     assert "removed" not in said
 
 

@@ -39,8 +39,8 @@ def test_a_window_has_no_line_of_lengths_but_says_how_far_it_looks() -> None:
     facts = replace(FACTS, snapshot=windowed)
     assert figure("How long a context fits", facts) == {}
     assert figure("Windows and recurrent layers", facts) == {
-        "Layers without a window look back": "1,024 tokens",
-        "Layers with a window look back": "512 tokens",
+        "Without a window, back to": "1,024 tokens",
+        "With a window, back to": "512 tokens",
     }
 
 

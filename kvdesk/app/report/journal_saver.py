@@ -24,7 +24,9 @@ class JournalSaver(QObject):
         self.wait = self._background.wait
 
     def save(self, path: Path, recording: Recording, header: JournalHeader) -> None:
-        sentence = tr("{n:,} operations were saved to {name}.").format(n=len(recording), name=path)
+        many = tr("{n:,} operations were saved to {name}.")
+        said = tr("1 operation was saved to {name}.") if len(recording) == 1 else many
+        sentence = said.format(n=len(recording), name=path)
         save = partial(save_journal, path, recording, header)
         self._background.run(save, lambda _saved: self._say(sentence, "good", str(path)), self._on_failed)
 

@@ -14,6 +14,7 @@ from kvdesk.cache.journal.recording import Recording
 from kvdesk.errors import UserError
 from kvdesk.protocol.cache import TakeRecording
 from kvdesk.protocol.messages import Command
+from kvdesk.quantities import operations_text
 from kvdesk.session import Commands, Store
 from kvdesk.translation import tr
 from kvdesk.ui.timeline.page import TimelinePage
@@ -77,7 +78,7 @@ class ReplayWindow(SideWindow):
 def about(name: str, header: JournalHeader, recording: Recording) -> str:
     """The origin of the journal, in one line."""
     made = ", ".join(f"{part} {number}" for part, number in header.versions.items())
-    parts = (name, header.model, tr("{n:,} operations").format(n=len(recording)), made)
+    parts = (name, header.model, operations_text(len(recording)), made)
     return "  ·  ".join(part for part in parts if part)
 
 

@@ -81,14 +81,13 @@ async def _llama_server(client: httpx2.AsyncClient, entry: Json) -> Looked:
     n_slots = _int(props.get("total_slots"))
     slots = await _optional(client, "/slots")
     if isinstance(rows := slots.get(""), list):
-        n_busy = sum(obj(row).get("is_processing") is True for row in rows)
-        facts.append(
-            tr("{n} slots with {n_ctx:,} tokens each, {busy} of them busy.").format(
-                n=n_slots or len(rows), n_ctx=n_ctx, busy=n_busy
-            )
-        )
+        n_busy, n_rows = sum(obj(row).get("is_processing") is True for row in rows), n_slots or len(rows)
+        many = tr("{n} slots with {n_ctx:,} tokens each, {busy} of them busy.")
+        one = tr("One slot with {n_ctx:,} tokens, busy.") if n_busy else tr("One slot with {n_ctx:,} tokens, not busy.")
+        facts.append((one if n_rows == 1 else many).format(n=n_rows, n_ctx=n_ctx, busy=n_busy))
     elif n_slots:
-        facts.append(tr("{n} slots with {n_ctx:,} tokens each.").format(n=n_slots, n_ctx=n_ctx))
+        said = tr("One slot with {n_ctx:,} tokens.") if n_slots == 1 else tr("{n} slots with {n_ctx:,} tokens each.")
+        facts.append(said.format(n=n_slots, n_ctx=n_ctx))
     facts.append(await _counted(client))
     facts.append(tr("Each answer shows how much of its prompt came from the cache."))
     limit = tr(

@@ -46,7 +46,8 @@ def refused(status: int, body: bytes, retry_after: str = "", *, has_key: bool) -
     elif status == 429:
         sentence = tr("The server accepts no more requests at the moment (429).")
         if retry_after.isdigit():
-            sentence += " " + tr("It asks to wait for {n} seconds.").format(n=retry_after)
+            many = tr("It asks to wait for {n} seconds.").format(n=retry_after)
+            sentence += " " + (tr("It asks to wait for 1 second.") if int(retry_after) == 1 else many)
     elif status >= 500:
         sentence = tr("The server has failed ({status}).").format(status=status)
     else:

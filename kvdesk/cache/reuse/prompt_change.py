@@ -324,7 +324,9 @@ def _tools_changed(old: Sequence[tuple[str, str]], new: Sequence[tuple[str, str]
         return PromptChange(Change.TOOLS_REORDERED, 0, tr("The client sent its tools in another order."))
     gone = [name for name, _ in old if name not in {other for other, _ in new}]
     if gone:
-        sentence = tr("The client left out {n} of its {all} tools ({names}).")
+        all_of_them = len(gone) == len(old) == 1
+        many = tr("The client left out {n} of its {all} tools ({names}).")
+        sentence = tr("The client left out its only tool ({names}).") if all_of_them else many
         return PromptChange(Change.TOOLS_GONE, 0, sentence.format(n=len(gone), all=len(old), names=_listed(gone)))
     changed = [name for name, text in new if (name, text) not in old]
     return PromptChange(
@@ -369,9 +371,12 @@ def _dropped(old: Sequence[Part], new: Sequence[Part], at: int) -> PromptChange 
     if all(not part.text or _THINKING.fullmatch(part.text) for part in gone):
         return _thinking_gone(at)
     if all(part.role in _INSTRUCTING for part in old[:at]):
-        change, sentence = Change.FRONT_CUT, tr("The client dropped {n} messages from the front, from message {at} on.")
+        one = tr("The client dropped a message from the front: message {at}.")
+        many = tr("The client dropped {n} messages from the front, from message {at} on.")
+        change, sentence = Change.FRONT_CUT, one if len(gone) == 1 else many
     else:
-        change, sentence = Change.DROPPED, tr("The client left out {n} messages, from message {at} on.")
+        many = tr("The client left out {n} messages, from message {at} on.")
+        change, sentence = Change.DROPPED, tr("The client left out message {at}.") if len(gone) == 1 else many
     return PromptChange(change, at + 1, sentence.format(n=len(gone), at=at + 1))
 
 
@@ -379,8 +384,9 @@ def _inserted(old: Sequence[Part], new: Sequence[Part], at: int) -> PromptChange
     """Whether what followed in the old prompt follows later in the new one."""
     if not (more := _left_out(new, old, at)):
         return None
-    sentence = tr("The client inserted {n} messages before what was message {at}.").format(n=len(more), at=at + 1)
-    return PromptChange(Change.INSERTED, at + 1, sentence)
+    many = tr("The client inserted {n} messages before what was message {at}.")
+    one = tr("The client inserted a message before what was message {at}.")
+    return PromptChange(Change.INSERTED, at + 1, (one if len(more) == 1 else many).format(n=len(more), at=at + 1))
 
 
 def _left_out(longer: Sequence[Part], shorter: Sequence[Part], at: int) -> Sequence[Part]:

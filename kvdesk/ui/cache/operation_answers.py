@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QWidget
 
 from kvdesk.protocol import cache
 from kvdesk.protocol.operations import BatchRefused, CompactionPreview
-from kvdesk.quantities import rate_text
+from kvdesk.quantities import rate_text, tokens_text
 from kvdesk.session import Changed
 from kvdesk.session.changed import Tone, Update
 from kvdesk.settings import ContextSettings
@@ -106,8 +106,9 @@ class OperationAnswers:
 
     def _show_verified(self, event: cache.Verified) -> None:
         title = self._store.title(event.conversation, -1)
-        said = tr("The next token of “{title}” is {verdict} ({n} tokens computed again in {time}).")
-        said = said.format(title=title, verdict=event.logits, n=f"{event.n_tokens:,}", time=took(event.ms))
+        said = tr("The next token of “{title}” is {verdict} ({tokens} computed again in {time}).")
+        tokens = tokens_text(event.n_tokens)
+        said = said.format(title=title, verdict=event.logits, tokens=tokens, time=took(event.ms))
         if event.ghost is not None:
             share = tr("{share} of what was removed still counts in the next token.").format(share=f"{event.ghost:.0%}")
             said = f"{said} {share}"
@@ -122,12 +123,12 @@ class OperationAnswers:
         if event.n_read:
             tok_s = event.n_read / event.ms * 1e3 if event.ms else 0.0
             said.append(
-                tr("{n} tokens were read again in {took} ({tok_s} tok/s).").format(
-                    n=f"{event.n_read:,}", took=took(event.ms), tok_s=rate_text(tok_s)
+                tr("Read again: {tokens} in {took} ({tok_s} tok/s).").format(
+                    tokens=tokens_text(event.n_read), took=took(event.ms), tok_s=rate_text(tok_s)
                 )
             )
         if event.n_carried:
-            said.append(tr("{n} tokens came with their state, without reading.").format(n=f"{event.n_carried:,}"))
+            said.append(tr("Restored without reading: {tokens}.").format(tokens=tokens_text(event.n_carried)))
         said.append(
             tr("Conversations in the new cache: {n}.").format(n=event.n_conversations)
             if not event.n_left

@@ -175,12 +175,15 @@ class ConversationModel(QAbstractListModel):
                 return _title(chat)
             case Qt.ItemDataRole.ToolTipRole:
                 n = len(self._branches.get(chat.id, ()))
-                branches = tr("%n branches are in the cache", n) if n else ""
+                many = tr("%n branches are in the cache", n) if n else ""
+                branches = tr("1 branch is in the cache") if n == 1 else many
                 return plain_tip(f"{_title(chat)}\n{branches}".rstrip())
             case Qt.ItemDataRole.AccessibleTextRole:
                 cells, n = self._cells.get(chat.id, 0), len(self._branches.get(chat.id, ()))
                 held = tr("%n cells in the cache", cells) if cells else tr("not in the cache")
+                held = tr("1 cell in the cache") if cells == 1 else held
                 branches = tr("%n branches in the cache", n) if cells and n else ""
+                branches = tr("1 branch in the cache") if cells and n == 1 else branches
                 parts = (_title(chat), tr("pinned") if chat.pinned else "", held, branches)
                 return tr(", ").join(part for part in parts if part)
             case _:

@@ -166,7 +166,9 @@ class RunView(QWidget):
         if unit is None and self._series.count():
             names, unit = [self._series.currentText()], curves.unit_of(self._series.currentText())
         title = (
-            tr("{n} samples").format(n=f"{self._curves.n:,}")
+            tr("1 sample")
+            if self._curves.n == 1
+            else tr("{n} samples").format(n=f"{self._curves.n:,}")
             if self._curves.n
             else tr("Samples are drawn here as they come")
         )

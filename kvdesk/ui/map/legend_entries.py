@@ -95,7 +95,9 @@ def _scale(frame: MapFrame) -> tuple[Entry, ...]:
         case ColourBy.POSITION:
             return (Entry("ramp", tr("position"), every, ends=("0", f"{frame.scales.position - 1:,}")),)
         case ColourBy.AGE:
-            ends = (tr("{age} operations ago").format(age=f"{frame.scales.age:,}"), tr("now"))
+            age = frame.scales.age
+            first = tr("1 operation ago") if age == 1 else tr("{age} operations ago").format(age=f"{age:,}")
+            ends = (first, tr("now"))
             return (Entry("ramp", tr("written"), every, ends=ends),)
         case ColourBy.SEQUENCES:
             return tuple(

@@ -118,9 +118,9 @@ class GetModels(QWidget):
             item.setToolTip(5, plain_tip(item.text(5)))
             item.setChildIndicatorPolicy(QTreeWidgetItem.ChildIndicatorPolicy.ShowIndicator)
         n = len(repos)
-        self._said.setText(
-            tr("%n repositories; unfold one to see its files", n) if n else tr("Nothing with GGUF files has this name.")
-        )
+        many = tr("%n repositories; unfold one to see its files", n)
+        some = tr("1 repository; unfold it to see its files") if n == 1 else many
+        self._said.setText(some if n else tr("Nothing with GGUF files has this name."))
         if (first := self.tree.topLevelItem(0)) is not None:
             self.tree.setCurrentItem(first)
             if self.search.text().strip() == self._searched:  # else somebody types meanwhile
@@ -135,7 +135,9 @@ class GetModels(QWidget):
             item.takeChildren()
             self._add(item, offers)
             item.setExpanded(True)
-        said = tr("%n models in {repo}", len(offers)) if offers else tr("{repo} has no GGUF files.")
+        n = len(offers)
+        some = tr("1 model in {repo}") if n == 1 else tr("%n models in {repo}", n)
+        said = some if offers else tr("{repo} has no GGUF files.")
         self._said.setText(said.format(repo=repo))
 
     def showEvent(self, event: QShowEvent) -> None:

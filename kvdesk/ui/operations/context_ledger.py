@@ -5,7 +5,7 @@ from typing import Final
 from PySide6.QtWidgets import QFrame, QLabel
 
 from kvdesk.protocol.cache import ContextInfo, ContextPreview, PreviewContext
-from kvdesk.quantities import rate_text, seconds_text
+from kvdesk.quantities import cells_text, rate_text, seconds_text, tokens_text
 from kvdesk.session.commands import Commands
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import marked, tr
@@ -121,7 +121,7 @@ class ContextLedger(QFrame):
         if preview is None:
             return
         set_tone(self._cost, "danger" if preview.refused else "secondary")
-        n = tr("{n} tokens").format(n=f"{preview.n_tokens:,}")
+        n = tokens_text(preview.n_tokens)
         if preview.refused:
             words = preview.refused
         elif not (preview.n_tokens or preview.n_cells):
@@ -130,22 +130,22 @@ class ContextLedger(QFrame):
             time = (
                 tr(" in about {time}").format(time=seconds_text(preview.seconds)) if preview.seconds is not None else ""
             )
-            words = tr("{n} are prefilled again{time}; it can be cancelled.").format(n=n, time=time)
+            words = tr("Prefilled again: {n}{time}; it can be cancelled.").format(n=n, time=time)
         elif self.keep == "state" and preview.convert_seconds is not None:
             time = seconds_text(preview.convert_seconds)
-            words = tr("{n} cells are converted in about {time}: nothing is computed, and it can be undone.").format(
-                n=f"{preview.n_cells:,}", time=time
+            words = tr("Converted in about {time}: {cells}. Nothing is computed, and it can be undone.").format(
+                cells=cells_text(preview.n_cells), time=time
             )
         elif self.keep == "state":
-            words = tr("{n} are carried over: nothing is computed.").format(n=n)
+            words = tr("Carried over: {n}. Nothing is computed.").format(n=n)
         else:
-            leaving = tr("{n} cells").format(n=f"{preview.n_cells:,}") if preview.n_cells else n
-            words = tr("{n} are removed from the cache; each chat is prefilled again at its next message.").format(
+            leaving = cells_text(preview.n_cells) if preview.n_cells else n
+            words = tr("Removed from the cache: {n}. Each chat is prefilled again at its next message.").format(
                 n=leaving
             )
         lost = self.keep == "tokens" or (self.keep == "state" and preview.convert_seconds is None)
         if lost and preview.n_cells > preview.n_tokens and not preview.refused:
-            words += " " + tr("All {n} cells in use are removed.").format(n=f"{preview.n_cells:,}")
+            words += " " + tr("Removed from the cache: {n}.").format(n=cells_text(preview.n_cells))
         if preview.why_not_carried and not preview.refused:
             words += tr(" Saved state cannot be carried over: {why}").format(why=preview.why_not_carried)
         self._cost.setText(words)

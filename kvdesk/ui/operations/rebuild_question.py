@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QFrame, QPushButton
 
 from kvdesk.protocol import calls
 from kvdesk.protocol.cache import ContextPreview, PreviewContext
-from kvdesk.quantities import seconds_text
+from kvdesk.quantities import seconds_text, tokens_text
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import marked, tr
 from kvdesk.ui.widgets import boxes
@@ -90,8 +90,8 @@ class RebuildQuestion(QFrame):
             kept = kept.format(time=seconds_text(converts))
         states = kept if preview.carries_state else preview.why_not_carried
         self._cost.setText(
-            tr("Reading {n_tokens} tokens again {how_long}. {states}")
-            .format(n_tokens=f"{preview.n_tokens:,}", how_long=how_long, states=states)
+            tr("Reading {tokens} again {how_long}. {states}")
+            .format(tokens=tokens_text(preview.n_tokens), how_long=how_long, states=states)
             .rstrip()
         )
         words, tip = _CHOICES[0][1:] if converts is None else _CONVERT

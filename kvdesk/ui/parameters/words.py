@@ -7,6 +7,7 @@ from typing import Final
 from kvdesk.conversations.parameters import Parameters
 from kvdesk.policies.forecast import in_seconds
 from kvdesk.protocol.prompt import PromptPreview
+from kvdesk.quantities import tokens_text
 from kvdesk.settings import RANDOM_SEED, Sampling, Settings
 from kvdesk.thinking import AS_USUAL
 from kvdesk.translation import marked, tr
@@ -76,11 +77,11 @@ def cost(before: Parameters, after: Parameters, preview: PromptPreview | None) -
         return preview.problem or preview.refused, "danger"
     if not preview.n_again:
         return tr("Nothing is prefilled again for this: the cache has all of it that it has now."), "good"
-    n = f"{preview.n_again:,}"
+    tokens = tokens_text(preview.n_again)
     if preview.again_ms is None:
-        return tr("{n} tokens are prefilled again with the next answer.").format(n=n), "warning"
-    sentence = tr("{n} tokens are prefilled again with the next answer: {time}.")
-    return sentence.format(n=n, time=in_seconds(preview.again_ms)), "warning"
+        return tr("Prefilled again with the next answer: {tokens}.").format(tokens=tokens), "warning"
+    sentence = tr("Prefilled again with the next answer: {tokens}, {time}.")
+    return sentence.format(tokens=tokens, time=in_seconds(preview.again_ms)), "warning"
 
 
 def _prompt_size(preview: PromptPreview | None) -> str:

@@ -7,6 +7,7 @@ from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelInd
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableView, QWidget
 
 from kvdesk.message import MessageId
+from kvdesk.quantities import tokens_text
 from kvdesk.translation import marked, tr
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import label, plain_tip
@@ -92,7 +93,7 @@ class RequestModel(QAbstractTableModel):
             f"{row.seq_id}" if row.seq_id >= 0 else "",
             row.cached_text,
             row.asked,
-            tr("%n tokens", row.n_generated),
+            tokens_text(row.n_generated),
             row.state_text,
         )
         return texts[column]

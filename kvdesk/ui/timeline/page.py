@@ -25,6 +25,7 @@ from kvdesk.cache.journal.recording import Recording
 from kvdesk.errors import UserError
 from kvdesk.protocol.cache import CacheView, ContextReady, OperationDone, RecordingTaken, SpeedSample, TakeRecording
 from kvdesk.protocol.chat import ModelLoaded
+from kvdesk.quantities import operations_text
 from kvdesk.session import Changed, Commands, Store
 from kvdesk.session.changed import Update
 from kvdesk.session.state import History
@@ -280,7 +281,7 @@ class TimelinePage(QWidget):
         at = last if self.at is None else self.at
         self.scrubber.show_range(first, last, at)
         self._export.setEnabled(recording is not None and len(recording) > 0)
-        n = tr("{n} operations").format(n=f"{len(recording):,}") if recording else ""
+        n = operations_text(len(recording)) if recording else ""
         self._count.setText(n)
         self._state_line.setCurrentIndex(1 if self.at is not None or not self._live else 0)
         self._now.setVisible(self._live)

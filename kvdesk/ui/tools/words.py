@@ -6,7 +6,7 @@ from typing import Final
 
 from kvdesk.conversations.tool_steps import Spent
 from kvdesk.protocol.prompt import ToolPrice
-from kvdesk.quantities import seconds_text
+from kvdesk.quantities import seconds_text, tokens_text
 from kvdesk.settings import ToolBudget, ToolServer
 from kvdesk.tools.servers import ServerState, Tool, command_line, visible
 from kvdesk.translation import marked, tr
@@ -28,7 +28,7 @@ def price_text(n_tools: int, price: ToolPrice | None) -> str:
     tools = tr("1 tool") if n_tools == 1 else tr("{n} tools").format(n=n_tools)
     if price is None:
         return tools
-    tokens = tr("{n} tokens").format(n=f"{price.n_tokens:,}")
+    tokens = tokens_text(price.n_tokens)
     if price.ms is None:
         return f"{tools}  ·  {tokens}"
     return f"{tools}  ·  {tokens}  ·  " + tr("{time} to read").format(time=seconds_text(price.ms / 1e3))
@@ -37,7 +37,8 @@ def price_text(n_tools: int, price: ToolPrice | None) -> str:
 def again_text(price: ToolPrice) -> str:
     """What switching it off reads again."""
     time = "" if price.again_ms is None else f", {seconds_text(price.again_ms / 1e3)}"
-    return tr("Switched off, {n} tokens of this chat are read again{time}.").format(n=f"{price.n_again:,}", time=time)
+    tokens = tokens_text(price.n_again)
+    return tr("Switched off, {tokens} of this chat must be read again{time}.").format(tokens=tokens, time=time)
 
 
 def read_again_text(price: ToolPrice) -> str:

@@ -171,7 +171,9 @@ class RealField(NumberField, QDoubleSpinBox):
     def _problem_of(self, text: str) -> str:
         number = self._read(text)
         if number is not None and abs(number) < 1e15 and round(number, self.decimals()) != number:
-            return tr("{text} has more than {n} digits after the point.").format(text=text, n=self.decimals())
+            n, many = self.decimals(), tr("{text} has more than {n} digits after the point.")
+            said = tr("{text} has more than 1 digit after the point.") if n == 1 else many
+            return said.format(text=text, n=n)
         return super()._problem_of(text)
 
     def value(self) -> float:

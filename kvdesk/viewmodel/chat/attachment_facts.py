@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from kvdesk.message import Attachment, attachment_as_read
-from kvdesk.quantities import seconds_text
+from kvdesk.quantities import seconds_text, tokens_text
 from kvdesk.translation import tr
 from kvdesk.values import replace
 
@@ -14,7 +14,7 @@ def attachment_facts(attachment: Attachment, n_tokens: int = 0, seconds: float |
     n_bytes = _size(attachment.text)
     facts = [f"{n_bytes:,} B" if n_bytes < 1000 else f"{n_bytes / 1e3:,.{n_bytes < 10_000:d}f} kB"]
     if n_tokens:
-        facts.append(tr("{n} tokens").format(n=f"{n_tokens:,}"))
+        facts.append(tokens_text(n_tokens))
     if seconds is not None:
         facts.append(seconds_text(seconds))
     if attachment.note:

@@ -96,7 +96,7 @@ def test_a_block_is_described_by_mouse_and_keys(page: BlocksPage, qtbot: QtBot) 
     qtbot.keyClick(blocks, Qt.Key.Key_Up)
     assert blocks.chosen == 0
     assert "Begins a prompt" in blocks.accessibleDescription()
-    assert "In 1 requests of this window" in blocks.accessibleDescription()
+    assert "In 1 request of this window" in blocks.accessibleDescription()
     qtbot.keyClick(blocks, Qt.Key.Key_End)
     qtbot.keyClick(blocks, Qt.Key.Key_Right)
     assert blocks.chosen == 5

@@ -92,7 +92,7 @@ def test_the_cost_is_asked_after_a_pause_and_said_before_apply(
     qtbot.waitUntil(lambda: bool(asked))
     assert asked == [(ONE, Parameters("Be brief."), 2)], "once, not for every key"
     window.store.apply(preview(2, n_again=5, again_ms=1200.0))
-    assert dialog._cost.text() == "5 tokens are prefilled again with the next answer: about 1.2 s."
+    assert dialog._cost.text() == "Prefilled again with the next answer: 5 tokens, about 1.2 s."
     assert applied == []
     QTest.mouseClick(dialog.apply_button, Qt.MouseButton.LeftButton)
     assert applied == [(ONE, Parameters("Be brief."))]

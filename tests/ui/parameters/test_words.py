@@ -27,12 +27,12 @@ def test_the_header_says_what_is_changed() -> None:
 
 def test_the_cost_is_said_in_tokens_and_seconds() -> None:
     other = replace(DEFAULT, system_prompt="Be brief.")
-    said = "2,988 tokens are prefilled again with the next answer: about 9.4 s."
+    said = "Prefilled again with the next answer: 2,988 tokens, about 9.4 s."
     assert cost(DEFAULT, other, PREVIEW) == (said, "warning")
     quick = replace(PREVIEW, n_again=3, again_ms=20.0)
-    assert cost(DEFAULT, other, quick)[0] == "3 tokens are prefilled again with the next answer: less than 0.1 s."
+    assert cost(DEFAULT, other, quick)[0] == "Prefilled again with the next answer: 3 tokens, less than 0.1 s."
     unmeasured = replace(PREVIEW, again_ms=None)
-    assert cost(DEFAULT, other, unmeasured)[0] == "2,988 tokens are prefilled again with the next answer."
+    assert cost(DEFAULT, other, unmeasured)[0] == "Prefilled again with the next answer: 2,988 tokens."
     assert cost(DEFAULT, other, replace(PREVIEW, n_again=0))[0].startswith("Nothing is prefilled again")
     assert cost(DEFAULT, other, None) == ("Counting the tokens …", "secondary")
     assert cost(DEFAULT, other, replace(PREVIEW, problem="It is broken in line 3.")) == (

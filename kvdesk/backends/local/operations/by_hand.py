@@ -225,6 +225,10 @@ class CacheOperations:
         if sequence is None or last < max(len(sequence.tokens), p1):
             return ""
         n = last + 1 - max(p1, len(sequence.tokens))
+        if n == 1:
+            return tr(
+                "The token behind the hole is read again with the next turn: nothing is left of what was removed."
+            )
         return tr(
             "{n} tokens behind the hole are read again with the next turn: then nothing is left of what was removed. "
             "Shifted to close the hole they stay and cost nothing, but were computed while it was there: “Verify” then "

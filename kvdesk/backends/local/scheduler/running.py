@@ -441,7 +441,8 @@ class Running:
                 if not whole:
                     self._cache_manager.truncate(request.sequence, 0, tr("it was stopped"))
         for request, part in batch.parts if decoded.rc != 2 else ():
-            note = tr("llama.cpp found no room for {n} more tokens.").format(n=len(part.tokens))
+            n, many = len(part.tokens), tr("llama.cpp found no room for {n} more tokens.")
+            note = tr("llama.cpp found no room for 1 more token.") if n == 1 else many.format(n=n)
             if isinstance(request, Reading):
                 self._jobs.end(decoded.failure or UserError(note))
             elif decoded.failure is not None:
