@@ -110,7 +110,7 @@ def test_one_question_at_a_time_and_old_answers_say_nothing(
     assert dialog._cost.text() == "Counting the tokens …", "of what is not edited any more"
     assert asked[-1] == (ONE, Parameters("Be brief."), 3)
     window.store.apply(preview(3, n_again=7))
-    assert dialog._cost.text().startswith("7 tokens")
+    assert dialog._cost.text().endswith(": 7 tokens.")
 
 
 def test_sampling_of_its_own_costs_nothing(
