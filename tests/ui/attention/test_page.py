@@ -55,6 +55,7 @@ def looking(window: MainWindow) -> MainWindow:
     window.store.apply(cache_view())
     window.kit.actions.run("view.attention")
     window.activateWindow()
+    page(window)._asked = None  # on a busy machine the price has been asked for by now
     return window
 
 
