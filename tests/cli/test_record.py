@@ -95,7 +95,7 @@ def test_texts_are_written_only_when_asked_for(
     assert request.call == "/v1/messages 200: 90 tokens · 7 reused · 83 read · date"
     assert (SECRET in out.read_text()) == texts
     assert not texts or out.stat().st_mode & 0o077 == 0 or os.name == "nt"
-    assert "1 operations were saved" in capsys.readouterr().out
+    assert "1 operation was saved" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("ms", ["9" * 18, "99999999999"])
