@@ -24,6 +24,7 @@ class QueuedMessages:
         self._state, self._known, self._turns = state, state.known, turns
         self._queues = Queues()
         self._may_send = False  # an event came after which a queued message may go
+        self._stopping: set[ConversationId] = set()  # a user stopped their answers, which have not ended yet
 
     @property
     def states(self) -> Mapping[ConversationId, QueueState]:
@@ -87,11 +88,20 @@ class QueuedMessages:
 
     # --- what holds them back -----------------------------------------------------------------------------------------
 
+    def stop(self, conversation: ConversationId) -> None:
+        """A user stopped the answers: what waits now is held. What is sent from now on goes when they have ended."""
+        self.hold("stopped", conversation)
+        if self._state.is_answered(conversation):
+            self._stopping.add(conversation)
+
     def turn_ended(self, event: TurnEnded) -> None:
         """The next one may go, unless the answer ended otherwise than it should."""
         self._may_send = True
-        if event.state != "complete":
+        was_stopped = event.state == "stopped" and event.conversation in self._stopping
+        if event.state != "complete" and not was_stopped:
             self.hold(_HOLDS.get(event.state, "interrupted"), event.conversation)
+        if not self._state.is_answered(event.conversation):
+            self._stopping.discard(event.conversation)
 
     def hold(self, why: QueueState, *conversations: ConversationId) -> None:
         """These wait for a user from now on, where anything waits."""

@@ -305,8 +305,8 @@ class ConversationService:
 
     def stop(self, conversation: ConversationId) -> None:
         """Stop its running answers; what waits in its queue then waits for a user."""
-        self.queued.hold("stopped", conversation)
         self.turns.stop(conversation)
+        self.queued.stop(conversation)
 
     # --- queued messages ----------------------------------------------------------------------------------------------
 

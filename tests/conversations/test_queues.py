@@ -64,6 +64,22 @@ def test_stop_holds_it_at_once_also_where_the_answer_had_just_ended(held: Held) 
     assert questions(held) == ["One"], "nothing is sent behind the person's back"
 
 
+def test_what_is_sent_after_stop_goes_when_the_answers_have_ended(held: Held) -> None:
+    one = held.say("One")
+    held.answer(one, "First")
+    held.service.turns.regenerate(one.conversation, 2)
+    held.service.stop(one.conversation)
+    held.service.send(one.conversation, "Two")
+    assert state(held, one.conversation) == "answer"
+    for command in held.asked[1:]:
+        held.write(command, "half")
+        held.end(command, "stopped")
+    assert questions(held)[3:] == ["Two"]
+    held.service.send(one.conversation, "Three")
+    held.end(held.asked[-1], "stopped", "by another program")
+    assert state(held, one.conversation) == "stopped", "that one no person stopped"
+
+
 def test_of_three_answers_the_last_to_end_sends_it(held: Held) -> None:
     one = held.say("One")
     held.answer(one, "First")
