@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
+from io import StringIO
+from itertools import islice
 from math import ceil
 from typing import TYPE_CHECKING, Final
 
@@ -41,6 +44,8 @@ if TYPE_CHECKING:
 
 _INDENT_PX: Final = 20  # of a list; more where its numbers need it
 _BAR_PX: Final = 3  # of a quote
+_DEFINITION: Final = re.compile(r"^ {0,3}\[[^\]\n]+\]:", re.MULTILINE)
+"""Of a link by its name: what precedes it may have that link."""
 
 
 class ProseView(QTextBrowser):
@@ -105,7 +110,7 @@ class ProseView(QTextBrowser):
         if self._kind != "markdown":
             self._settled_text, self._settled_end = "", 0
         self._kind, self._source = "markdown", source
-        if not source.startswith(self._settled_text):
+        if not source.startswith(self._settled_text) or _DEFINITION.search(source):
             self._settled_text, self._settled_end = "", 0
         if not self._settled_text:
             self._highest = 0
@@ -116,7 +121,7 @@ class ProseView(QTextBrowser):
         self._drop_tail()
         if last and (span := tokens[last].map):
             self._write(tokens[:last])
-            self._settled_text += "".join(rest.splitlines(keepends=True)[: span[0]])
+            self._settled_text += "".join(islice(StringIO(rest, newline=""), span[0]))  # lines as the parser has them
             self._settled_end = self.document().characterCount() - 1
         self._write(tokens[last:])
         self._fit()

@@ -47,13 +47,24 @@ def shape(document: QTextDocument) -> list[tuple[str, bool, float]]:
     return found
 
 
-def test_growing_letter_by_letter_ends_as_written_at_once(theme: Theme, view: ProseView, qtbot: QtBot) -> None:
-    for end in range(1, len(ANSWER) + 1):
-        view.show_markdown(ANSWER[:end])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        ANSWER,
+        *(f"a{end}b{end}c{end}d\n\ne\n\nf\n\ng" for end in "\f\v\x1c\x85\u2028\r"),
+        "Read [the manual].\n\nThen try.\n\n[the manual]: http://a.b\n\nEnd",
+    ],
+)
+def test_growing_letter_by_letter_ends_as_written_at_once(
+    theme: Theme, view: ProseView, qtbot: QtBot, answer: str
+) -> None:
+    for end in range(1, len(answer) + 1):
+        view.show_markdown(answer[:end])
     whole = ProseView(theme)
     qtbot.addWidget(whole)
     whole.resize(400, 50)
-    whole.show_markdown(ANSWER)
+    whole.show_markdown(answer)
+    assert view.toPlainText() == whole.toPlainText()
     assert shape(view.document()) == shape(whole.document())
 
 
