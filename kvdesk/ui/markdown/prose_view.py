@@ -209,7 +209,7 @@ class ProseView(QTextBrowser):
         self._indent()
 
     def _drop_tail(self) -> None:
-        if not self._settled_end:
+        if not self._settled_text:
             self.document().clear()
             return
         cursor = QTextCursor(self.document())

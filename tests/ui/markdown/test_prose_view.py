@@ -52,6 +52,7 @@ def shape(document: QTextDocument) -> list[tuple[str, bool, float]]:
     [
         ANSWER,
         *(f"a{end}b{end}c{end}d\n\ne\n\nf\n\ng" for end in "\f\v\x1c\x85\u2028\r"),
+        "---\nA rule first, *and* text\n\nEnd",
         "Read [the manual].\n\nThen try.\n\n[the manual]: http://a.b\n\nEnd",
     ],
 )
