@@ -70,6 +70,11 @@ class RunningAnswers:
     def __iter__(self) -> Iterator[RunningAnswer]:
         return iter(self._answers.values())
 
+    @property
+    def conversations(self) -> set[ConversationId]:
+        """Those that are answered."""
+        return {r.message.conversation for r in self._answers.values()}
+
     def of(self, conversation: ConversationId) -> list[MessageId]:
         """Those of one conversation."""
         return [r.message.id for r in self._answers.values() if r.message.conversation == conversation]
@@ -119,7 +124,7 @@ class RunningAnswers:
             running.tokens.clear()
             running.logprobs.clear()
         self._grown.clear()  # what was reported of them is more than is known now
-        return {running.message.conversation for running in self._answers.values()}
+        return self.conversations
 
     def end(self, answer: MessageId) -> RunningAnswer | None:
         """It is no longer among them; None if it was not."""

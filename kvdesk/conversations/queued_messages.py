@@ -24,7 +24,7 @@ class QueuedMessages:
         self._state, self._known, self._turns = state, state.known, turns
         self._queues = Queues()
         self._may_send = False  # an event came after which a queued message may go
-        self._stopping: set[ConversationId] = set()  # a user stopped their answers, which have not ended yet
+        self._stopping: set[ConversationId] = set()  # a user ended their answers, which have not come to it yet
 
     @property
     def states(self) -> Mapping[ConversationId, QueueState]:
@@ -119,7 +119,8 @@ class QueuedMessages:
         self._tell()
 
     def wait_for_model(self) -> None:
-        """A model is being opened: what is sent waits for it."""
+        """A model is being opened, which ends all answers: what is sent waits for it."""
+        self._stopping.update(self._state.answers.conversations)
         self._queues.wait_for_model()
         self._tell()
 

@@ -102,6 +102,18 @@ def test_until_a_model_is_open_it_waits_for_it(held: Held) -> None:
     assert held.service.get(where).title == "Hello"
 
 
+def test_what_waits_for_another_model_goes_though_that_ended_an_answer(held: Held) -> None:
+    held.service.take([READY])
+    one = held.say("One")
+    held.service.queued.wait_for_model()
+    held.service.send(one.conversation, "Two")
+    held.write(one, "half")
+    held.end(one, "stopped", "Another model was opened.")
+    assert state(held, one.conversation) == "model"
+    held.service.take([READY])
+    assert questions(held) == ["One", "Two"]
+
+
 def test_a_model_that_cannot_be_opened_keeps_it_waiting(held: Held) -> None:
     failed = CommandFailed(LoadModel(LocalFile(Path("broken.gguf")), Settings().context), "It is broken.")
     held.service.queued.wait_for_model()

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 _INDENT_PX: Final = 20  # of a list; more where its numbers need it
 _BAR_PX: Final = 3  # of a quote
-_DEFINITION: Final = re.compile(r"^ {0,3}\[[^\]\n]+\]:", re.MULTILINE)
+_DEFINITION: Final = re.compile(r"^[\d \t>*+.)-]*+\[[^\]\n]+\]:", re.MULTILINE)
 """Of a link by its name: what precedes it may have that link."""
 
 

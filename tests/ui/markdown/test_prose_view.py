@@ -53,7 +53,7 @@ def shape(document: QTextDocument) -> list[tuple[str, bool, float]]:
         ANSWER,
         *(f"a{end}b{end}c{end}d\n\ne\n\nf\n\ng" for end in "\f\v\x1c\x85\u2028\r"),
         "---\nA rule first, *and* text\n\nEnd",
-        "Read [the manual].\n\nThen try.\n\n[the manual]: http://a.b\n\nEnd",
+        "Read [the manual].\n\nThen try.\n\n- [the manual]: http://a.b\n\nEnd",
     ],
 )
 def test_growing_letter_by_letter_ends_as_written_at_once(
