@@ -32,6 +32,7 @@ class DraftAttachments(QObject):
         rows.encoding_chosen.connect(self._on_encoding_chosen)
         composer.edit.files_given.connect(self.give)
         composer.edit.long_pasted.connect(self._on_long_pasted)
+        composer.edit.picture_pasted.connect(self._on_picture_pasted)
         composer.edit.can_attach = lambda: self.can_attach
         composer.shorten_clicked.connect(self._on_shorten_clicked)
         composer.counted.connect(self._on_counted)
@@ -84,6 +85,9 @@ class DraftAttachments(QObject):
             n += 1
             name = tr("Pasted text {n}").format(n=n)
         self._change((*self._attachments, Attachment(name, "pasted", text)))
+
+    def _on_picture_pasted(self) -> None:
+        self._store.notify(tr("A picture cannot be pasted. Text, code, PDF, DOCX and RTF files can be attached."))
 
     def _on_removed(self, index: int) -> None:
         self._change((*self._attachments[:index], *self._attachments[index + 1 :]))

@@ -32,6 +32,7 @@ class MessageEdit(QPlainTextEdit):
     focused = Signal(bool)
     files_given = Signal(list)  # paths of files that were pasted
     long_pasted = Signal(str)
+    picture_pasted = Signal()
 
     def __init__(self) -> None:
         super().__init__()
@@ -63,7 +64,7 @@ class MessageEdit(QPlainTextEdit):
     def canInsertFromMimeData(self, source: QMimeData) -> bool:
         if any(url.isLocalFile() for url in source.urls()):
             return bool(_attachable(source))
-        return super().canInsertFromMimeData(source)
+        return source.hasImage() or super().canInsertFromMimeData(source)
 
     def insertFromMimeData(self, source: QMimeData) -> None:
         files = _attachable(source)
@@ -71,6 +72,9 @@ class MessageEdit(QPlainTextEdit):
             self.files_given.emit(files)
             return
         text = source.text()
+        if source.hasImage() and not text:
+            self.picture_pasted.emit()
+            return
         if len(text) > LONG_PASTE and self.can_attach():
             self.long_pasted.emit(text)
             return

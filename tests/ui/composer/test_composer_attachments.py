@@ -4,13 +4,14 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
-from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent, QGuiApplication
+from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent, QGuiApplication, QImage
 from PySide6.QtWidgets import QApplication, QFileDialog, QFrame, QWidget
 from pytestqt.qtbot import QtBot
 
 from kvdesk.chat import Conversation
 from kvdesk.message import Attachment, MessageId, attachment_as_read
 from kvdesk.protocol.chat import TurnPreview
+from kvdesk.session.changed import Notice
 from kvdesk.ui.markdown.prose_view import ProseView
 from kvdesk.ui.messages.attachment_cards import AttachmentCard
 from kvdesk.ui.messages.message_edit import LONG_PASTE
@@ -50,6 +51,27 @@ def preview(window: MainWindow, *n_tokens: int, text: str = "", refused: str = "
     found = TurnPreview(ONE, 0, sum(n_tokens), 1000.0, "about 1 s", 1024, 100, sum(n_tokens), 128, text=text)
     found = replace(found, n_attached=n_tokens, attached_chars=chars, refused=refused, n_attached_fitting=n_fitting)
     window.store.apply(found)
+
+
+def test_a_pasted_picture_is_refused_with_a_sentence(window: MainWindow) -> None:
+    """A screenshot; from a spreadsheet, which gives text and a picture of it, the text is pasted."""
+    edit = window.chat.composer.edit
+    heard: list[object] = []
+    window.store.listen(lambda _changed, update: heard.append(update))
+    pasted = QMimeData()
+    pasted.setImageData(QImage(8, 8, QImage.Format.Format_RGB32))
+    QGuiApplication.clipboard().setMimeData(pasted)
+    edit.paste()
+    (said,) = (one for one in heard if isinstance(one, Notice))
+    assert said.sentence.startswith("A picture cannot be pasted.")
+    assert edit.toPlainText() == ""
+    pasted = QMimeData()
+    pasted.setImageData(QImage(8, 8, QImage.Format.Format_RGB32))
+    pasted.setText("1\t2")
+    QGuiApplication.clipboard().setMimeData(pasted)
+    edit.paste()
+    assert edit.toPlainText() == "1\t2"
+    edit.clear()
 
 
 def test_a_long_paste_becomes_an_attachment_and_text_again(
