@@ -8,7 +8,7 @@ from pytestqt.qtbot import QtBot
 from kvdesk.message import MessageId
 from kvdesk.ui.shell.main_window import MainWindow
 from tests.ui.recording import Record
-from tests.ui.samples import ONE, STATS, append_message, message, show_messages
+from tests.ui.samples import ONE, STATS, TWO, append_message, message, show_messages
 
 KEYS = (Qt.Key.Key_Return, Qt.Key.Key_Escape, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_Tab)
 
@@ -55,6 +55,27 @@ def test_a_message_is_composed_and_then_sent(window: MainWindow, qtbot: QtBot, r
     assert composer._pause.isActive()
     qtbot.keyClick(edit, Qt.Key.Key_Return)
     assert sent == [(ONE, "a你好")]
+
+
+def test_what_is_composed_is_a_part_of_what_a_click_sends(window: MainWindow, qtbot: QtBot, record: Record) -> None:
+    sent = record(window.commands.conversations.send)
+    composer = window.chat.composer
+    focused(window, composer.edit, qtbot)
+    qtbot.keyClicks(composer.edit, "a ")
+    compose(composer.edit, "ni hao")
+    composer._send.click()
+    assert sent == [(ONE, "a ni hao")]
+    assert composer.text == composer.edit.textCursor().block().layout().preeditAreaText() == ""
+
+
+def test_what_is_composed_stays_with_its_chat(window: MainWindow, qtbot: QtBot, record: Record) -> None:
+    told = record(window.commands.conversations.keep_draft)
+    edit = window.chat.composer.edit
+    focused(window, edit, qtbot)
+    compose(edit, "ni hao")
+    window.store.show_conversations(window.store.conversations.values(), TWO)
+    assert (told, edit.toPlainText()) == ([(ONE, "ni hao")], "")
+    assert edit.textCursor().block().layout().preeditAreaText() == ""
 
 
 def test_esc_while_composing_stops_no_answer(window: MainWindow, qtbot: QtBot, record: Record) -> None:

@@ -5,9 +5,18 @@ from collections.abc import Callable
 from typing import Final
 
 from PySide6.QtCore import QEvent, QMimeData, QSize, Qt, Signal
-from PySide6.QtGui import QFocusEvent, QInputMethodEvent, QKeyEvent, QKeySequence, QResizeEvent, QTextOption
-from PySide6.QtWidgets import QFrame, QPlainTextEdit
+from PySide6.QtGui import (
+    QFocusEvent,
+    QGuiApplication,
+    QInputMethodEvent,
+    QKeyEvent,
+    QKeySequence,
+    QResizeEvent,
+    QTextOption,
+)
+from PySide6.QtWidgets import QApplication, QFrame, QPlainTextEdit
 
+from kvdesk.ui.markdown.prose import written
 from kvdesk.ui.widgets.access.direction import align_by_text
 from kvdesk.ui.widgets.access.input_method import composes
 from kvdesk.ui.widgets.dropped_files import leaves_files
@@ -47,6 +56,9 @@ class MessageEdit(QPlainTextEdit):
         composes(self)
         align_by_text(self)
         self.fit()
+
+    def toPlainText(self) -> str:
+        return written(self.document())
 
     def fit(self) -> None:
         height = text_height(self, _MAX_LINES) + 2 * _AROUND_PX
@@ -94,6 +106,14 @@ class MessageEdit(QPlainTextEdit):
             event.ignore()  # nothing was typed: it undoes the deletion
             return False
         return super().event(event)
+
+    def confirm(self) -> None:
+        """What an input method composes becomes text, as if the keyboard went elsewhere."""
+        QGuiApplication.inputMethod().commit()
+        if composed := self.textCursor().block().layout().preeditAreaText():  # not every input method can
+            event = QInputMethodEvent()
+            event.setCommitString(composed)
+            QApplication.sendEvent(self, event)
 
     def inputMethodEvent(self, event: QInputMethodEvent) -> None:
         super().inputMethodEvent(event)

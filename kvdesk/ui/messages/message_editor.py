@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QAbstractScrollArea, QHBoxLayout, QTextEdit, QWidg
 from kvdesk.message import Message
 from kvdesk.protocol.chat import TurnPreview
 from kvdesk.translation import tr
-from kvdesk.ui.markdown.prose import set_plain
+from kvdesk.ui.markdown.prose import set_plain, written
 from kvdesk.ui.messages.room_help import RoomHelp, edit_words, select_excess
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.access.input_method import composes
@@ -148,6 +148,9 @@ class _Edit(QTextEdit):
         self.textChanged.connect(self._fit)
         leaves_files(self)
         composes(self)
+
+    def toPlainText(self) -> str:
+        return written(self.document())
 
     def event(self, event: QEvent) -> bool:
         is_override = event.type() == QEvent.Type.ShortcutOverride

@@ -162,6 +162,18 @@ def test_an_answer_is_edited_in_its_place(window: MainWindow, qtbot: QtBot) -> N
     assert widget.editor is None
 
 
+def test_no_break_spaces_stay_in_what_is_edited_and_typed(window: MainWindow, qtbot: QtBot) -> None:
+    """Qt gives them as blanks: an answer in French would be another one, and what follows would be read again."""
+    widget = shown(window, QUESTION, replace(ANSWER, text="Vraiment\u00a0? « Oui »."))
+    asked = record(window.commands.conversations.turns.edit_answer)
+    widget.start_edit()
+    assert widget.editor is not None
+    qtbot.keyClick(widget.editor.edit, Qt.Key.Key_Return)
+    assert (asked, widget.editor) == ([], None), "nothing was changed"
+    window.chat.composer.set_text("Bien\u00a0!")
+    assert window.chat.composer.text == "Bien\u00a0!"
+
+
 def test_an_edit_can_be_left_and_be_continued(window: MainWindow, qtbot: QtBot) -> None:
     window.show()
     widget = shown(window)
