@@ -192,7 +192,7 @@ class OverflowManager:
         n_characters = _least_characters(asked)
         if n_characters > MOST_CHARACTERS * self._n_ctx:
             sentence = tr(
-                "The message has {n_characters:,} characters, far more than the {n_ctx:,} tokens of the context hold."
+                "The prompt has {n_characters:,} characters, far more than the {n_ctx:,} tokens of the context hold."
             ).format(n_characters=n_characters, n_ctx=self._n_ctx)
             if not isinstance(asked, Generate):
                 raise PromptError(sentence)
