@@ -130,16 +130,16 @@ class Tools(QObject, ToolCommands):
 
     def decide(self, message: MessageId, decision: ToolDecision) -> None:
         question = self._session.tool_questions.get(message)
-        server = self._server(question.server) if question is not None else None
-        if question is None or server is None or message not in self._calls:
+        if question is None or message not in self._calls:
             return
         self._forget_question(message)
         if decision == "deny":
             self._end(message, DENIED)
             return
-        if decision == "tool":
+        server = self._server(question.server)  # None: it was removed meanwhile
+        if server is not None and decision == "tool":
             self._grant(ToolGrant(bound=bound_to(server), what="tool", tool=question.tool))
-        elif decision == "server":
+        elif server is not None and decision == "server":
             self._grant(ToolGrant(bound=bound_to(server), what="server"))
         self._run(message)
 

@@ -19,6 +19,7 @@ from kvdesk.call_format import GENERIC
 from kvdesk.message import ConversationId, Message
 from kvdesk.protocol.chat import Generate, ModelLoaded, TextDelta, TurnEnded, TurnStarted
 from kvdesk.protocol.prompt import PriceTools, ToolPrice, ToolsPriced
+from kvdesk.session.features import ToolDecision
 from kvdesk.settings import Settings, ToolServer
 from kvdesk.store.server_keys import ServerKeys
 from kvdesk.tools.servers import command_line, tokens_of
@@ -228,6 +229,18 @@ def test_a_call_that_is_denied_is_not_run(tools: Rig, qtbot: QtBot) -> None:
 
 
 @pytest.mark.parametrize("decision", ["tool", "server"])
+@pytest.mark.parametrize("decision", ["deny", "once"])
+def test_a_call_whose_server_was_removed_meanwhile_ends(tools: Rig, qtbot: QtBot, decision: ToolDecision) -> None:
+    switched_on(tools, qtbot)
+    question = asks(tools, qtbot, text="Hello")
+    tools.window.commands.tools.forget("test")
+    question.buttons[decision].click()
+    second = n_asked(tools, qtbot, 2)
+    said = "The person did not allow this call." if decision == "deny" else "There is no tool echo."
+    assert second.messages[-1].text == said
+    assert tools.window.store.tool_questions == {}
+
+
 def test_what_is_allowed_for_good_is_not_asked_again_and_can_be_revoked(
     tools: Rig, qtbot: QtBot, decision: str
 ) -> None:
