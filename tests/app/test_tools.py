@@ -228,7 +228,6 @@ def test_a_call_that_is_denied_is_not_run(tools: Rig, qtbot: QtBot) -> None:
     assert shown(tools)[2].use.failed
 
 
-@pytest.mark.parametrize("decision", ["tool", "server"])
 @pytest.mark.parametrize("decision", ["deny", "once"])
 def test_a_call_whose_server_was_removed_meanwhile_ends(tools: Rig, qtbot: QtBot, decision: ToolDecision) -> None:
     switched_on(tools, qtbot)
@@ -236,11 +235,11 @@ def test_a_call_whose_server_was_removed_meanwhile_ends(tools: Rig, qtbot: QtBot
     tools.window.commands.tools.forget("test")
     question.buttons[decision].click()
     second = n_asked(tools, qtbot, 2)
-    said = "The person did not allow this call." if decision == "deny" else "There is no tool echo."
-    assert second.messages[-1].text == said
+    assert second.messages[-1].text == (DENIED if decision == "deny" else "There is no tool echo.")
     assert tools.window.store.tool_questions == {}
 
 
+@pytest.mark.parametrize("decision", ["tool", "server"])
 def test_what_is_allowed_for_good_is_not_asked_again_and_can_be_revoked(
     tools: Rig, qtbot: QtBot, decision: str
 ) -> None:
