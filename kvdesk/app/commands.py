@@ -97,8 +97,8 @@ class AppCommands(Commands):
     def export(self, path: Path, conversations: Sequence[ConversationId]) -> None:
         self.controller.exports.save(path, conversations)
 
-    def import_chats(self, path: Path) -> None:
-        self.controller.imports.start(path)
+    def import_chats(self, *paths: Path) -> None:
+        self.controller.imports.start(*paths)
 
     def save_unsaved(self, path: Path) -> None:
         self.controller.save_unsaved(path)

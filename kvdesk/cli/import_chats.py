@@ -1,6 +1,6 @@
-"""`kvdesk import`: chats from a file of kvdesk, ChatGPT, Open WebUI, LM Studio, Jan or llama.cpp's web UI.
+"""`kvdesk import`: chats from files or folders of kvdesk, ChatGPT, Open WebUI, LM Studio, Jan or llama.cpp's web UI.
 
-All of a file's chats are imported, or none. What is here already is left out, and what is damaged.
+All of their chats are imported, or none. What is here already is left out, and what is damaged.
 """
 
 import sys
@@ -21,15 +21,16 @@ def main(argv: Sequence[str]) -> int:
     parser = Parser(
         "import",
         tr(
-            "Imports chats from a file of kvdesk, ChatGPT, Open WebUI, LM Studio, Jan or llama.cpp's web UI: all of "
-            "its chats, or none. Chats that already exist, and damaged ones, are skipped."
+            "Imports chats from files of kvdesk, ChatGPT, Open WebUI, LM Studio, Jan or llama.cpp's web UI: all of "
+            "their chats, or none. Chats that already exist, and damaged ones, are skipped."
         ),
     )
-    parser.add_argument("file", type=Path, metavar="FILE", help=tr("a .json, .jsonl or .zip file"))
+    help_of_file = tr("a .json, .jsonl or .zip file, or a folder of them")
+    parser.add_argument("file", type=Path, nargs="+", metavar="FILE", help=help_of_file)
     parser.flag("--preview", tr("say what is in the file, and import nothing"))
     parser.flag("--copies", tr("import once more what is here already"))
     args = parser.parse_args(argv)
-    found = list(formats.read(args.file, _show_progress))
+    found = list(formats.read(args.file[0], _show_progress, args.file[1:]))
     with chats_there() as store:
         known = store.conversations()
         summary = summary_of(found, (conversation.id for conversation in known))

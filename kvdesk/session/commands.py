@@ -107,8 +107,8 @@ class Commands:
     def export(self, path: Path, conversations: Sequence[ConversationId]) -> None:
         """Write conversations to a file, in the format of its ending."""
 
-    def import_chats(self, path: Path) -> None:
-        """Ask which chats of a file are to be added."""
+    def import_chats(self, *paths: Path) -> None:
+        """Ask which chats of files and folders are to be added."""
 
     def save_unsaved(self, path: Path) -> None:
         """Also write the messages that the disk does not accept to this file."""

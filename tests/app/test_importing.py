@@ -185,7 +185,9 @@ def test_files_of_chats_may_be_dropped_on_the_window(rig: Rig, file: Path, tmp_p
     assert _dropped(rig, written(tmp_path / "1.conversation.json", lm_studio_conversation())) == ["1.conversation.json"]
     other = written(tmp_path / "package.json", {"name": "x", "scripts": {}})
     assert _dropped(rig, other) == []
-    assert _dropped(rig, tmp_path) == []
+    assert _dropped(rig, tmp_path) == [tmp_path.name]
+    (tmp_path / "empty").mkdir()
+    assert _dropped(rig, tmp_path / "empty") == []
 
 
 def test_all_chats_are_exported_and_come_back(rig: Rig, qtbot: QtBot, file: Path, tmp_path: Path) -> None:

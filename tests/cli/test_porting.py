@@ -21,14 +21,15 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_there_and_back(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    source = written(tmp_path / "conversations.json", [chatgpt_conversation()])
+    (tmp_path / "export").mkdir()
+    source = written(tmp_path / "export" / "conversations.json", [chatgpt_conversation()])
     assert main(["import", str(source), "--preview"]) == 0
     assert "Chats:       1\n" in capsys.readouterr().out
     assert main(["import", str(source)]) == 0
     out = capsys.readouterr().out
     assert "ChatGPT (unverified" in out
     assert out.endswith("One chat was imported.\n")
-    assert main(["import", str(source)]) == 0
+    assert main(["import", str(source.parent)]) == 0
     assert "Nothing was imported: all of its chats are here already." in capsys.readouterr().out
     assert main(["import", str(written(tmp_path / "l.json", llama_session()))]) == 0
     for name in ("all.json", "all.html", "all.md"):

@@ -1,4 +1,4 @@
-"""Chats from a file, for the window: read in a child process, told in a dialog, stored all or none.
+"""Chats from files, for the window: read in a child process, told in a dialog, stored all or none.
 
 Owns the one import that is under way and its dialog.
 """
@@ -22,6 +22,7 @@ from kvdesk.errors import KvdeskError
 from kvdesk.store.addition import Addition
 from kvdesk.store.store import Store
 from kvdesk.store.writer import StoreWriter
+from kvdesk.translation import tr
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.values import dataclass, field
 from kvdesk.viewmodel.palette import N_COLOURS
@@ -42,7 +43,7 @@ AT_ONCE: Final = 4
 class _Run:
     """One import. `known`: the conversations there were when it began."""
 
-    path: Path
+    paths: tuple[Path, ...]
     known: tuple[Conversation, ...]
     confirmed: bool = False
     cancelled: threading.Event = field(default_factory=threading.Event)
@@ -52,7 +53,7 @@ class _Run:
 
 
 class ChatImport(QObject):
-    """`start` once for a file; while one is under way its dialog comes to the front instead."""
+    """`start` once for files; while one is under way its dialog comes to the front instead."""
 
     def __init__(self, window: MainWindow, chats: Chats, store: StoreWriter) -> None:
         super().__init__(window)
@@ -62,23 +63,23 @@ class ChatImport(QObject):
         self._lock = threading.Lock()
         self.dialog: ImportDialog | None = None
 
-    def start(self, path: Path) -> None:
-        """Read the file, and ask whether its chats are to be added."""
+    def start(self, *paths: Path) -> None:
+        """Read the files, and ask whether its chats are to be added."""
         if self._run is not None and self.dialog is not None:
             self.dialog.bring_up()
             return
-        self._run = run = _Run(path, self._chats.service.conversations)
+        self._run = run = _Run(paths, self._chats.service.conversations)
         if self.dialog is not None:
             self.dialog.deleteLater()
-        self._show_dialog(path)
+        self._show_dialog(paths[0].name if len(paths) == 1 else tr("%n files", len(paths)))
         self._background.run(
             partial(self._read, run), lambda _read: self._on_read(run), lambda error: self._fail(error, run)
         )
 
-    def _show_dialog(self, path: Path) -> ImportDialog:
+    def _show_dialog(self, name: str) -> ImportDialog:
         from kvdesk.ui.chat_list.import_dialog import ImportDialog  # not at start-up, with all formats
 
-        self.dialog = dialog = ImportDialog(self._window.theme, path.name, self._window)
+        self.dialog = dialog = ImportDialog(self._window.theme, name, self._window)
         dialog.confirmed.connect(self._on_confirmed)
         dialog.cancelled.connect(self.cancel)
         dialog.show_reading(0, 0)
@@ -112,7 +113,7 @@ class ChatImport(QObject):
         from kvdesk.conversations.porting.summary import summary_of
 
         try:
-            with ReaderProcess(reader_command(run.path)) as process:
+            with ReaderProcess(reader_command(*run.paths)) as process:
                 with self._lock:
                     run.process = process
                     if run.cancelled.is_set():

@@ -53,6 +53,8 @@ class Facts:
     system_prompt: str = ""
     created_ms: int = 0
     updated_ms: int = 0
+    pinned: bool = False
+    archived: bool = False
 
 
 def conversation_of(facts: Facts, nodes: Mapping[str, Node], current: str | None) -> Conversation:
@@ -96,6 +98,8 @@ def conversation_of(facts: Facts, nodes: Mapping[str, Node], current: str | None
         created_ms=created_ms,
         updated_ms=facts.updated_ms or max(times, default=created_ms),
         messages=messages,
+        pinned=facts.pinned,
+        archived=facts.archived,
     )
 
 

@@ -59,6 +59,7 @@ def convert(value: Mapping[str, Any], _file: str) -> tuple[Conversation, LeftOut
         prompt,
         time_ms(value.get("create_time"), SECOND_MS),
         time_ms(value.get("update_time"), SECOND_MS),
+        archived=value.get("is_archived") is True,
     )
     current = value.get("current_node")
     return conversation_of(facts, nodes, current if isinstance(current, str) else None), left_out

@@ -5,10 +5,10 @@ import re
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final, TypeVar
 
 from kvdesk.chat import Conversation
 from kvdesk.conversations.porting import chatgpt, jan, json_file, llama_webui, lm_studio, open_webui
@@ -31,6 +31,8 @@ from kvdesk.values import dataclass
 
 Progress = Callable[[int, int], None]
 """Hears how many bytes of JSON were read, and how many there are. May raise to end the reading."""
+
+T = TypeVar("T")
 
 _MOST_DAMAGED_FIRST: Final = 1_000
 """Values that are no chats, before the first chat: a file that begins with that many is no export."""
@@ -61,32 +63,31 @@ FORMATS: Final = (
 )
 
 
-def read(path: Path, progress: Progress = lambda _done, _total: None) -> Iterator[Found]:
-    """Every conversation of a file, and at the end an empty one that counts those that are damaged. Nothing is written,
-    also not of a ZIP.
+def read(path: Path, progress: Progress = lambda _done, _total: None, others: Sequence[Path] = ()) -> Iterator[Found]:
+    """Every conversation of a file or a folder, and at the end an empty one that counts those that are damaged. Nothing
+    is written, also not of a ZIP. `others`: files that are read as if they were in a folder with the first.
 
-    Raises UserError with one sentence: for a file that is no export, and for one of which no chat is whole.
+    Raises UserError with one sentence: for a file that is no export, and for files of which no chat is whole.
     """
     n_conversations = n_damaged = n_whole = n_messages = 0
     first_error: Malformed | None = None
     form = ""
-    with _plain_errors(path):
-        for one in _all_in(path, progress):
-            n_conversations += 1
-            if isinstance(one, Malformed):
-                n_damaged += 1
-                first_error = first_error or one.with_traceback(None)
-                if n_damaged == n_conversations == _MOST_DAMAGED_FIRST:
-                    raise first_error
-            else:
-                n_whole += not is_empty(one.conversation)
-                n_messages += len(one.conversation.messages)
-                form = one.format
-            if n_conversations > MOST_CONVERSATIONS or n_messages > MOST_MESSAGES:
-                sentence = tr("This file has more than {chats} chats or {messages} messages.")
-                raise TooLarge(sentence.format(chats=f"{MOST_CONVERSATIONS:,}", messages=f"{MOST_MESSAGES:,}"))
-            if isinstance(one, Found):
-                yield one
+    for one in _all_in((path, *others), progress):
+        n_conversations += 1
+        if isinstance(one, Malformed):
+            n_damaged += 1
+            first_error = first_error or one.with_traceback(None)
+            if n_damaged == n_conversations == _MOST_DAMAGED_FIRST:
+                raise first_error
+        else:
+            n_whole += not is_empty(one.conversation)
+            n_messages += len(one.conversation.messages)
+            form = one.format
+        if n_conversations > MOST_CONVERSATIONS or n_messages > MOST_MESSAGES:
+            sentence = tr("This file has more than {chats} chats or {messages} messages.")
+            raise TooLarge(sentence.format(chats=f"{MOST_CONVERSATIONS:,}", messages=f"{MOST_MESSAGES:,}"))
+        if isinstance(one, Found):
+            yield one
     if first_error is not None and not n_whole:
         raise first_error
     if n_damaged:
@@ -95,7 +96,41 @@ def read(path: Path, progress: Progress = lambda _done, _total: None) -> Iterato
         raise Malformed(tr("{file} has no chats.").format(file=short(path.name)))
 
 
-def _all_in(path: Path, progress: Progress) -> Iterator[Found | Malformed]:
+def _all_in(paths: Sequence[Path], progress: Progress) -> Iterator[Found | Malformed]:
+    """Each chat of files and folders; of a damaged one, and of one of several files that is no export, the error."""
+    files = [file for path in paths for file in _files_at(path)]
+    sizes = [file.stat().st_size if file.exists() else 0 for file in files]
+    for i, file in enumerate(files):
+        try:
+            with _plain_errors(file):
+                told = progress if len(files) == 1 else _progress_from(progress, sizes, i)
+                yield from _chats_of(file, told)
+        except TooLarge:
+            raise
+        except Malformed as error:
+            if len(files) == 1:
+                raise
+            yield error
+
+
+def _files_at(path: Path) -> list[Path]:
+    """The file, or the files of chats in a folder. Raises Malformed."""
+    if not path.is_dir():
+        return [path]
+    with _plain_errors(path):
+        found = _chats_in([file for file in path.rglob("*") if file.is_file()], str)
+    if not found:
+        raise Malformed(tr("{file} has no chats.").format(file=short(path.name)))
+    return found
+
+
+def _progress_from(progress: Progress, sizes: Sequence[int], i: int) -> Progress:
+    """That of file number `i`, as that of all of them."""
+    before, size, total = sum(sizes[:i]), sizes[i], sum(sizes)
+    return lambda done, _total: progress(before + min(done, size), total)
+
+
+def _chats_of(path: Path, progress: Progress) -> Iterator[Found | Malformed]:
     """Each chat of a file; of a damaged one the error."""
     for source in _sources(path, progress):
         n = 0
@@ -182,7 +217,8 @@ def _sources(path: Path, progress: Progress) -> Iterator[_Source]:
 def _members(file: BinaryIO, progress: Progress) -> Iterator[_Source]:
     _check_directory(file)
     with zipfile.ZipFile(file) as archive:
-        members = _chats_in(archive.infolist())
+        there = [member for member in archive.infolist() if not member.is_dir()]
+        members = _chats_in(there, lambda member: member.filename)
         total = sum(member.file_size for member in members)
         if not members:
             raise Malformed(tr("This ZIP has no file of chats, such as conversations.json."))
@@ -216,15 +252,16 @@ def _check_directory(file: BinaryIO) -> None:
     file.seek(0)
 
 
-def _chats_in(members: list[zipfile.ZipInfo]) -> list[zipfile.ZipInfo]:
-    """ChatGPT's conversations.json, or the parts conversations-000.json and so on; else what has the name of LM
-    Studio's, llama.cpp's or Jan's files; else all JSON. ChatGPT's ZIP has other JSON files beside, and pictures.
+def _chats_in(there: Sequence[T], name: Callable[[T], str]) -> list[T]:
+    """Of files in a ZIP or a folder, those with chats: ChatGPT's conversations.json, or the parts
+    conversations-000.json and so on; else what has the name of LM Studio's, llama.cpp's or Jan's files; else all JSON.
+    ChatGPT's ZIP has other JSON files beside, and pictures.
     """
-    files = [member for member in members if not member.is_dir() and "__MACOSX" not in member.filename]
+    files = [file for file in there if "__MACOSX" not in name(file)]
     for pattern in (_OF_ALL, r".*\.(conversation\.json|jsonl)", r".*\.json"):
-        named = [member for member in files if re.fullmatch(pattern, _base(member.filename), re.IGNORECASE)]
+        named = [file for file in files if re.fullmatch(pattern, _base(name(file)), re.IGNORECASE)]
         if named:
-            return sorted(named, key=lambda member: member.filename)
+            return sorted(named, key=name)
     return []
 
 

@@ -63,6 +63,7 @@ def convert(value: Mapping[str, Any], file: str) -> tuple[Conversation, LeftOut]
         prompt,
         created_ms,
         max(*times, created_ms),
+        pinned=value.get("pinned") is True,
     )
     return conversation_of(facts, nodes, parent), left_out
 

@@ -56,6 +56,8 @@ def convert(value: Mapping[str, Any], _file: str) -> tuple[Conversation, LeftOut
         prompt,
         time_ms(value.get("created_at"), _SECOND_MS) or time_ms(chat.get("timestamp"), _SECOND_MS),
         time_ms(value.get("updated_at"), _SECOND_MS),
+        pinned=value.get("pinned") is True,
+        archived=value.get("archived") is True,
     )
     last = next(reversed(messages), None)
     return conversation_of(facts, nodes, current if isinstance(current, str) else last), left_out

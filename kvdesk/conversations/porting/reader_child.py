@@ -1,6 +1,6 @@
 """The process that reads a file of conversations for the window: however large or hostile it is, it costs no more.
 
-Gets the path as its argument and says one value for each thing it finds.
+Gets the paths as its arguments and says one value for each thing it finds.
 
     ["progress", done, total]                bytes of JSON
     ["chat", format, fields, left out]       a conversation without its messages, as `json_file.as_values` gives it
@@ -23,10 +23,11 @@ MEMORY_LIMIT: Final = 2 << 30
 
 
 def child_main(parent: Parent, argv: Sequence[str]) -> int:
-    """`argv`: the path of the file. Returns 0 when all of it was read, 2 when not."""
+    """`argv`: the paths of the files. Returns 0 when all of it was read, 2 when not."""
     limit(MEMORY_LIMIT)
     try:
-        for found in formats.read(Path(argv[0]), lambda done, total: parent.send_value(["progress", done, total])):
+        path, *others = map(Path, argv)
+        for found in formats.read(path, lambda done, total: parent.send_value(["progress", done, total]), others):
             parent.send_value(["chat", found.format, json_file.as_values(found.conversation), found.left_out])
             for message in found.conversation.messages:
                 parent.send_value(["message", json_file.as_values(message)])

@@ -25,9 +25,9 @@ class Progress:
     total: int
 
 
-def reader_command(path: Path) -> list[str]:
+def reader_command(*paths: Path) -> list[str]:
     """The command line of the child."""
-    return child_command("--read-chats", str(path.absolute()))
+    return child_command("--read-chats", *(str(path.absolute()) for path in paths))
 
 
 class ReaderProcess(Child):

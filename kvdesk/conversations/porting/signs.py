@@ -9,6 +9,7 @@ from kvdesk.paths import open_regular
 
 ENDINGS: Final = (".json", ".jsonl", ".zip")
 """Of the files that are offered and may be dropped on the window."""
+_IN_FOLDER: Final = ("*.conversation.json", "*/*.conversation.json", "*/messages.jsonl", "conversations.json")
 _LOOKED_AT: Final = 1 << 16
 _SIGNS: Final = re.compile(
     r'"kvdesk conversations"|"mapping"\s*:|"currentlySelected"\s*:|"conv"\s*:\s*\{|"lastModified"\s*:|"dexie"'
@@ -17,7 +18,11 @@ _SIGNS: Final = re.compile(
 
 
 def looks_like_chats(path: Path) -> bool:
-    """Whether a file is worth a try, by its ending and beginning: a ZIP, or JSON with a word of one of the formats."""
+    """Whether a file is worth a try, by its ending and beginning: a ZIP, or JSON with a word of one of the formats; a
+    folder by the names of its files.
+    """
+    if path.is_dir():
+        return any(next(path.glob(pattern), None) is not None for pattern in _IN_FOLDER)
     name = path.name.lower()
     if not name.endswith(ENDINGS):
         return False

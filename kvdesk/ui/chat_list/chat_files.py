@@ -13,7 +13,7 @@ from kvdesk.conversations.porting.signs import ENDINGS, looks_like_chats
 from kvdesk.graphemes import cut
 from kvdesk.message import ConversationId
 from kvdesk.translation import tr
-from kvdesk.ui.widgets.choose_file import ask_for_file, ask_where_to_save
+from kvdesk.ui.widgets.choose_file import ask_for_files, ask_where_to_save
 from kvdesk.ui.widgets.kit import Kit
 
 if TYPE_CHECKING:
@@ -23,11 +23,11 @@ _LONGEST_NAME: Final = 80
 
 
 def ask_for_import(parent: QWidget, kit: Kit) -> None:
-    """Ask for a file of chats."""
+    """Ask for files of chats."""
     kinds = " ".join(f"*{ending}" for ending in ENDINGS)
     chats = tr("Chats of kvdesk, ChatGPT, Open WebUI, LM Studio, Jan, llama.cpp ({endings})").format(endings=kinds)
-    if file := ask_for_file(parent, tr("Import chats"), ";;".join((chats, tr("All files (*)")))):
-        kit.commands.import_chats(file)
+    if files := ask_for_files(parent, tr("Import chats"), ";;".join((chats, tr("All files (*)")))):
+        kit.commands.import_chats(*map(Path, files))
 
 
 def export_folder(parent: QWidget, kit: Kit, folder: str) -> None:
@@ -51,9 +51,9 @@ def export_chats(parent: QWidget, kit: Kit, conversations: Sequence[Conversation
         kit.commands.export(file, tuple(conversations))
 
 
-def chats_in(files: Iterable[str]) -> str:
-    """The first of these files that seems to have chats; "" where none does."""
-    return next((file for file in files if looks_like_chats(Path(file))), "")
+def chats_in(files: Iterable[str]) -> list[str]:
+    """Those of these files and folders that seem to have chats."""
+    return [file for file in files if looks_like_chats(Path(file))]
 
 
 def _file_name(title: str) -> str:

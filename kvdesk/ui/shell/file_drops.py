@@ -100,7 +100,10 @@ class FileDrops(QObject):
             return _Outcome(said, lambda: _each(states, commands.open_state))
         if chats := chats_in(files):
             said = tr("Drop to import the chats of {file}")
-            return _Outcome(said.format(file=_name(chats)), lambda: commands.import_chats(Path(chats)))
+            said = said.format(file=_name(chats[0]))
+            if len(chats) > 1:
+                said = tr("Drop to import the chats of %n files", len(chats))
+            return _Outcome(said, lambda: commands.import_chats(*map(Path, chats)))
         if not (files and store.can_chat and chat.isVisible() and chat.attachments.can_attach):
             return None
         said = tr("Drop to attach {file}").format(file=_name(files[0]))

@@ -177,6 +177,29 @@ def test_a_damaged_chat_of_kvdesk_is_counted(tmp_path: Path) -> None:
     assert dict(rest.left_out) == {"damaged chats": 2}
 
 
+def test_a_folder_is_read_as_a_zip_of_it(tmp_path: Path) -> None:
+    """So are several files; LM Studio and Jan make one of each chat."""
+    folder = tmp_path / "conversations"
+    (folder / "work").mkdir(parents=True)
+    pinned = lm_studio_conversation() | {"pinned": True}
+    one = written(folder / "1.conversation.json", pinned)
+    two = written(folder / "work" / "2.conversation.json", lm_studio_conversation())
+    bad = folder / "3.conversation.json"
+    bad.write_text("{")
+    written(folder / "settings.json", {"other": 1})
+    told: list[tuple[int, int]] = []
+    *whole, rest = formats.read(folder, lambda done, total: told.append((done, total)))
+    assert [found.conversation.pinned for found in whole] == [True, False]
+    assert dict(rest.left_out) == {"damaged chats": 1}
+    assert told == sorted(told)
+    assert told[-1] == (told[-1][1], one.stat().st_size + two.stat().st_size + 1)
+    assert list(formats.read(one, others=(bad, two))) == [*whole, rest]
+    assert looks_like_chats(folder)
+    assert said(tmp_path / "nowhere") == "nowhere cannot be read: No such file or directory."
+    (tmp_path / "empty").mkdir()
+    assert not looks_like_chats(tmp_path / "empty")
+
+
 def test_a_file_of_a_zip_that_is_no_json_is_a_damaged_chat(tmp_path: Path) -> None:
     members = {
         "a.conversation.json": "{",
@@ -235,7 +258,7 @@ def test_every_small_file_opens(path: Path) -> None:
 
 
 def test_what_is_no_file_gets_a_sentence(tmp_path: Path) -> None:
-    assert said(tmp_path).endswith("cannot be read: it is a folder.")
+    assert said(tmp_path).endswith(" has no chats.")
     assert said(tmp_path / "none.json") == "none.json cannot be read: No such file or directory."
 
 

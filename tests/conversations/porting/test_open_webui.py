@@ -26,6 +26,12 @@ def test_a_chat_with_two_answers(tmp_path: Path) -> None:
     assert dict(found.left_out) == {"pictures": 1, "tool calls": 1}
 
 
+def test_a_chat_that_was_put_away_or_pinned_stays_so(tmp_path: Path) -> None:
+    record = open_webui_chat() | {"archived": True, "pinned": True}
+    [found] = formats.read(written(tmp_path / "x.json", [record]))
+    assert (found.conversation.archived, found.conversation.pinned) == (True, True)
+
+
 @pytest.mark.parametrize("form", ["without a record", "an array"])
 def test_other_forms_of_a_chat(tmp_path: Path, form: str) -> None:
     record = open_webui_chat()

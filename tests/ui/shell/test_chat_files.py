@@ -69,11 +69,11 @@ def test_a_folder_is_exported_from_its_menu(window: MainWindow, monkeypatch: pyt
     assert told == [(Path("x.json"), ("a", "c"))]
 
 
-def test_import_asks_for_a_file(window: MainWindow, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: ("/x/conversations.json", ""))
+def test_import_asks_for_files(window: MainWindow, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(QFileDialog, "getOpenFileNames", lambda *_: (["/x/a.json", "/x/b.json"], ""))
     told = record(window.commands.import_chats)
     window.action_set.run("chat.import")
-    assert told == [(Path("/x/conversations.json"),)]
+    assert told == [(Path("/x/a.json"), Path("/x/b.json"))]
 
 
 def test_the_name_of_a_file_is_cut_at_whole_signs(window: MainWindow, monkeypatch: pytest.MonkeyPatch) -> None:

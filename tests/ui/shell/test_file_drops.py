@@ -45,6 +45,7 @@ def drop(window: MainWindow, data: QMimeData, possible: Qt.DropAction = COPY | M
         (("big.GGUF", "b.txt"), "Drop to open the model big.GGUF", "open_model"),
         (("slot.bin",), "Drop to look into the saved cache slot.bin", "open_state"),
         (("chats.json", "b.txt"), "Drop to import the chats of chats.json", "import_chats"),
+        (("chats.json", "more.json"), "Drop to import the chats of 2 files", "import_chats"),
         (("b.txt",), "Drop to attach b.txt", "attach_files"),
         (("b.txt", "c.pdf"), "Drop to attach 2 files", "attach_files"),
     ],
@@ -53,7 +54,8 @@ def test_what_a_drop_does_is_said_before(
     window: MainWindow, record: Record, tmp_path: Path, names: tuple[str, ...], said: str, done: str
 ) -> None:
     (tmp_path / "slot.bin").write_bytes(b"qsgg" + bytes(8))
-    (tmp_path / "chats.json").write_text('{"format": "kvdesk conversations"}')
+    for name in ("chats.json", "more.json"):
+        (tmp_path / name).write_text('{"format": "kvdesk conversations"}')
     asked = {name: record(getattr(window.commands, name)) for name in ("open_model", "open_state", "import_chats")}
     asked["attach_files"] = record(window.commands.attach_files)
     data = dragged(*(tmp_path / name for name in names))
@@ -68,6 +70,8 @@ def test_what_a_drop_does_is_said_before(
     assert drop(window, data).dropAction() is COPY
     assert window.drops.hint == ""
     whole = (ONE, [str(tmp_path / name) for name in names]) if done == "attach_files" else (tmp_path / names[0],)
+    if names[-1] == "more.json":
+        whole = tuple(tmp_path / name for name in names)
     assert asked == {name: [whole] if name == done else [] for name in asked}
 
 
