@@ -74,11 +74,6 @@ def set_plain(document: QTextDocument, text: str) -> None:
     whole.mergeBlockFormat(form)
 
 
-def written(document: QTextDocument) -> str:
-    """The text of a document that a person writes. Qt's `toPlainText` makes blanks of no-break spaces."""
-    return document.toRawText().replace("\u2029", "\n").replace("\u2028", "\n")
-
-
 class ProseWriter:
     """One writing of a run of top-level blocks at the end of a document."""
 

@@ -14,13 +14,13 @@ from PySide6.QtGui import (
     QResizeEvent,
     QTextOption,
 )
-from PySide6.QtWidgets import QApplication, QFrame, QPlainTextEdit
+from PySide6.QtWidgets import QApplication, QFrame
 
-from kvdesk.ui.markdown.prose import written
 from kvdesk.ui.widgets.access.direction import align_by_text
 from kvdesk.ui.widgets.access.input_method import composes
 from kvdesk.ui.widgets.dropped_files import leaves_files
 from kvdesk.ui.widgets.text_height import text_height
+from kvdesk.ui.widgets.written import PlainField
 
 _MAX_LINES: Final = 8
 LONG_PASTE: Final = 4000
@@ -29,7 +29,7 @@ _AROUND_PX: Final = 4  # above and below the lines: whole ones are shown, in the
 _LONG_RUN: Final = re.compile(r"\S{2000}")
 
 
-class MessageEdit(QPlainTextEdit):
+class MessageEdit(PlainField):
     """Enter submits, Shift+Enter breaks the line.
 
     can_attach  whether files and long texts can be attached now; else they are not taken, and pasted as text
@@ -56,9 +56,6 @@ class MessageEdit(QPlainTextEdit):
         composes(self)
         align_by_text(self)
         self.fit()
-
-    def toPlainText(self) -> str:
-        return written(self.document())
 
     def fit(self) -> None:
         height = text_height(self, _MAX_LINES) + 2 * _AROUND_PX

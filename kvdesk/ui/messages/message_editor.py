@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QAbstractScrollArea, QHBoxLayout, QTextEdit, QWidg
 from kvdesk.message import Message
 from kvdesk.protocol.chat import TurnPreview
 from kvdesk.translation import tr
-from kvdesk.ui.markdown.prose import set_plain, written
+from kvdesk.ui.markdown.prose import set_plain
 from kvdesk.ui.messages.room_help import RoomHelp, edit_words, select_excess
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.access.input_method import composes
@@ -18,6 +18,7 @@ from kvdesk.ui.widgets.controls import label, push_button, show_text
 from kvdesk.ui.widgets.dropped_files import leaves_files
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.ui.widgets.timers import once
+from kvdesk.ui.widgets.written import written
 
 PAUSE_MS: Final = 300
 _LEAST_LINES: Final = {"user": 2, "assistant": 4}

@@ -12,7 +12,6 @@ from PySide6.QtWidgets import (
     QFrame,
     QLabel,
     QMenu,
-    QPlainTextEdit,
     QProgressBar,
     QPushButton,
     QSizePolicy,
@@ -28,6 +27,7 @@ from kvdesk.ui.widgets.access.input_method import composes
 from kvdesk.ui.widgets.access.key_tips import tip_text
 from kvdesk.ui.widgets.dropped_files import leaves_files
 from kvdesk.ui.widgets.style.theme import Theme
+from kvdesk.ui.widgets.written import PlainField
 
 _NAMED_BY_TEXT: Final = sys.platform != "win32"  # combo boxes
 _STEPS: Final = 1_000  # of a line of progress
@@ -345,9 +345,9 @@ def has_focus(widget: QWidget) -> bool:
     return focus is not None and (focus is widget or widget.isAncestorOf(focus))
 
 
-def text_box(name: str = "", placeholder: str = "") -> QPlainTextEdit:
+def text_box(name: str = "", placeholder: str = "") -> PlainField:
     """A box for several lines, which Tab leaves."""
-    box = QPlainTextEdit()
+    box = PlainField()
     box.setProperty("boxed", True)
     box.setAccessibleName(name)
     box.setPlaceholderText(placeholder)

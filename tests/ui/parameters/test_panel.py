@@ -113,6 +113,11 @@ def test_one_question_at_a_time_and_old_answers_say_nothing(
     assert dialog._cost.text().endswith(": 7 tokens.")
 
 
+def test_a_prompt_with_no_break_spaces_is_not_edited_by_being_shown(dialog: ParametersPanel) -> None:
+    dialog.show_chat("Mer", Parameters("Réponds en français\u00a0!"))
+    assert not dialog.is_edited
+
+
 def test_sampling_of_its_own_costs_nothing(
     dialog: ParametersPanel, window: MainWindow, applied: list[tuple[object, ...]]
 ) -> None:
