@@ -5,7 +5,7 @@ from PySide6.QtCore import QPoint
 
 from kvdesk.message import MessageId
 from kvdesk.protocol.cache import ContextReady, OperationDone
-from kvdesk.protocol.chat import Overflowed, TurnEnded, TurnPreview
+from kvdesk.protocol.chat import ContextUse, Overflowed, TurnEnded, TurnPreview
 from kvdesk.settings import Overflow
 from kvdesk.ui.messages.room_help import RoomHelp, room_words
 from kvdesk.ui.shell.main_window import MainWindow
@@ -149,6 +149,18 @@ def test_what_a_draft_costs_is_asked_again_after_cells_were_removed_by_hand(wind
     assert not window.chat.composer._pause.isActive()
     window.store.apply(OperationDone(2, 1.0, "seq_rm", "", 0.1, ONE, emptied=True))
     assert window.chat.composer._pause.isActive()
+
+
+def test_a_draft_that_was_too_long_is_asked_about_again_when_there_is_room(window: MainWindow, record: Record) -> None:
+    """Messages were deleted, or a shorter branch is shown."""
+    window.store.apply(ContextUse(ONE, 1000, 0, 1024))
+    typed(window, "hello world", TOO_LONG)
+    window.chat.composer._pause.stop()
+    asked = record(window.commands.conversations.turns.preview)
+    window.store.apply(ContextUse(ONE, 100, 0, 1024))
+    assert window.chat.composer._pause.isActive()
+    window.chat.composer._on_pause()
+    assert asked == [(ONE, "hello world")]
 
 
 def test_an_answer_that_did_not_fit_offers_what_helps(window: MainWindow) -> None:

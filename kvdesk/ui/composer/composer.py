@@ -115,10 +115,13 @@ class Composer(QFrame):
             self._show_state()
 
     def show_use(self, use: ContextUse | None) -> None:
-        """How full the context of the conversation is without the draft; None: not known."""
+        """How full the context of the conversation is without the draft; None: not known. The draft's price follows it:
+        messages were deleted, another branch is shown, tools were switched on.
+        """
         if use != self._use:
             self._use = use
             self._show_meter()
+            self.ask_again()
 
     def set_running(self, running: bool, *, asks: bool = False) -> None:
         """An answer is being written: the button stops it. `asks`: it waits for permission to call a tool."""
