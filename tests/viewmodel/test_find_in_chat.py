@@ -24,6 +24,9 @@ def test_an_answer_is_searched_as_it_is_read_and_a_question_as_it_was_typed() ->
     messages = (message("q", "user", "2*3"), message("a", "assistant", "A **very** big `map`, 2*3"))
     assert find(messages, "very big map") == (Hit(A, 0),)
     assert [hit.message for hit in find(messages, "2*3")] == [Q, A]
+    address = 'the [sea](http://sea.org/a_(sea) "The sea") and ![a sea](sea.png), f[0](x)'
+    messages = (message("q", "user", address), message("a", "assistant", address))
+    assert [hit.message for hit in find(messages, "sea")] == [Q] * 6 + [A] * 2
 
 
 def test_what_is_attached_counts_before_the_text_as_far_as_it_is_marked() -> None:

@@ -1,5 +1,6 @@
 """Where a text is in the messages of one chat: the matches that its find bar counts and steps through."""
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -11,6 +12,7 @@ SEARCHED: Final = 30_000
 """Characters of an attachment that are searched: all of a long one would be laid out to mark what is found in it."""
 MOST: Final = 10_000
 """Hits that are counted."""
+_LINK: Final = re.compile(r'!?\[([^\[\]\n]*+)\]\((?:[^()\s]|\([^()\s]*\))*+(?:[ ]+"[^"\n]*")?\)')
 _UNSEEN: Final = "*`~"  # of Markdown, in the middle of a text that is read as one
 
 
@@ -70,6 +72,7 @@ def _folded(text: str) -> str:
 
 
 def _seen(text: str) -> str:
+    text = _LINK.sub(r"\1", text)
     for mark in _UNSEEN:
         text = text.replace(mark, "")
     return text
