@@ -83,13 +83,11 @@ class Composer(QFrame):
         return bool(self._loading)
 
     def set_text(self, text: str) -> None:
-        self.edit.wrap_for(text)
         self.edit.setPlainText(text)
         self.edit.moveCursor(self.edit.textCursor().MoveOperation.End)
 
     def insert_text(self, text: str) -> None:
         """Where the cursor is, in the place of what is selected."""
-        self.edit.wrap_for(text)
         self.edit.insertPlainText(text)
 
     def show_attachments(

@@ -1,19 +1,10 @@
 """The text field of the composer. As tall as its text, up to eight lines."""
 
-import re
 from collections.abc import Callable
 from typing import Final
 
 from PySide6.QtCore import QEvent, QMimeData, QSize, Qt, Signal
-from PySide6.QtGui import (
-    QFocusEvent,
-    QGuiApplication,
-    QInputMethodEvent,
-    QKeyEvent,
-    QKeySequence,
-    QResizeEvent,
-    QTextOption,
-)
+from PySide6.QtGui import QFocusEvent, QGuiApplication, QInputMethodEvent, QKeyEvent, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import QApplication, QFrame
 
 from kvdesk.ui.widgets.access.direction import align_by_text
@@ -26,7 +17,6 @@ _MAX_LINES: Final = 8
 LONG_PASTE: Final = 4000
 """Characters. What is pasted and longer becomes an attachment."""
 _AROUND_PX: Final = 4  # above and below the lines: whole ones are shown, in the middle of the button beside one
-_LONG_RUN: Final = re.compile(r"\S{2000}")
 
 
 class MessageEdit(PlainField):
@@ -62,14 +52,6 @@ class MessageEdit(PlainField):
         if height != self.height():
             self.setFixedHeight(height)
 
-    def wrap_for(self, text: str) -> None:
-        """Before `text` comes in: Qt looks for a word's end again and again in a run that has none."""
-        long = _LONG_RUN.search(text) is not None
-        if long:
-            self.setWordWrapMode(QTextOption.WrapMode.WrapAnywhere)
-        elif not self.toPlainText():
-            self.setWordWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
-
     def canInsertFromMimeData(self, source: QMimeData) -> bool:
         if any(url.isLocalFile() for url in source.urls()):
             return bool(_attachable(source))
@@ -87,7 +69,6 @@ class MessageEdit(PlainField):
         if len(text) > LONG_PASTE and self.can_attach():
             self.long_pasted.emit(text)
             return
-        self.wrap_for(text)
         super().insertFromMimeData(source)
 
     def minimumSizeHint(self) -> QSize:

@@ -3,7 +3,7 @@
 from math import ceil
 from typing import Final
 
-from PySide6.QtCore import QEvent, Qt, Signal
+from PySide6.QtCore import QEvent, QMimeData, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QResizeEvent, QTextCursor
 from PySide6.QtWidgets import QAbstractScrollArea, QHBoxLayout, QTextEdit, QWidget
 
@@ -18,7 +18,7 @@ from kvdesk.ui.widgets.controls import label, push_button, show_text
 from kvdesk.ui.widgets.dropped_files import leaves_files
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.ui.widgets.timers import once
-from kvdesk.ui.widgets.written import written
+from kvdesk.ui.widgets.written import wrap_for, written
 
 PAUSE_MS: Final = 300
 _LEAST_LINES: Final = {"user": 2, "assistant": 4}
@@ -143,6 +143,7 @@ class _Edit(QTextEdit):
 
     def __init__(self, text: str, least_lines: int) -> None:
         super().__init__(acceptRichText=False)
+        wrap_for(self, text)
         set_plain(self.document(), text)
         self.document().clearUndoRedoStacks()
         self._least = least_lines
@@ -152,6 +153,14 @@ class _Edit(QTextEdit):
 
     def toPlainText(self) -> str:
         return written(self.document())
+
+    def setPlainText(self, text: str) -> None:
+        wrap_for(self, text, is_all=True)
+        super().setPlainText(text)
+
+    def insertFromMimeData(self, source: QMimeData) -> None:
+        wrap_for(self, source.text())
+        super().insertFromMimeData(source)
 
     def event(self, event: QEvent) -> bool:
         is_override = event.type() == QEvent.Type.ShortcutOverride

@@ -1,12 +1,28 @@
-"""What a person writes, as it was written: Qt's `toPlainText` makes blanks of no-break spaces."""
+"""Fields in which a person writes several lines: what Qt's own do with long words and no-break spaces."""
 
-from PySide6.QtGui import QTextDocument
-from PySide6.QtWidgets import QPlainTextEdit
+import re
+from typing import Final
+
+from PySide6.QtCore import QMimeData
+from PySide6.QtGui import QTextDocument, QTextOption
+from PySide6.QtWidgets import QPlainTextEdit, QTextEdit
+
+_LONG_RUN: Final = re.compile(r"\S{2000}")
 
 
 def written(document: QTextDocument) -> str:
-    """The text of a document that a person writes."""
+    """The text of a document that a person writes: `toPlainText` makes blanks of no-break spaces."""
     return document.toRawText().replace("\u2029", "\n").replace("\u2028", "\n")
+
+
+def wrap_for(field: QPlainTextEdit | QTextEdit, text: str, *, is_all: bool = False) -> None:
+    """Before `text` comes in: Qt looks for a word's end again and again in a run that has none. `is_all`: it replaces
+    what is there.
+    """
+    if _LONG_RUN.search(text) is not None:
+        field.setWordWrapMode(QTextOption.WrapMode.WrapAnywhere)
+    elif is_all or field.document().isEmpty():
+        field.setWordWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
 
 
 class PlainField(QPlainTextEdit):
@@ -14,3 +30,15 @@ class PlainField(QPlainTextEdit):
 
     def toPlainText(self) -> str:
         return written(self.document())
+
+    def setPlainText(self, text: str) -> None:
+        wrap_for(self, text, is_all=True)
+        super().setPlainText(text)
+
+    def insertPlainText(self, text: str) -> None:
+        wrap_for(self, text)
+        super().insertPlainText(text)
+
+    def insertFromMimeData(self, source: QMimeData) -> None:
+        wrap_for(self, source.text())
+        super().insertFromMimeData(source)

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QPoint, Qt
-from PySide6.QtGui import QAction, QGuiApplication
+from PySide6.QtCore import QMimeData, QPoint, Qt
+from PySide6.QtGui import QAction, QGuiApplication, QTextOption
 from PySide6.QtWidgets import QLabel, QMenu, QToolButton
 from pytestqt.qtbot import QtBot
 
@@ -172,6 +172,28 @@ def test_no_break_spaces_stay_in_what_is_edited_and_typed(window: MainWindow, qt
     assert (asked, widget.editor) == ([], None), "nothing was changed"
     window.chat.composer.set_text("Bien\u00a0!")
     assert window.chat.composer.text == "Bien\u00a0!"
+
+
+def test_a_long_word_is_wrapped_anywhere_wherever_it_is_written(window: MainWindow) -> None:
+    """Qt takes seconds for each key else."""
+    run, anywhere = "x" * 2000, QTextOption.WrapMode.WrapAnywhere
+    composer = window.chat.composer
+    composer.set_text(run)
+    assert composer.edit.wordWrapMode() is anywhere
+    composer.set_text("words again")
+    assert composer.edit.wordWrapMode() is not anywhere
+    widget = shown(window, QUESTION, ANSWER)
+    widget.start_edit()
+    assert widget.editor is not None
+    edit = widget.editor.edit
+    assert edit.wordWrapMode() is not anywhere
+    pasted = QMimeData()
+    pasted.setText(run)
+    QGuiApplication.clipboard().setMimeData(pasted)
+    edit.paste()
+    assert edit.wordWrapMode() is anywhere
+    widget.end_edit()
+    composer.edit.clear()
 
 
 def test_an_edit_can_be_left_and_be_continued(window: MainWindow, qtbot: QtBot) -> None:
