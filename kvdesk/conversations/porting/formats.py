@@ -6,7 +6,7 @@ import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, Final, TypeVar
 
@@ -99,7 +99,7 @@ def read(path: Path, progress: Progress = lambda _done, _total: None, others: Se
 def _all_in(paths: Sequence[Path], progress: Progress) -> Iterator[Found | Malformed]:
     """Each chat of files and folders; of a damaged one, and of one of several files that is no export, the error."""
     files = [file for path in paths for file in _files_at(path)]
-    sizes = [file.stat().st_size if file.exists() else 0 for file in files]
+    sizes = [_size_of(file) for file in files]
     for i, file in enumerate(files):
         try:
             with _plain_errors(file):
@@ -115,13 +115,20 @@ def _all_in(paths: Sequence[Path], progress: Progress) -> Iterator[Found | Malfo
 
 def _files_at(path: Path) -> list[Path]:
     """The file, or the files of chats in a folder. Raises Malformed."""
-    if not path.is_dir():
-        return [path]
     with _plain_errors(path):
+        if not path.is_dir():
+            return [path]
         found = _chats_in([file for file in path.rglob("*") if file.is_file()], str)
     if not found:
         raise Malformed(tr("{file} has no chats.").format(file=short(path.name)))
     return found
+
+
+def _size_of(file: Path) -> int:
+    """In bytes; 0 for one that cannot be read, of which its reading says why."""
+    with suppress(OSError):
+        return file.stat().st_size
+    return 0
 
 
 def _progress_from(progress: Progress, sizes: Sequence[int], i: int) -> Progress:

@@ -21,12 +21,12 @@ def looks_like_chats(path: Path) -> bool:
     """Whether a file is worth a try, by its ending and beginning: a ZIP, or JSON with a word of one of the formats; a
     folder by the names of its files.
     """
-    if path.is_dir():
-        return any(next(path.glob(pattern), None) is not None for pattern in _IN_FOLDER)
     name = path.name.lower()
-    if not name.endswith(ENDINGS):
-        return False
     try:
+        if path.is_dir():
+            return any(next(path.glob(pattern), None) is not None for pattern in _IN_FOLDER)
+        if not name.endswith(ENDINGS):
+            return False
         with open_regular(path) as file:
             head = file.read(_LOOKED_AT)
     except OSError:
