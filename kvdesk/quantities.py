@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Final
 
-from kvdesk.translation import tr
+from kvdesk.translation import plural, tr
 
 LAST_MS: Final = 253_402_300_799_999
 """The end of the year 9999 in Unix time: what is later, or before 1970, is no time."""
@@ -16,17 +16,17 @@ def size_text(n_bytes: float, digits: int = 1) -> str:
 
 def tokens_text(n: int) -> str:
     """A number of tokens."""
-    return tr("1 token") if n == 1 else tr("{n} tokens").format(n=f"{n:,}")
+    return plural("1 token", "%n tokens", n)
 
 
 def cells_text(n: int) -> str:
     """A number of cells."""
-    return tr("1 cell") if n == 1 else tr("{n} cells").format(n=f"{n:,}")
+    return plural("1 cell", "%n cells", n)
 
 
 def operations_text(n: int) -> str:
     """A number of operations."""
-    return tr("1 operation") if n == 1 else tr("{n} operations").format(n=f"{n:,}")
+    return plural("1 operation", "%n operations", n)
 
 
 def rate_text(tok_s: float) -> str:

@@ -1,9 +1,9 @@
 """Texts of the interface in the user's language. Every text that a user reads goes through `tr`.
 
-`tr("…")` takes a literal, so that Babel finds it; values are put in afterwards: `tr("{n} tokens").format(n=3)`. A text
-whose grammar depends on a number says `%n` and gives `n`. What machines read stays English: the journal's fields,
-exports, JSON, log lines. Knows no Qt: the engine's thread, child processes and the command line ask the same catalogue
-as the window.
+`tr("…")` takes a literal, so that Babel finds it; values are put in afterwards: `tr("{name} is open.").format(name=…)`.
+`plural("1 token", "%n tokens", n)` takes two, for a text whose grammar depends on a number. What machines read stays
+English: the journal's fields, exports, JSON, log lines. Knows no Qt: the engine's thread, child processes and the
+command line ask the same catalogue as the window.
 """
 
 import struct
@@ -12,16 +12,17 @@ from gettext import GNUTranslations
 from io import BytesIO
 from pathlib import Path
 
-Translate = Callable[[str, int], str]
-"""A text and a number (-1: none) to the text in the user's language, with the number in the place of `%n`."""
+Translate = Callable[[str, str, int], str]
+"""As gettext's `ngettext`: the text for one, that for several and a number to the text in the user's language. The
+second is "" where no number matters."""
 ENGLISH = "en"
 VARIABLE = "KVDESK_LANGUAGE"
 """Of the environment: the language of commands and of child processes."""
 
 
-def english(text: str, n: int = -1) -> str:
+def english(one: str, many: str = "", n: int = 1) -> str:
     """The text as it is in the source."""
-    return text if n < 0 else text.replace("%n", str(n))
+    return many if many and n != 1 else one
 
 
 _translate: Translate = english
@@ -44,9 +45,14 @@ def marked(text: str) -> str:
     return text
 
 
-def tr(text: str, n: int = -1) -> str:
-    """The text in the user's language; with `n` in the form for that number, which replaces `%n`."""
-    return _translate(text, n)
+def tr(text: str) -> str:
+    """The text in the user's language."""
+    return _translate(text, "", 1)
+
+
+def plural(one: str, many: str, n: int) -> str:
+    """The text in the user's language in the form for `n`, which replaces `%n`."""
+    return _translate(one, many, n).replace("%n", f"{n:,}")
 
 
 def best(wanted: Iterable[str], there: Mapping[str, object]) -> str:
@@ -87,9 +93,9 @@ def catalogue(data: bytes) -> Translate:
     except (OSError, struct.error, UnicodeDecodeError, LookupError) as error:
         raise ValueError(f"not a catalogue: {error}") from error
 
-    def translate(text: str, n: int) -> str:
-        if not text:
+    def translate(one: str, many: str, n: int) -> str:
+        if not one:
             return ""  # where gettext keeps the header
-        return texts.gettext(text) if n < 0 else texts.ngettext(text, text, n).replace("%n", str(n))
+        return texts.ngettext(one, many, n) if many else texts.gettext(one)
 
     return translate

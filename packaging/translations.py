@@ -1,6 +1,7 @@
 """Brings the catalogues of `resources/translations` up to date: `python packaging/translations.py [--check]`.
 
-    texts       Babel finds every `tr("…")` and `marked("…")` of kvdesk for each kvdesk_<language>.po
+    texts       Babel finds every `tr("…")`, `plural("…", "…", n)` and `marked("…")` of kvdesk for each
+                kvdesk_<language>.po
     catalogue   kvdesk_<language>.mo, which the application loads and which is committed
 
 A language is offered if there is a .mo. A text that is not translated yet is shown in English, so that nobody waits
@@ -26,8 +27,7 @@ from setup import ROOT
 from kvdesk.whole_file import replacing
 
 TRANSLATIONS = ROOT / "resources" / "translations"
-_KEYWORDS: Mapping[str, Any] = {"tr": {1: (1,), 2: (1, 1)}, "marked": None}
-"""A text that is given a number has one form in the source and those of the language in a catalogue."""
+_KEYWORDS: Mapping[str, Any] = {"tr": None, "marked": None, "plural": (1, 2)}
 
 
 def read(po: Path) -> Catalog:
@@ -41,7 +41,8 @@ def texts(catalogue: Catalog) -> list[Message]:
 
 
 def source(message: Message) -> str:
-    return message.id if isinstance(message.id, str) else message.id[0]
+    """The text of the program; of two forms that for several, since Chinese has only one."""
+    return message.id if isinstance(message.id, str) else message.id[-1]
 
 
 def forms(message: Message) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kvdesk import translation
-from kvdesk.translation import best, tr, use
+from kvdesk.translation import best, plural, tr, use
 
 GERMAN = Path(__file__).parent / "app" / "translations" / "kvdesk_de.mo"
 
@@ -20,20 +20,25 @@ def _restored() -> Iterator[None]:
 
 def test_without_a_translator_a_text_is_itself() -> None:
     assert tr("New chat") == "New chat"
-    assert tr("%n tokens", 3) == "3 tokens"
+    assert [plural("1 token", "%n tokens", n) for n in (0, 1, 3, 1024)] == [
+        "0 tokens",
+        "1 token",
+        "3 tokens",
+        "1,024 tokens",
+    ]
 
 
 @pytest.mark.usefixtures("_restored")
 def test_an_installed_translator_is_asked() -> None:
-    asked: list[tuple[str, int]] = []
+    asked: list[tuple[str, str, int]] = []
 
-    def german(text: str, n: int) -> str:
-        asked.append((text, n))
-        return {"New chat": "Neuer Chat"}[text]
+    def german(one: str, many: str, n: int) -> str:
+        asked.append((one, many, n))
+        return {"New chat": "Neuer Chat"}[one]
 
     translation.install(german)
     assert tr("New chat") == "Neuer Chat"
-    assert asked == [("New chat", -1)]
+    assert asked == [("New chat", "", 1)]
 
 
 @pytest.mark.parametrize(
@@ -60,8 +65,11 @@ def test_a_catalogue_is_read_without_qt_and_asked_from_every_thread() -> None:
     thread.start()
     thread.join()
     assert heard == ["Neuer Chat"]
-    assert (tr("%n tokens", 1), tr("%n tokens", 3)) == ("1 Token, eins", "3 Token, mehrere")
-    assert (tr("Not in it, %n", 2), tr("")) == ("Not in it, 2", "")
+    assert (plural("1 token", "%n tokens", 1), plural("1 token", "%n tokens", 3)) == (
+        "1 Token, eins",
+        "3 Token, mehrere",
+    )
+    assert (plural("Not in it", "Not in it, %n", 2), tr("")) == ("Not in it, 2", "")
 
 
 @pytest.mark.usefixtures("_restored")

@@ -45,7 +45,7 @@ from kvdesk.tools.servers import (
     tokens_of,
     visible,
 )
-from kvdesk.translation import tr
+from kvdesk.translation import plural, tr
 from kvdesk.ui.tools.words import changed_text
 
 if TYPE_CHECKING:
@@ -211,7 +211,7 @@ class Tools(QObject, ToolCommands):
         for one in new:
             self.add(one.server, one.values)
         n = len(new)
-        said = tr("1 server was added. It is off.") if n == 1 else tr("%n servers were added. They are off.", n)
+        said = plural("1 server was added. It is off.", "%n servers were added. They are off.", n)
         self._session.notify(said if n else tr("All servers in this file already exist."), "good" if n else "")
 
     def leave_out(self, name: str, tools: tuple[str, ...]) -> None:

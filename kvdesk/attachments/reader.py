@@ -11,7 +11,7 @@ from kvdesk.children.process import Child, ChildStopped, child_command
 from kvdesk.errors import UserError
 from kvdesk.graphemes import boundary, cut
 from kvdesk.message import Attachment
-from kvdesk.translation import tr
+from kvdesk.translation import plural, tr
 from kvdesk.values import dataclass
 
 MOST_NAME = 100
@@ -95,7 +95,7 @@ def _note(found: Contents) -> str:
         pages = tr("the first {n} of {all} pages")
         notes.append(pages.format(n=f"{found.n_pages:,}", all=f"{found.of_pages:,}"))
     elif n := found.of_pages:
-        notes.append(tr("1 page") if n == 1 else tr("{n} pages").format(n=f"{n:,}"))
+        notes.append(plural("1 page", "%n pages", n))
     if found.is_cut:
         notes.append(tr("the first {n} characters").format(n=f"{len(found.text):,}"))
     if found.left_out:

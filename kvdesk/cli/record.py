@@ -19,7 +19,7 @@ from kvdesk.engine_log.live import follow
 from kvdesk.engine_log.reading import LogRecorder
 from kvdesk.errors import UserError
 from kvdesk.protocol.servers import server_url
-from kvdesk.translation import tr
+from kvdesk.translation import plural, tr
 
 if TYPE_CHECKING:
     from kvdesk.protocol.messages import Event
@@ -67,9 +67,8 @@ def main(argv: Sequence[str]) -> int:
         raise UserError(
             tr("Nothing was recorded: {source} contains no cells and no requests.").format(source=args.source)
         )
-    many = tr("{n:,} operations were saved to {name}.")
-    said = tr("1 operation was saved to {name}.") if journal.n_operations == 1 else many
-    print(said.format(n=journal.n_operations, name=args.file))
+    said = plural("1 operation was saved to {name}.", "%n operations were saved to {name}.", journal.n_operations)
+    print(said.format(name=args.file))
     return 0
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from kvdesk.cache.attention_weights import LayerAttention, top
 from kvdesk.errors import explained
 from kvdesk.experiments import report
-from kvdesk.translation import tr
+from kvdesk.translation import plural, tr
 from kvdesk.values import dataclass
 
 _GAP: Final = 3
@@ -108,7 +108,7 @@ def png(pixels: NDArray[np.uint8]) -> bytes:
 
 def _picture(layer: LayerAttention, pixels: NDArray[np.uint8]) -> str:
     name, n = tr("Layer {number}").format(number=layer.layer), layer.n_heads
-    heads = tr("1 head") if n == 1 else tr("%n heads", n)
+    heads = plural("1 head", "%n heads", n)
     data = b64encode(png(pixels)).decode()
     return (
         f"<h2>{escape(name)}</h2>"

@@ -15,7 +15,7 @@ from kvdesk.cache.seq_bits import seq_has
 from kvdesk.cache.signs import signs
 from kvdesk.cache.snapshot import CacheName, StreamMap
 from kvdesk.engine_log.lines import LONGEST, LogLine
-from kvdesk.translation import tr
+from kvdesk.translation import plural, tr
 
 SEARCH: Final = "find_slot: "
 """Begins the lines with which the engine prints its cells."""
@@ -174,7 +174,7 @@ def number_lines(cache: ShownCache) -> Iterator[str]:
         numbers += tr(" · n_kv {n_kv:,} · {holes:.1%} holes · {runs} · {shared:,} shared").format(
             n_kv=metrics.n_kv,
             holes=metrics.hole_ratio,
-            runs=tr("1 free run") if n == 1 else tr("%n free runs", n),
+            runs=plural("1 free run", "%n free runs", n),
             shared=metrics.n_shared,
         )
     yield f"  {numbers}"

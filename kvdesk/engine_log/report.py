@@ -11,7 +11,7 @@ from kvdesk.engine_log.record import Request, Server
 from kvdesk.engine_log.server_causes import explain_server, has_facts
 from kvdesk.printable import printable
 from kvdesk.quantities import tokens_text
-from kvdesk.translation import tr
+from kvdesk.translation import plural, tr
 from kvdesk.values import dataclass, field, replace
 
 _MOST_NAMED: Final = 4
@@ -105,8 +105,8 @@ def summary_lines(totals: Totals, servers: Sequence[Server]) -> Iterator[str]:
     score, missed = totals.score, totals.score.misses.values()
     n_misses, lost = sum(found.n for found in missed), sum(found.tokens for found in missed)
     seconds = sum(found.seconds for found in missed)
-    requests = tr("1 request") if score.requests == 1 else tr("%n requests", score.requests)
-    misses = tr("1 miss") if n_misses == 1 else tr("%n misses", n_misses)
+    requests = plural("1 request", "%n requests", score.requests)
+    misses = plural("1 miss", "%n misses", n_misses)
     if score.prompt_tokens:
         counts = tr("{tokens:,} tokens in prompts, {share} % reused")
         requests = f"{requests}, {counts.format(tokens=score.prompt_tokens, share=score.share)}"
@@ -169,7 +169,7 @@ def _server_line(s: Server) -> str:
     if s.model:
         parts.append(printable(s.model))
     if s.slots > 0:
-        slots = tr("1 slot") if s.slots == 1 else tr("%n slots", s.slots)
+        slots = plural("1 slot", "%n slots", s.slots)
         parts.append(f"{slots} × {s.ctx:,}" if s.ctx > 0 else slots)
     memory = {"window": tr("sliding window"), "recurrent": tr("recurrent state")}.get(s.memory)
     parts += [memory] if memory else []

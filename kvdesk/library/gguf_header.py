@@ -18,7 +18,7 @@ from kvdesk.errors import ModelFileError, explained
 from kvdesk.library.ggml_types import REMOVED, TYPES, GgmlType
 from kvdesk.library.gguf_cursor import Cursor, Damaged, Truncated
 from kvdesk.library.model_kind import check_language_model, describe_foreign
-from kvdesk.translation import tr
+from kvdesk.translation import plural, tr
 
 MAX_KEYS = 1 << 16
 MAX_TENSORS = 1 << 18
@@ -235,7 +235,7 @@ def _read(path: Path, file: BinaryIO, size: int) -> GgufHeader:
 
 
 def _bytes(n: int) -> str:
-    return tr("1 byte") if n == 1 else tr("{n:,} bytes").format(n=n)
+    return plural("1 byte", "%n bytes", n)
 
 
 def _metadata(cursor: Cursor, n_keys: int) -> dict[str, Value]:

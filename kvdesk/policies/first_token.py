@@ -9,7 +9,7 @@ from typing import Literal
 from kvdesk.message import FEW_TOKENS
 from kvdesk.policies.tuned import HALF_A_CORE, NOTICED, SCATTER
 from kvdesk.quantities import rate_text, seconds_text
-from kvdesk.translation import tr
+from kvdesk.translation import plural, tr
 from kvdesk.values import dataclass
 
 
@@ -75,7 +75,7 @@ def _before(delay: Delay) -> list[str]:
 def _reading(delay: Delay) -> str:
     n = f"{delay.n_read:,}"
     if delay.n_read < FEW_TOKENS or not delay.tok_s:
-        return tr("1 token read") if delay.n_read == 1 else tr("%n tokens read", delay.n_read)
+        return plural("1 token read", "%n tokens read", delay.n_read)
     if not delay.usual_tok_s:
         return tr("{n} tokens read at {tok_s} tok/s").format(n=n, tok_s=rate_text(delay.tok_s))
     if delay.usual_tok_s / SCATTER <= delay.tok_s <= SCATTER * delay.usual_tok_s:

@@ -8,7 +8,7 @@ import math
 
 from kvdesk.policies.load import STALE_S
 from kvdesk.policies.tuned import HALF_A_CORE, TILE
-from kvdesk.translation import tr
+from kvdesk.translation import plural, tr
 from kvdesk.values import dataclass
 
 LARGE_BATCH = 2 * TILE
@@ -67,4 +67,4 @@ class ThreadPolicy:
 
 
 def _threads(n: int) -> str:
-    return tr("1 thread") if n == 1 else tr("{n} threads").format(n=n)
+    return plural("1 thread", "%n threads", n)

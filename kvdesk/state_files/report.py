@@ -6,7 +6,7 @@ from typing import Final
 from kvdesk.printable import printable
 from kvdesk.quantities import tokens_text
 from kvdesk.state_files.found import Difference, Fit, Numbers, State, StateFile, Stream
-from kvdesk.translation import marked, tr
+from kvdesk.translation import marked, plural, tr
 
 MOST_TEXT: Final = 400
 """Characters of the beginning and of the end of the tokens' text that are shown."""
@@ -62,7 +62,7 @@ def difference_lines(difference: Difference, files: Sequence[StateFile]) -> Iter
     if (n := difference.common) is not None:
         counts = [len(file.tokens or ()) for file in files]
         if n == counts[0] == counts[1]:
-            yield tr("the same token") if n == 1 else tr("the same {n:,} tokens").format(n=n)
+            yield plural("the same token", "the same %n tokens", n)
         else:
             yield tr("tokens: {n:,} in common, then {first} and {second}").format(
                 n=n, first=_token(files[0], n), second=_token(files[1], n)

@@ -16,7 +16,7 @@ from kvdesk.library.gguf_header import GgufHeader
 from kvdesk.library.hyper import Hyper, Layer, read_hyper
 from kvdesk.settings import ContextSettings
 from kvdesk.state_files.found import Fit, Numbers, StateFile, Stream
-from kvdesk.translation import marked, tr
+from kvdesk.translation import marked, plural, tr
 
 _MROPE, _OTHER_ROPE = 8, 0
 _MEMORY: Final[dict[MemoryKind, str]] = {
@@ -94,7 +94,7 @@ def _context(geometry: Geometry, settings: ContextSettings) -> str:
 
 
 def _streams(n: int) -> str:
-    return tr("1 stream") if n == 1 else tr("{n} streams").format(n=n)
+    return plural("1 stream", "%n streams", n)
 
 
 def _of_model(file: StateFile, header: GgufHeader, facts: ModelFacts) -> Iterator[str]:

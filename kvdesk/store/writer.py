@@ -18,7 +18,7 @@ from kvdesk.chat import Conversation
 from kvdesk.errors import StoreError, unexpected
 from kvdesk.message import ConversationId, Message, MessageId
 from kvdesk.store.store import Store
-from kvdesk.translation import tr
+from kvdesk.translation import plural, tr
 from kvdesk.values import dataclass
 
 INTERVAL_S = 0.1  # a crash loses at most this, a frame of the window and the writing itself: under 250 ms
@@ -76,8 +76,8 @@ class Unsaved:
     @property
     def what(self) -> str:
         """How much, in words."""
-        messages = tr("1 message") if self.n_messages == 1 else tr("{n:,} messages").format(n=self.n_messages)
-        deletions = tr("1 deletion") if self.n_deletions == 1 else tr("{n:,} deletions").format(n=self.n_deletions)
+        messages = plural("1 message", "%n messages", self.n_messages)
+        deletions = plural("1 deletion", "%n deletions", self.n_deletions)
         parts = (messages if self.n_messages else "", deletions if self.n_deletions else "")
         return tr(" and ").join(filter(None, parts)) or tr("Changes of a chat")
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from kvdesk.cache.signs import SIGN_LEGEND, signs
 from kvdesk.protocol.cache import CacheView
 from kvdesk.session.store import Store
-from kvdesk.translation import tr
+from kvdesk.translation import plural, tr
 from kvdesk.ui.map import raster
 from kvdesk.ui.map.colours import ColourBy, Scene, colour_table
 from kvdesk.ui.map.frame import StripFrame, make_frame, strip_name, strips_of
@@ -63,8 +63,7 @@ def _blocks(strip: StripFrame, columns: int) -> Iterator[Fragments]:
     shown = _rows(code, per_block, columns)
     for upper, lower in zip(shown[::2], shown[1::2], strict=True):
         yield _joined([(_colour(table, a), _colour(table, b)) for a, b in zip(upper, lower, strict=True)])
-    one = tr("a half block is one cell")
-    notes = [one if per_block == 1 else tr("a half block is {n:,} cells").format(n=per_block)]
+    notes = [plural("a half block is one cell", "a half block is %n cells", per_block)]
     if n_free := strip.stream.size - strip.n_kv:
         notes.append(tr("{n:,} free cells follow").format(n=n_free))
     yield [("fg:ansibrightblack", " · ".join(notes))]

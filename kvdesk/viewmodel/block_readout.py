@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from kvdesk.blocks.tree import BlockMap
 from kvdesk.protocol.blocks import BlockMapView
-from kvdesk.translation import marked, tr
+from kvdesk.translation import marked, plural, tr
 from kvdesk.viewmodel.cells.readout import duration
 
 
@@ -79,14 +79,23 @@ def heard(view: BlockMapView) -> str:
         tr("Known since message {n:,}; {heard:,} messages heard.").format(n=blocks.first_seq, heard=blocks.n_messages)
     ]
     if blocks.n_missed:
-        many = tr("{n:,} were missed: what they changed is not known.").format(n=blocks.n_missed)
-        said.append(tr("1 was missed: what it changed is not known.") if blocks.n_missed == 1 else many)
+        said.append(
+            plural(
+                "1 was missed: what it changed is not known.",
+                "%n were missed: what they changed is not known.",
+                blocks.n_missed,
+            )
+        )
     if blocks.n_restarts:
-        many = tr("The server was started again {n} times meanwhile.").format(n=blocks.n_restarts)
-        said.append(tr("The server was started again once meanwhile.") if blocks.n_restarts == 1 else many)
+        said.append(
+            plural(
+                "The server was started again once meanwhile.",
+                "The server was started again %n times meanwhile.",
+                blocks.n_restarts,
+            )
+        )
     if blocks.n_forgotten:
-        many = tr("{n:,} old blocks are no longer shown.").format(n=blocks.n_forgotten)
-        said.append(tr("1 old block is no longer shown.") if blocks.n_forgotten == 1 else many)
+        said.append(plural("1 old block is no longer shown.", "%n old blocks are no longer shown.", blocks.n_forgotten))
     return " ".join(said)
 
 
@@ -102,18 +111,15 @@ def describe(blocks: BlockMap, index: int) -> str:
         else tr("What precedes it is not known")
         if parent == -2
         else tr("Tokens {first:,} to {last:,} of its prompts").format(first=depth * n, last=depth * n + n - 1),
-        tr("No whole block follows")
-        if children == 0
-        else tr("1 prompt goes on from it")
-        if children == 1
-        else tr("{n} prompts go on from it").format(n=children),
+        plural("1 prompt goes on from it", "%n prompts go on from it", children)
+        if children
+        else tr("No whole block follows"),
         tr("Stored {age} ago").format(age=duration(max(time.time() - block.stored_s, 0.0))),  # by two computers' clocks
     ]
     if block.n_stored > 1:
         lines.append(tr("Reported {n} times").format(n=block.n_stored))
     if block.n_used:
-        many = tr("In {n} requests of this window").format(n=block.n_used)
-        lines.append(tr("In 1 request of this window") if block.n_used == 1 else many)
+        lines.append(plural("In 1 request of this window", "In %n requests of this window", block.n_used))
     if block.key[0]:
         lines.append(tr("Group of layers: {n}").format(n=block.key[0]))
     lines.append(

@@ -151,4 +151,4 @@ def _speed(tok_s: float) -> str:
 
 
 def _parts(model: RemoteModel) -> str:
-    return tr("%n files", len(model.files)) if len(model.files) > 1 else ""
+    return tr("{n} files").format(n=len(model.files)) if len(model.files) > 1 else ""

@@ -10,7 +10,7 @@ from kvdesk.message import ConversationId, MessageId, MessageState
 from kvdesk.protocol.cache import CacheView, ClientShare
 from kvdesk.protocol.chat import EngineDied, EngineRestarted, TextDelta, TurnEnded, TurnStarted
 from kvdesk.protocol.messages import Event
-from kvdesk.translation import marked, tr
+from kvdesk.translation import marked, plural, tr
 from kvdesk.values import dataclass, replace
 from kvdesk.viewmodel.cells.readout import reasons
 
@@ -146,7 +146,7 @@ def _asked(event: TurnStarted) -> str:
     if (asked := event.asked) is None:
         return ""
     n = asked.n_tools
-    tools = "" if not n else tr("1 tool") if n == 1 else tr("%n tools", n)
+    tools = plural("1 tool", "%n tools", n) if n else ""
     reasoning = tr("reasoning") if asked.thinks and event.marks is not None else ""
     protocol = tr(_PROTOCOLS[asked.path]) if asked.path in _PROTOCOLS else asked.path
     return ", ".join(part for part in (protocol, tools, reasoning) if part)

@@ -153,6 +153,7 @@ def test_messages_that_are_being_edited_are_so_after_a_restart(make_rig: Callabl
     qtbot.waitUntil(lambda: len(second.window.chat.view.widgets) == 4)
     second.window.chat.view.widgets[1].end_edit()
     assert second.window.chat.view.edits == edits
+    assert second.controller.selected is not None
     second.window.commands.conversations.removals.delete(second.controller.selected, reply, with_pair=False)
     second.window.close()
     assert [dict(c.edits) for c in conversations(make_rig())] == [{question: "Question one"}]

@@ -83,13 +83,16 @@ def test_the_other_cards_ask_one_question_in_the_chat_that_is_shown(rig: Rig, st
 
 def test_the_draft_and_what_is_attached_to_it_stay(rig: Rig) -> None:
     name, attached = rig.controller.selected, (Attachment("notes.md", "text", "Cells have positions."),)
+    assert name is not None
     rig.window.chat.composer.set_text("What")
     rig.window.commands.attach(name, attached)
     rig.window.commands.ask_starter(TWICE)
     answer(rig, 900.0, 0)
     assert [asked.messages[-1].attachments for asked in rig.worker.asked] == [(), ()]
     assert rig.window.chat.composer.text == "What"
-    assert rig.controller.conversations.get(name).draft_attachments == attached
+    known = rig.controller.conversations.get(name)
+    assert known is not None
+    assert known.draft_attachments == attached
 
 
 def test_a_failed_answer_is_not_compared(rig: Rig) -> None:

@@ -170,7 +170,7 @@ def _dropped(rig: Rig, file: Path) -> list[str]:
     data = QMimeData()
     data.setUrls([QUrl.fromLocalFile(str(file))])
     asked: list[str] = []
-    rig.controller.imports.start = lambda path: asked.append(path.name)  # type: ignore[method-assign]
+    rig.controller.imports.start = lambda *paths: asked.extend(path.name for path in paths)  # type: ignore[method-assign]
     buttons, keys = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
     entered = QDragEnterEvent(QPointF(5, 5).toPoint(), Qt.DropAction.CopyAction, data, buttons, keys)
     entered.ignore()

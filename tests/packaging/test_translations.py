@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QApplication
 
 from kvdesk.app.language import install_language
 from kvdesk.paths import catalogues
-from kvdesk.translation import best, catalogue, tr
+from kvdesk.translation import best, catalogue, plural, tr
 
 SHIPPED = sorted(translations.TRANSLATIONS.glob("kvdesk_*.po"))
 SAME = frozenset(
@@ -28,7 +28,7 @@ FEWEST = 3_000
 _SOURCE = """
 TITLE = marked("Context size")
 def texts(n):
-    return tr("New " "chat"), tr("%n tokens", n), tr("{n} of {most}").format(n=n, most=2)
+    return tr("New " "chat"), plural("1 token", "%n tokens", n), tr("{n} of {most}").format(n=n, most=2)
 """
 _CHINESE = {
     "Context size": "上下文长度",
@@ -59,7 +59,7 @@ def test_a_text_of_the_source_is_shown_in_chinese(tmp_path: Path, qapp: QApplica
     translations.save(catalogue, po)
     translations.release(po)
     assert install_language(qapp, "zh_CN", tmp_path) == "zh_CN"
-    assert (tr("New chat"), tr("%n tokens", 3)) == ("新对话", "3 个 token")
+    assert (tr("New chat"), plural("1 token", "%n tokens", 3)) == ("新对话", "3 个 token")
     assert qapp.translate("QPlatformTheme", "Cancel") == "取消"
 
 
@@ -80,7 +80,7 @@ def test_a_text_that_waits_is_shown_in_english_until_it_is_translated(tmp_path: 
     translations.release(po)
     assert translations.unfinished(translations.updated(po, tmp_path)) == ["A new chat"]
     assert install_language(qapp, "zh_CN", tmp_path) == "zh_CN"
-    assert (tr("A new chat"), tr("%n tokens", 3)) == ("A new chat", "3 个 token")
+    assert (tr("A new chat"), plural("1 token", "%n tokens", 3)) == ("A new chat", "3 个 token")
 
 
 @pytest.mark.parametrize(("written", "write"), [("write_po", "save"), ("write_mo", "release")])
@@ -173,7 +173,7 @@ def test_simplified_chinese_is_offered_and_taken_by_a_chinese_system() -> None:
     for wanted in (["zh-Hans-CN", "zh-CN"], ["zh_SG"], ["fr", "zh_CN"]):
         assert best(wanted, there) == "zh_CN"
     translate = catalogue(there["zh_CN"].read_bytes())
-    assert (translate("New chat", -1), translate("%n files", 2)) == ("新对话", "2 个文件")
+    assert (translate("New chat", "", 1), translate("1 page", "%n pages", 2)) == ("新对话", "%n 页")
 
 
 @pytest.mark.parametrize("po", SHIPPED, ids=lambda po: po.stem)

@@ -249,7 +249,7 @@ def test_one_sentence_tells_what_was_removed(n_messages: int, cuts_answer: bool,
 
 
 def test_what_is_said_is_in_the_language_of_the_person() -> None:
-    translation.install(lambda text, _n: f"<{text}>")
+    translation.install(lambda one, _many, _n: f"<{one}>")
     try:
         plan = stop(Situation((), 10, 5, 12, answering=True))
     finally:

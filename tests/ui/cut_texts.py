@@ -23,7 +23,7 @@ from PySide6.QtWidgets import (
 )
 
 from kvdesk.paths import catalogues
-from kvdesk.translation import Translate, catalogue
+from kvdesk.translation import Translate, catalogue, english
 from kvdesk.ui.widgets.controls import ElidedButton, ElidedLabel, NumberLabel
 
 STAND_IN: Final = "W\u200b"
@@ -34,21 +34,20 @@ _HEADER_PX: Final = 8  # beside the text of a header
 _NEAR: Final = 1  # pixels that a style may be off
 
 
-def longer(text: str, n: int = -1) -> str:
+def longer(one: str, many: str = "", n: int = 1) -> str:
     """A language with about 40 % more letters: every vowel twice, but in placeholders and tags."""
-    made, inside = [], 0
+    text, made, inside = english(one, many, n), [], 0
     for i, letter in enumerate(text):
         inside += (letter in "{<") - (letter in "}>")
         is_number = text[i - 1 : i + 1] == "%n"
         made.append(letter * 2 if letter in "aeiouAEIOU" and not inside and not is_number else letter)
-    shown = "".join(made)
-    return shown if n < 0 else shown.replace("%n", str(n))
+    return "".join(made)
 
 
 def chinese(has_glyphs: bool) -> Translate:
     """The catalogue that ships; what it lacks is English."""
     translate = catalogue(catalogues()["zh_CN"].read_bytes())
-    return translate if has_glyphs else lambda text, n: _with_stand_ins(translate(text, n))
+    return translate if has_glyphs else lambda *text: _with_stand_ins(translate(*text))
 
 
 def _with_stand_ins(text: str) -> str:

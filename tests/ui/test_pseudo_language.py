@@ -40,10 +40,10 @@ _CALL: Final = re.compile(r"llama_\w+\(.*")
 _KEYS: Final = re.compile(r"\((Ctrl|Shift|Alt)\+[^)]*\)|\(F\d+\)|\(Esc\)")
 
 
-def pseudo(text: str, n: int = -1) -> str:
+def pseudo(one: str, many: str = "", n: int = 1) -> str:
     """Another letter for each but those of placeholders."""
-    shown = re.sub(r"\{[^{}]*\}|%n|[A-Za-z]", lambda m: m[0] if len(m[0]) > 1 else chr(0x4E00 + ord(m[0])), text)
-    return shown if n < 0 else shown.replace("%n", str(n))
+    text = translation.english(one, many, n)
+    return re.sub(r"\{[^{}]*\}|%n|[A-Za-z]", lambda m: m[0] if len(m[0]) > 1 else chr(0x4E00 + ord(m[0])), text)
 
 
 @pytest.fixture

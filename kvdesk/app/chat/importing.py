@@ -71,7 +71,7 @@ class ChatImport(QObject):
         self._run = run = _Run(paths, self._chats.service.conversations)
         if self.dialog is not None:
             self.dialog.deleteLater()
-        self._show_dialog(paths[0].name if len(paths) == 1 else tr("%n files", len(paths)))
+        self._show_dialog(paths[0].name if len(paths) == 1 else tr("{n} files").format(n=len(paths)))
         self._background.run(
             partial(self._read, run), lambda _read: self._on_read(run), lambda error: self._fail(error, run)
         )

@@ -11,7 +11,7 @@ from kvdesk.cache.journal.file import JournalHeader, save_journal
 from kvdesk.cache.journal.recording import Recording
 from kvdesk.errors import KvdeskError
 from kvdesk.session.changed import Tone
-from kvdesk.translation import tr
+from kvdesk.translation import plural
 
 
 class JournalSaver(QObject):
@@ -24,9 +24,8 @@ class JournalSaver(QObject):
         self.wait = self._background.wait
 
     def save(self, path: Path, recording: Recording, header: JournalHeader) -> None:
-        many = tr("{n:,} operations were saved to {name}.")
-        said = tr("1 operation was saved to {name}.") if len(recording) == 1 else many
-        sentence = said.format(n=len(recording), name=path)
+        said = plural("1 operation was saved to {name}.", "%n operations were saved to {name}.", len(recording))
+        sentence = said.format(name=path)
         save = partial(save_journal, path, recording, header)
         self._background.run(save, lambda _saved: self._say(sentence, "good", str(path)), self._on_failed)
 

@@ -4,7 +4,7 @@ import httpx2
 
 from kvdesk.errors import SILENT, UNREACHABLE, UserError
 from kvdesk.loose_json import object_in
-from kvdesk.translation import tr
+from kvdesk.translation import plural, tr
 
 DETAIL = 2000
 """Characters of a server's message that are kept."""
@@ -46,8 +46,8 @@ def refused(status: int, body: bytes, retry_after: str = "", *, has_key: bool) -
     elif status == 429:
         sentence = tr("The server accepts no more requests at the moment (429).")
         if retry_after.isdigit():
-            many = tr("It asks to wait for {n} seconds.").format(n=retry_after)
-            sentence += " " + (tr("It asks to wait for 1 second.") if int(retry_after) == 1 else many)
+            n = int(retry_after)
+            sentence += " " + plural("It asks to wait for 1 second.", "It asks to wait for %n seconds.", n)
     elif status >= 500:
         sentence = tr("The server has failed ({status}).").format(status=status)
     else:

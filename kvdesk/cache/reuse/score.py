@@ -13,7 +13,7 @@ from kvdesk.cache.reuse.explain import Cause
 from kvdesk.cache.reuse.prompt_change import Change
 from kvdesk.cache.reuse.usual_causes import UsualCause
 from kvdesk.message import TurnStats
-from kvdesk.translation import marked, tr
+from kvdesk.translation import marked, plural, tr
 from kvdesk.values import dataclass, field
 
 NOT_SHARED: Final = "not shared"
@@ -96,15 +96,17 @@ class Score:
             return tr("{reused}; no misses").format(reused=reused)
         named = tr(", ").join(f"{label_of(cause)} ({found.n})" for cause, found in self._sorted)
         n = sum(found.n for found in self.misses.values())
-        misses = tr("1 miss") if n == 1 else tr("%n misses", n)
+        misses = plural("1 miss", "%n misses", n)
         return tr("; ").join((reused, f"{misses}: {named}"))
 
     @property
     def lines(self) -> list[str]:
         """The counts, then each cause with its tokens and seconds."""
-        n = self.requests
-        counts = tr("{prompt:,} prompt tokens in %n requests, {reused:,} reused", n) if n != 1 else ""
-        counts = counts or tr("{prompt:,} prompt tokens in 1 request, {reused:,} reused")
+        counts = plural(
+            "{prompt:,} prompt tokens in 1 request, {reused:,} reused",
+            "{prompt:,} prompt tokens in %n requests, {reused:,} reused",
+            self.requests,
+        )
         counts = counts.format(prompt=self.prompt_tokens, reused=self.reused_tokens)
         said = tr("{label}: {tokens:,} tokens read again, {seconds:.1f} s")
         return [

@@ -22,7 +22,7 @@ from kvdesk.experiments.raw_context import RawContext
 from kvdesk.experiments.statistics import mean_figure, ratio_figure
 from kvdesk.protocol.experiment import Figure, Parameter, Progress, Result, Sample, Table, Values, Verdict
 from kvdesk.settings import ContextSettings
-from kvdesk.translation import marked, tr
+from kvdesk.translation import marked, plural, tr
 
 NAMES: Final = (
     "Anna", "Bruno", "Clara", "David", "Emma", "Felix", "Greta", "Henry", "Irene", "Jonas",
@@ -248,7 +248,11 @@ def _answer(_values: Values, measured: Measured) -> Result:
         "1: as if nothing had been removed; 0: as if it had never been there. After an erratum both have that."
     )
     left_out = len(of[UNTOUCHED]) - n
-    less = tr("%n facts made less than {kl} nats of difference, and do not count.", left_out).format(kl=KNOWN_KL)
+    less = plural(
+        "1 fact made less than {kl} nats of difference, and does not count.",
+        "%n facts made less than {kl} nats of difference, and do not count.",
+        left_out,
+    ).format(kl=KNOWN_KL)
     return Result(
         Verdict(key, sentence, share.format(share=ghost.value)),
         figures=figures,

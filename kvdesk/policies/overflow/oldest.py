@@ -2,7 +2,7 @@
 
 from kvdesk.policies.overflow.plan import Abilities, OverflowPlan, Situation
 from kvdesk.settings import Overflow
-from kvdesk.translation import tr
+from kvdesk.translation import plural, tr
 
 
 def stop(now: Situation, why: str = "") -> OverflowPlan:
@@ -75,10 +75,10 @@ def recomputed_sentence(full: str, n_messages: int, n_tokens: int, n_read: int) 
 
 
 def _messages(n: int) -> str:
-    return tr("the oldest message") if n == 1 else tr("the %n oldest messages", n)
+    return plural("the oldest message", "the %n oldest messages", n)
 
 
 def _removed(what: str, n: int, n_tokens: int) -> str:
     """What was removed: `n` things of `n_tokens` tokens."""
-    said = tr("{what} ({n_tokens:,} tokens) was removed") if n == 1 else tr("{what} ({n_tokens:,} tokens) were removed")
+    said = plural("{what} ({n_tokens:,} tokens) was removed", "{what} ({n_tokens:,} tokens) were removed", n)
     return said.format(what=what, n_tokens=n_tokens)

@@ -30,7 +30,7 @@ from kvdesk.protocol.model import Endpoint
 from kvdesk.session import Changed
 from kvdesk.session.changed import Problem, Update
 from kvdesk.settings import Overflow
-from kvdesk.translation import tr
+from kvdesk.translation import plural, tr
 from kvdesk.ui.chat.empty_pane import EmptyPane
 from kvdesk.ui.chat.pane_header import PaneHeader
 from kvdesk.ui.composer.composer import Composer, centred
@@ -252,7 +252,7 @@ class ChatPane(QWidget):
         """Messages that were deleted go from their place; `messages` are all that are left."""
         self.view.remove_messages(deleted, messages)
         n = len(deleted)
-        self.deleted.show_text(tr("1 message deleted.") if n == 1 else tr("%n messages deleted.", n))
+        self.deleted.show_text(plural("1 message deleted.", "%n messages deleted.", n))
         self.messages.setCurrentWidget(self.view if messages else self.empty)
         self._show_chat()
 

@@ -117,8 +117,8 @@ class ConversationList(QWidget):
         if changed & Changed.DELETED:
             said, titles = "", store.deleted
             if titles:
-                several = tr("Deleted: “{title}” and %n more", len(titles) - 1) if len(titles) > 1 else ""
-                said = (several or tr("Deleted: “{title}”")).format(title=titles[-1])
+                several = tr("Deleted: “{title}” and {n} more") if len(titles) > 1 else ""
+                said = (several or tr("Deleted: “{title}”")).format(title=titles[-1], n=f"{len(titles) - 1:,}")
             if said != self.undo.text:
                 self.undo.show_text(said)
 
@@ -295,7 +295,7 @@ class ConversationList(QWidget):
     def _show_parts(self) -> None:
         archived = self._model.shows_archived
         n = sum(known.archived for known in self._model.conversations)
-        self.archive.setText(tr("Back to the chats") if archived else tr("Archived (%n)", n))
+        self.archive.setText(tr("Back to the chats") if archived else tr("Archived ({n})").format(n=f"{n:,}"))
         self.archive.setVisible(n > 0)
         if self.search.text().strip():
             self._none.setText(tr("Nothing found. Titles and texts are searched."))

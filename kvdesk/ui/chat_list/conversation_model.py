@@ -8,7 +8,7 @@ from PySide6.QtCore import QAbstractListModel, QMimeData, QModelIndex, QPersiste
 from kvdesk.chat import Conversation
 from kvdesk.message import ConversationId
 from kvdesk.session import Commands
-from kvdesk.translation import tr
+from kvdesk.translation import plural, tr
 from kvdesk.ui.widgets.controls import plain_tip
 from kvdesk.viewmodel.chat.conversation_rows import Row, conversation_rows
 
@@ -163,7 +163,7 @@ class ConversationModel(QAbstractListModel):
                 return row.folder
             case Qt.ItemDataRole.AccessibleTextRole:
                 how = tr("open") if row.is_open else tr("collapsed")
-                return tr("Folder {name}, {state}, chats: %n", row.n).format(name=row.folder, state=how)
+                return tr("Folder {name}, {state}, chats: {n}").format(name=row.folder, state=how, n=f"{row.n:,}")
             case _:
                 return None
 
@@ -175,15 +175,14 @@ class ConversationModel(QAbstractListModel):
                 return _title(chat)
             case Qt.ItemDataRole.ToolTipRole:
                 n = len(self._branches.get(chat.id, ()))
-                many = tr("%n branches are in the cache", n) if n else ""
-                branches = tr("1 branch is in the cache") if n == 1 else many
+                branches = plural("1 branch is in the cache", "%n branches are in the cache", n) if n else ""
                 return plain_tip(f"{_title(chat)}\n{branches}".rstrip())
             case Qt.ItemDataRole.AccessibleTextRole:
                 cells, n = self._cells.get(chat.id, 0), len(self._branches.get(chat.id, ()))
-                held = tr("%n cells in the cache", cells) if cells else tr("not in the cache")
-                held = tr("1 cell in the cache") if cells == 1 else held
-                branches = tr("%n branches in the cache", n) if cells and n else ""
-                branches = tr("1 branch in the cache") if cells and n == 1 else branches
+                held = (
+                    plural("1 cell in the cache", "%n cells in the cache", cells) if cells else tr("not in the cache")
+                )
+                branches = plural("1 branch in the cache", "%n branches in the cache", n) if cells and n else ""
                 parts = (_title(chat), tr("pinned") if chat.pinned else "", held, branches)
                 return tr(", ").join(part for part in parts if part)
             case _:

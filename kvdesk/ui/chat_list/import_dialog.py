@@ -4,7 +4,7 @@ from PySide6.QtCore import QTimer, Signal
 from PySide6.QtWidgets import QCheckBox, QDialogButtonBox, QWidget
 
 from kvdesk.conversations.porting.summary import Summary, rows
-from kvdesk.translation import tr
+from kvdesk.translation import plural, tr
 from kvdesk.ui.widgets.controls import ThinProgress, label, set_tone
 from kvdesk.ui.widgets.dialog import Dialog, facts, sentence
 from kvdesk.ui.widgets.style.theme import Theme
@@ -101,8 +101,8 @@ class ImportDialog(Dialog):
             return
         n = self._summary.n_conversations if self.copies.isChecked() else self._summary.n_new
         self.import_button.setEnabled(n > 0)
-        many = tr("Import {n} chats").format(n=f"{n:,}")
-        self.import_button.setText(tr("Import one chat") if n == 1 else many if n else tr("Nothing to import"))
+        chats = plural("Import one chat", "Import %n chats", n)
+        self.import_button.setText(chats if n else tr("Nothing to import"))
 
     def _say(self, text: str, tone: str = "secondary") -> None:
         self._sentence.setText(text)

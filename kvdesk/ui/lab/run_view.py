@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QWidget
 from kvdesk.protocol.experiment import ExperimentEvent, Plot, Progress, Sample, Started
 from kvdesk.protocol.experiment_cells import CellsSeen
 from kvdesk.quantities import size_text
-from kvdesk.translation import tr
+from kvdesk.translation import plural, tr
 from kvdesk.ui.lab.curves import CurvePlot
 from kvdesk.ui.map.small_map import SmallMap
 from kvdesk.ui.widgets import boxes
@@ -166,9 +166,7 @@ class RunView(QWidget):
         if unit is None and self._series.count():
             names, unit = [self._series.currentText()], curves.unit_of(self._series.currentText())
         title = (
-            tr("1 sample")
-            if self._curves.n == 1
-            else tr("{n} samples").format(n=f"{self._curves.n:,}")
+            plural("1 sample", "%n samples", self._curves.n)
             if self._curves.n
             else tr("Samples are drawn here as they come")
         )

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from kvdesk.cache.snapshot import CacheSnapshot
-from kvdesk.translation import tr
+from kvdesk.translation import plural, tr
 from kvdesk.ui.map import raster
 from kvdesk.ui.map.colours import ColourBy
 from kvdesk.ui.map.frame import MapFrame, strip_name
@@ -67,7 +67,7 @@ def selection_words(snapshot: CacheSnapshot, runs: Sequence[CellRun], titles: Ma
             low, high = (first if low < 0 else min(low, first)), max(high, last)
             bits = np.bitwise_or.reduce(stream.seq_bits[used], axis=0)
             owners |= {64 * w + b for w, word in enumerate(bits.tolist()) for b in range(64) if word >> b & 1}
-    line = tr("1 cell selected") if n_cells == 1 else tr("{n} cells selected").format(n=f"{n_cells:,}")
+    line = plural("1 cell selected", "%n cells selected", n_cells)
     if where:
         line += "  ·  " + (tr(" and ").join(where) if len(where) <= 2 else tr("{n} streams").format(n=len(where)))
     if high >= 0:
@@ -86,4 +86,4 @@ def selection_words(snapshot: CacheSnapshot, runs: Sequence[CellRun], titles: Ma
 def _ago(operations: int) -> str:
     if operations <= 0:
         return tr("by the last operation")
-    return tr("1 operation ago") if operations == 1 else tr("{n} operations ago").format(n=f"{operations:,}")
+    return plural("1 operation ago", "%n operations ago", operations)

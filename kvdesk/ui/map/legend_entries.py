@@ -3,7 +3,7 @@
 from typing import Final, Literal
 
 from kvdesk.cache.snapshot import CacheSnapshot
-from kvdesk.translation import tr
+from kvdesk.translation import plural, tr
 from kvdesk.ui.map import raster
 from kvdesk.ui.map.colours import HOLDER_WORDS, LEFT_OUT, N_MESSAGE_COLOURS, N_STEPS, ColourBy, page_words, tool_group
 from kvdesk.ui.map.frame import MapFrame
@@ -95,9 +95,7 @@ def _scale(frame: MapFrame) -> tuple[Entry, ...]:
         case ColourBy.POSITION:
             return (Entry("ramp", tr("position"), every, ends=("0", f"{frame.scales.position - 1:,}")),)
         case ColourBy.AGE:
-            age = frame.scales.age
-            first = tr("1 operation ago") if age == 1 else tr("{age} operations ago").format(age=f"{age:,}")
-            ends = (first, tr("now"))
+            ends = (plural("1 operation ago", "%n operations ago", frame.scales.age), tr("now"))
             return (Entry("ramp", tr("written"), every, ends=ends),)
         case ColourBy.SEQUENCES:
             return tuple(

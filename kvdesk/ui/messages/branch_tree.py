@@ -121,7 +121,7 @@ class BranchTree(QFrame):
         for number, (row, item) in enumerate(zip(self._rows, self._items, strict=True)):
             who = tr("You") if row.role == "user" else tr("Answer")
             line = cut(" ".join(row.text[: 4 * _TEXT].split()), _TEXT) or "…"
-            more = tr("+%n more", len(row.messages) - 1) if len(row.messages) > 1 else ""
+            more = tr("+{n} more").format(n=f"{len(row.messages) - 1:,}") if len(row.messages) > 1 else ""
             item.setText(0, f"{who}: {line}")
             item.setToolTip(0, plain_tip(cut(row.text, _TIP)))
             is_shown = row.messages[0] in self._shown

@@ -71,7 +71,7 @@ class PinnedBar(QWidget):
             self._kit.commands.conversations.turns.pin(selected, name, pinned=False)
 
     def _more(self, rest: Sequence[tuple[MessageId, str]]) -> QWidget:
-        button = link_button(tr("%n more pinned", len(rest)))
+        button = link_button(tr("{n} more pinned").format(n=len(rest)))
         button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
         button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         button.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)

@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QPlainTextEdit, QTextEdit, QToolButton, QWidget
 
 from kvdesk.policies.forecast import in_seconds, put_words
 from kvdesk.protocol.chat import TurnPreview
-from kvdesk.translation import tr
+from kvdesk.translation import plural, tr
 from kvdesk.ui.markdown.offsets import utf16
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import link_button
@@ -26,10 +26,12 @@ def room_words(preview: TurnPreview) -> tuple[str, str]:
         return text.format(n=f"{n_draft:,}", room=f"{room:,}"), "danger"
     if preview.n_evicted_tokens:
         n = preview.n_evicted_messages
-        if n > 1:
-            text = tr("{n} tokens: the %n oldest messages ({evicted} tokens) are removed from the context for it", n)
-        elif n:
-            text = tr("{n} tokens: the oldest message ({evicted} tokens) is removed from the context for it")
+        if n:
+            text = plural(
+                "{n} tokens: the oldest message ({evicted} tokens) is removed from the context for it",
+                "{n} tokens: the %n oldest messages ({evicted} tokens) are removed from the context for it",
+                n,
+            )
         else:
             text = tr("{n} tokens: the oldest tokens ({evicted} tokens) are removed from the context for it")
         return text.format(n=f"{n_draft:,}", evicted=f"{preview.n_evicted_tokens:,}"), "warning"

@@ -7,7 +7,7 @@ from PySide6.QtCore import QPoint
 from PySide6.QtWidgets import QWidget
 
 from kvdesk.folding import places
-from kvdesk.translation import tr
+from kvdesk.translation import plural, tr
 from kvdesk.ui.markdown.text_marks import TokenText
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.collapsible import Collapsible
@@ -87,7 +87,7 @@ def _title(text: str, ms: int, *, is_open: bool) -> str:
         return tr("Thinking…")
     if not ms:
         n = len(text.split())
-        return tr("Thought, 1 word") if n == 1 else tr("Thought, {n} words").format(n=f"{n:,}")
+        return plural("Thought, 1 word", "Thought, %n words", n)
     seconds = max(1, round(ms / 1000))
     if seconds < 60:
         return tr("Thought for {s} s").format(s=seconds)

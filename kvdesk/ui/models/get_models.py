@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QLineEdit, QToolTip, QTreeWidget, QTreeWidgetItem,
 
 from kvdesk.library.hub import Repo
 from kvdesk.session import Commands
-from kvdesk.translation import tr
+from kvdesk.translation import plural, tr
 from kvdesk.ui.models.download_rows import DownloadRows
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.banner import Banner
@@ -118,8 +118,7 @@ class GetModels(QWidget):
             item.setToolTip(5, plain_tip(item.text(5)))
             item.setChildIndicatorPolicy(QTreeWidgetItem.ChildIndicatorPolicy.ShowIndicator)
         n = len(repos)
-        many = tr("%n repositories; unfold one to see its files", n)
-        some = tr("1 repository; unfold it to see its files") if n == 1 else many
+        some = plural("1 repository; unfold it to see its files", "%n repositories; unfold one to see its files", n)
         self._said.setText(some if n else tr("Nothing with GGUF files has this name."))
         if (first := self.tree.topLevelItem(0)) is not None:
             self.tree.setCurrentItem(first)
@@ -136,7 +135,7 @@ class GetModels(QWidget):
             self._add(item, offers)
             item.setExpanded(True)
         n = len(offers)
-        some = tr("1 model in {repo}") if n == 1 else tr("%n models in {repo}", n)
+        some = plural("1 model in {repo}", "%n models in {repo}", n)
         said = some if offers else tr("{repo} has no GGUF files.")
         self._said.setText(said.format(repo=repo))
 

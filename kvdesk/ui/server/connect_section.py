@@ -125,7 +125,7 @@ class ConnectSection(QWidget):
         self.model.clear()
         self.model.addItems(list(found.models))
         self.model.setCurrentText(chosen if (self._is_typed and chosen) or chosen in found.models else found.models[0])
-        n = tr("%n models.", len(found.models)) if len(found.models) > 1 else ""
+        n = tr("{n} models.").format(n=len(found.models)) if len(found.models) > 1 else ""
         lines = (*found.facts, n, found.limit, *self._warning())
         shows_less = bool(found.limit) and found.kind != "llama-server"  # none of those shows more
         self._say("\n".join(filter(None, lines)), "warning" if shows_less else "good")

@@ -298,7 +298,7 @@ class SettingRows(QWidget):
                     row.show_state()
                     n_changed += row.changed
                 if group.box is not None:
-                    changed = tr("%n changed", n_changed)
+                    changed = tr("{n} changed").format(n=n_changed)
                     group.box.set_title(f"{group.title} · {changed}" if n_changed else group.title)
 
 

@@ -96,19 +96,19 @@ class FileDrops(QObject):
         if states:
             said = tr("Drop to look into the saved cache {file}").format(file=_name(states[0]))
             if len(states) > 1:
-                said = tr("Drop to look into %n saved caches", len(states))
+                said = tr("Drop to look into {n} saved caches").format(n=len(states))
             return _Outcome(said, lambda: _each(states, commands.open_state))
         if chats := chats_in(files):
             said = tr("Drop to import the chats of {file}")
             said = said.format(file=_name(chats[0]))
             if len(chats) > 1:
-                said = tr("Drop to import the chats of %n files", len(chats))
+                said = tr("Drop to import the chats of {n} files").format(n=len(chats))
             return _Outcome(said, lambda: commands.import_chats(*map(Path, chats)))
         if not (files and store.can_chat and chat.isVisible() and chat.attachments.can_attach):
             return None
         said = tr("Drop to attach {file}").format(file=_name(files[0]))
         if len(files) > 1:
-            said = tr("Drop to attach %n files", len(files))
+            said = tr("Drop to attach {n} files").format(n=len(files))
         return _Outcome(said, lambda: chat.attachments.give(files))
 
 

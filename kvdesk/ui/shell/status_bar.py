@@ -14,7 +14,7 @@ from kvdesk.protocol.features import Feature
 from kvdesk.quantities import rate_text
 from kvdesk.session import Changed
 from kvdesk.session.changed import Update
-from kvdesk.translation import tr
+from kvdesk.translation import plural, tr
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.allow import allow
 from kvdesk.ui.widgets.choose_file import ask_where_to_save
@@ -138,7 +138,7 @@ class StatusBar(QWidget):
     def _show_threads(self, n: int) -> None:
         """How many threads decode now: they follow the load of the machine."""
         most = self._store.context.n_threads if self._store.context is not None else n
-        all_of_them = tr("1 thread") if n == 1 else tr("{n} threads").format(n=n)
+        all_of_them = plural("1 thread", "%n threads", n)
         self._threads.setText(all_of_them if n == most else tr("{n} of {most} threads").format(n=n, most=most))
 
     def _show_speed(self) -> None:

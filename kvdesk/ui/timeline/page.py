@@ -29,7 +29,7 @@ from kvdesk.quantities import operations_text
 from kvdesk.session import Changed, Commands, Store
 from kvdesk.session.changed import Update
 from kvdesk.session.state import History
-from kvdesk.translation import tr
+from kvdesk.translation import plural, tr
 from kvdesk.ui.map.small_map import SmallMap
 from kvdesk.ui.operations.effect_view import EffectView
 from kvdesk.ui.timeline.model import ROW_PX, ROW_ROLE, TimelineDelegate, TimelineHead, TimelineModel
@@ -311,7 +311,7 @@ class TimelinePage(QWidget):
         who = f"  ·  {known.title}" if known else ""
         self._what.setText(f"{operation.number:,}  {operation.name}{who}")
         self._call.setText(operation.call)
-        cells = tr("1 cell changed") if entry.n_cells == 1 else tr("{n} cells changed").format(n=f"{entry.n_cells:,}")
+        cells = plural("1 cell changed", "%n cells changed", entry.n_cells)
         time = tr("took {took}").format(took=took(operation.ms)) if operation.ms else ""
         facts = (_when(operation.at_s), time, f"{cells}{self._difference(number)}")
         about = [tr("{facts}.").format(facts=tr(", ").join(filter(None, facts)))]

@@ -9,7 +9,7 @@ from kvdesk.protocol.prompt import ToolPrice
 from kvdesk.quantities import seconds_text, tokens_text
 from kvdesk.settings import ToolBudget, ToolServer
 from kvdesk.tools.servers import ServerState, Tool, command_line, visible
-from kvdesk.translation import marked, tr
+from kvdesk.translation import marked, plural, tr
 
 LARGE: Final = 0.1
 """Of the context: schemas that take more are proposed to be left out."""
@@ -25,7 +25,7 @@ _SHOWN_NAMES: Final = 5
 
 def price_text(n_tools: int, price: ToolPrice | None) -> str:
     """What the schemas of a server cost, such as “12 tools · 1,234 tokens · 3.1 s to read”."""
-    tools = tr("1 tool") if n_tools == 1 else tr("{n} tools").format(n=n_tools)
+    tools = plural("1 tool", "%n tools", n_tools)
     if price is None:
         return tools
     tokens = tokens_text(price.n_tokens)

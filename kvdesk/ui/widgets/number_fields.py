@@ -11,7 +11,7 @@ from PySide6.QtGui import QValidator
 from PySide6.QtWidgets import QAbstractSpinBox, QDoubleSpinBox, QSpinBox, QToolTip
 
 from kvdesk.numerals import read_real, read_whole
-from kvdesk.translation import tr
+from kvdesk.translation import plural, tr
 from kvdesk.ui.widgets.access.announce import announce
 from kvdesk.ui.widgets.controls import below, restyle, wheel_scrolls
 
@@ -171,9 +171,12 @@ class RealField(NumberField, QDoubleSpinBox):
     def _problem_of(self, text: str) -> str:
         number = self._read(text)
         if number is not None and abs(number) < 1e15 and round(number, self.decimals()) != number:
-            n, many = self.decimals(), tr("{text} has more than {n} digits after the point.")
-            said = tr("{text} has more than 1 digit after the point.") if n == 1 else many
-            return said.format(text=text, n=n)
+            said = plural(
+                "{text} has more than 1 digit after the point.",
+                "{text} has more than %n digits after the point.",
+                self.decimals(),
+            )
+            return said.format(text=text)
         return super()._problem_of(text)
 
     def value(self) -> float:

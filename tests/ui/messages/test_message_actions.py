@@ -169,7 +169,8 @@ def test_no_break_spaces_stay_in_what_is_edited_and_typed(window: MainWindow, qt
     widget.start_edit()
     assert widget.editor is not None
     qtbot.keyClick(widget.editor.edit, Qt.Key.Key_Return)
-    assert (asked, widget.editor) == ([], None), "nothing was changed"
+    assert not asked, "nothing was changed"
+    assert widget.editor is None
     window.chat.composer.set_text("Bien\u00a0!")
     assert window.chat.composer.text == "Bien\u00a0!"
 

@@ -69,7 +69,9 @@ def test_what_a_drop_does_is_said_before(
     assert window.drops.hint == ""
     assert drop(window, data).dropAction() is COPY
     assert window.drops.hint == ""
-    whole = (ONE, [str(tmp_path / name) for name in names]) if done == "attach_files" else (tmp_path / names[0],)
+    whole: tuple[object, ...] = (tmp_path / names[0],)
+    if done == "attach_files":
+        whole = ONE, [str(tmp_path / name) for name in names]
     if names[-1] == "more.json":
         whole = tuple(tmp_path / name for name in names)
     assert asked == {name: [whole] if name == done else [] for name in asked}

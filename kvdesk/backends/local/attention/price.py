@@ -16,7 +16,7 @@ from kvdesk.protocol.attention import MOST_BYTES, AttentionPreview, PreviewAtten
 from kvdesk.protocol.wire import MOST_ARRAY_BYTES
 from kvdesk.quantities import seconds_text
 from kvdesk.settings import ContextSettings
-from kvdesk.translation import tr
+from kvdesk.translation import plural, tr
 
 _F32: Final = 4
 _LAYER_BYTES: Final = 32 << 20
@@ -85,12 +85,14 @@ def price(context: Context, cache: Cache, header: GgufHeader, command: PreviewAt
     n, n_read = plan.n_queries, len(plan.before)
     ms = _ms(cache, plan, how, state_bytes, n_read)
     if n_read:
-        sentence = tr("%n tokens are read again in a second context, to watch {n:,} of them: {mb:,.0f} MB", n_read + n)
-    elif n == 1:
-        sentence = tr("1 token is decoded once more in a second context: {mb:,.0f} MB")
+        sentence = tr("{n_all:,} tokens are read again in a second context, to watch {n:,} of them: {mb:,.0f} MB")
     else:
-        sentence = tr("%n tokens are decoded once more in a second context: {mb:,.0f} MB", n)
-    sentence = sentence.format(n=n, mb=n_bytes / 1e6)
+        sentence = plural(
+            "1 token is decoded once more in a second context: {mb:,.0f} MB",
+            "%n tokens are decoded once more in a second context: {mb:,.0f} MB",
+            n,
+        )
+    sentence = sentence.format(n_all=n_read + n, n=n, mb=n_bytes / 1e6)
     sentence += "." if ms is None else tr(", about {seconds}.").format(seconds=seconds_text(ms / 1e3))
     return AttentionPreview(queries, "", sentence, n, n_read, state_bytes, n_bytes, None if ms is None else ms / 1e3)
 

@@ -209,7 +209,8 @@ class Request:
         remark = self.whole.remark
         if any(remark in message.note for message in self.command.messages):
             remark = ""
-        often = " " + tr("That happened %n times in this answer.", len(self.notes)) if len(self.notes) > 1 else ""
+        n = len(self.notes)
+        often = " " + tr("That happened {n} times in this answer.").format(n=n) if n > 1 else ""
         return " ".join(part for part in (remark, *(note + often for note in self.notes[-1:]), why) if part)
 
     def stats(self, cells_used: int, high_water: int, n_kv: int) -> TurnStats:

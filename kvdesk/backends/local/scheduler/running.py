@@ -35,7 +35,7 @@ from kvdesk.policies.drafting import DraftSize
 from kvdesk.policies.prompt_piece import piece
 from kvdesk.protocol.chat import Overflowed, TurnEnded, TurnStarted
 from kvdesk.settings import Overflow
-from kvdesk.translation import tr
+from kvdesk.translation import plural, tr
 
 _log = logging.getLogger(__name__)
 
@@ -441,8 +441,8 @@ class Running:
                 if not whole:
                     self._cache_manager.truncate(request.sequence, 0, tr("it was stopped"))
         for request, part in batch.parts if decoded.rc != 2 else ():
-            n, many = len(part.tokens), tr("llama.cpp found no room for {n} more tokens.")
-            note = tr("llama.cpp found no room for 1 more token.") if n == 1 else many.format(n=n)
+            n = len(part.tokens)
+            note = plural("llama.cpp found no room for 1 more token.", "llama.cpp found no room for %n more tokens.", n)
             if isinstance(request, Reading):
                 self._jobs.end(decoded.failure or UserError(note))
             elif decoded.failure is not None:
