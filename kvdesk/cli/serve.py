@@ -44,7 +44,8 @@ def main(argv: Sequence[str]) -> int:
         "serve",
         tr(
             "An HTTP server on the engine and cache of kvdesk, until Ctrl+C. It speaks the protocols of OpenAI (chat "
-            "completions, completions, responses, embeddings), Anthropic (messages), llama-server and Ollama (chat)."
+            "completions, completions, responses, embeddings), Anthropic (messages), llama-server and Ollama (chat, "
+            "generate, embed)."
         ),
     )
     parser.add_argument(

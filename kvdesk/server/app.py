@@ -49,6 +49,7 @@ _POST: Final[dict[str, Endpoint]] = {
     "/api/generate": generate,
     "/api/embed": embed.embed,
     "/api/embeddings": embed.embeddings,
+    "/api/pull": about.pull,
     "/api/show": about.show,
 }
 _GET: Final[dict[str, Endpoint]] = {

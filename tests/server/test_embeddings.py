@@ -70,6 +70,23 @@ def test_embeddings_come_in_openai_s_form(encoding: Running, encoder: httpx.Clie
     assert [one.embedding for one in made.data] == [pytest.approx(vector, abs=1e-6) for vector in vectors]
 
 
+def test_the_first_dimensions_are_those_of_a_shorter_vector(encoder: httpx.Client) -> None:
+    (whole,) = asked(encoder, "/api/embed", input=TEXTS[0])["embeddings"]
+    for path, of in (("/api/embed", "embeddings"), ("/v1/embeddings", "data")):
+        (found,) = asked(encoder, path, input=TEXTS[0], dimensions=2)[of]
+        vector = found["embedding"] if isinstance(found, dict) else found
+        assert vector == pytest.approx(normalized(whole[:2], 2))
+
+
+def test_ollama_counts_time_and_embeds_no_text(encoder: httpx.Client) -> None:
+    found = asked(encoder, "/api/embed", input=TEXTS)
+    assert found["total_duration"] >= found["load_duration"] > 0
+    assert found["prompt_eval_count"] == sum(map(len, TEXTS))
+    for none in ({}, {"input": ""}, {"input": []}):
+        assert asked(encoder, "/api/embed", **none)["embeddings"] == []
+    assert asked(encoder, "/api/embeddings", prompt="") == {"embedding": []}
+
+
 def test_every_form_of_a_prompt_is_embedded(encoder: httpx.Client) -> None:
     text = TEXTS[0]
     (whole,) = (one["embedding"] for one in asked(encoder, "/v1/embeddings", input=text)["data"])
@@ -136,10 +153,10 @@ def test_documents_are_ranked(encoder: httpx.Client) -> None:
         ("/v1/embeddings", {"input": [1 << 30]}),
         ("/v1/embeddings", {"input": ["x"] * 2049}),
         ("/api/embed", {"input": 5}),
-        ("/api/embed", {"input": "x", "dimensions": 1}),
-        ("/api/embeddings", {"input": "x"}),
+        ("/api/embed", {"input": "x", "dimensions": 0}),
+        ("/api/embeddings", {"prompt": 5}),
         ("/v1/embeddings", {"input": "x" * (N_CTX + 1)}),
-        ("/v1/embeddings", {"input": "x", "dimensions": 3}),
+        ("/v1/embeddings", {"input": "x", "dimensions": 1 << 20}),
         ("/v1/embeddings", {"input": "x", "encoding_format": "int8"}),
         ("/rerank", {"query": "x"}),
         ("/rerank", {"query": "x", "documents": []}),

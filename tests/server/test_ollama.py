@@ -9,6 +9,7 @@ import pytest
 
 from kvdesk.loose_json import object_in
 from kvdesk.server.errors import ApiError
+from kvdesk.server.ollama.about import quantization
 from kvdesk.server.ollama.chat import OllamaChatRequest, chat_of_ollama
 from kvdesk.server.request.schemas import parsed
 from tests.server.conftest import SETTINGS, Running
@@ -33,8 +34,21 @@ def test_the_open_model_is_listed_and_shown(http: httpx.Client) -> None:
     }
     assert datetime.fromisoformat(there["expires_at"]) > datetime.now(UTC)
     assert "<|im_start|>" in shown["template"]
-    assert {"completion", "tools"} <= set(shown["capabilities"])
+    assert {"completion", "tools"} <= set(shown["capabilities"]) == set(one["capabilities"])
+    assert shown["modified_at"] == one["modified_at"], "by which clients see that a model has changed"
     assert http.post("/api/show", content=b"no").status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("described", "named"),
+    [
+        ("llama ?B Q4_1", "Q4_1"),
+        ("qwen2 1B Q4_K - Medium", "Q4_K_M"),
+        ("gemma3 270M (guessed) IQ4_XS - 4.25 bpw", "IQ4_XS"),
+    ],
+)
+def test_a_quantization_has_its_usual_name(described: str, named: str) -> None:
+    assert quantization(described) == named
 
 
 def test_whether_a_server_is_there_needs_no_key(running: Running) -> None:
@@ -56,7 +70,8 @@ def test_an_answer_streams_as_lines(http: httpx.Client) -> None:
     assert [part["done"] for part in parts] == [False] * len(parts)
     for end in (whole, last):
         assert (end["done"], end["done_reason"], end["eval_count"]) == (True, "length", 5)
-        assert end["total_duration"] == end["prompt_eval_duration"] + end["eval_duration"]
+        work = end["prompt_eval_duration"] + end["eval_duration"]
+        assert end["total_duration"] == work + end["load_duration"] > work, "clients take 0 for missing"
 
 
 def test_a_schema_and_tools_reach_the_model(http: httpx.Client) -> None:
@@ -76,8 +91,10 @@ def test_a_schema_and_tools_reach_the_model(http: httpx.Client) -> None:
 
 def test_a_model_that_is_to_be_loaded_is(http: httpx.Client) -> None:
     for path in ("/api/chat", "/api/generate"):
-        found = http.post(path, json={"model": "any", "keep_alive": -1}).raise_for_status().json()
-        assert (found["done"], found["done_reason"]) == (True, "load")
+        for keep_alive, reason in ((-1, "load"), ("5m", "load"), (0, "unload"), ("0s", "unload")):
+            found = http.post(path, json={"model": "any", "keep_alive": keep_alive}).raise_for_status().json()
+            assert (found["done"], found["done_reason"]) == (True, reason)
+    assert http.post("/api/pull", json={"model": "any"}).json() == {"status": "success"}
 
 
 @pytest.mark.parametrize("limit", [0, -1, -2])
@@ -105,6 +122,35 @@ def test_a_text_is_answered_as_a_chat_of_one_message_is(http: httpx.Client) -> N
     schema = {"type": "object", "properties": {"n": {"enum": [1, 2]}}, "required": ["n"]}
     (form,) = lines_of(http, prompt="A number.", format=schema, options={"num_predict": 60}, stream=False)
     assert json.loads(form["response"])["n"] in (1, 2)
+
+
+def test_a_text_follows_the_context_of_the_one_before(http: httpx.Client) -> None:
+    """As programs that know only `/api/generate` keep a conversation."""
+    (first,) = lines_of(http, prompt="Say hello.", stream=False)
+    *_, again = lines_of(http, prompt="Say hello.")
+    assert again["context"] == first["context"]
+    assert len(first["context"]) == first["prompt_eval_count"] + 5
+    *_, second = lines_of(http, prompt="And goodbye.", context=first["context"])
+    assert second["prompt_eval_count"] > len(first["context"])
+    assert second["context"][: len(first["context"])] == first["context"]
+    text = http.post("/detokenize", json={"tokens": second["context"]}).json()["content"]
+    assert text.index("Say hello.") < text.index("And goodbye.")
+    assert "context" not in lines_of(http, prompt="The sea is", raw=True, stream=False)[0]
+    answer = http.post("/api/generate", json={"prompt": "x", "context": [1 << 30]})
+    assert (answer.status_code, "1073741824" in answer.json()["error"]) == (400, True)
+
+
+@pytest.mark.parametrize("raw", [False, True])
+def test_tokens_have_probabilities(http: httpx.Client, raw: bool) -> None:
+    fields = {"prompt": "Say hello.", "raw": raw, "logprobs": True, "top_logprobs": 2}
+    (whole,) = lines_of(http, **fields, stream=False)
+    streamed = [one for line in lines_of(http, **fields) for one in line.get("logprobs", ())]
+    assert [one["token"] for one in streamed] == [one["token"] for one in whole["logprobs"]]
+    assert len(streamed) == 5
+    assert all(one["logprob"] <= 0 and len(one["top_logprobs"]) == 2 and one["bytes"] for one in streamed)
+    assert len(chat(http, logprobs=True, stream=False).json()["logprobs"]) == 5
+    assert "logprobs" not in chat(http, stream=False).json()
+    assert chat(http, logprobs=True, top_logprobs=21).status_code == 400
 
 
 def test_a_raw_text_goes_on(http: httpx.Client) -> None:

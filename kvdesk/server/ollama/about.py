@@ -1,15 +1,17 @@
 """What Ollama's clients ask before they chat: version, models and facts about one. There is one model."""
 
 import hashlib
+import time
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
-from kvdesk.protocol.model import ModelInfo
+from kvdesk.protocol.model import LocalFile, ModelInfo
 from kvdesk.server.request.schemas import Body
 from kvdesk.server.service import Service
+from kvdesk.server.streaming import LINES
 from kvdesk.thinking import levels_of
 
 PROTOCOL: Final = "0.14.0"
@@ -37,8 +39,7 @@ async def version(_service: Service, _http: Request) -> Response:
 
 async def tags(service: Service, _http: Request) -> Response:
     """What Ollama's clients ask before they chat: a list of the open model."""
-    now = datetime.now(UTC).isoformat()
-    return JSONResponse({"models": [{**one, "modified_at": now} for one in _models(service)]})
+    return JSONResponse({"models": _models(service)})
 
 
 async def running(service: Service, _http: Request) -> Response:
@@ -48,15 +49,21 @@ async def running(service: Service, _http: Request) -> Response:
     return JSONResponse({"models": [{**one, **more, "context_length": service.n_ctx} for one in _models(service)]})
 
 
+async def pull(service: Service, http: Request) -> Response:
+    """What Ollama's clients ask before they use a model: to download it. The open one is here, whatever its name."""
+    await service.body(http, Body)
+    _ = service.model
+    return JSONResponse({"status": "success"}, media_type=LINES.media_type)
+
+
 async def show(service: Service, http: Request) -> Response:
     """What Ollama's clients ask before they chat: facts about the open model."""
     await service.body(http, ShowRequest)
     model = service.model
     kind, n_ctx = model.architecture, service.n_ctx
-    able = {"tools": True, "insert": model.infill.fills, "thinking": bool(levels_of(model.template))}
     return JSONResponse(
         {
-            "modelfile": "",
+            "modelfile": f"FROM {service.model_name}\nPARAMETER num_ctx {n_ctx}\n",
             "parameters": f"num_ctx {n_ctx}",
             "template": model.template,
             "details": _details(model),
@@ -67,7 +74,8 @@ async def show(service: Service, http: Request) -> Response:
                 f"{kind}.block_count": model.n_layer,
                 f"{kind}.context_length": n_ctx,  # of the open context, which no request can change
             },
-            "capabilities": ["completion", *(name for name, is_able in able.items() if is_able)],
+            "capabilities": _capabilities(model),
+            "modified_at": _modified(model),
         }
     )
 
@@ -78,8 +86,22 @@ def _models(service: Service) -> list[dict[str, Any]]:
     if model is None:
         return []
     digest = hashlib.sha256(f"{name} {model.size_bytes}".encode()).hexdigest()
-    one = {"name": name, "model": name, "size": model.size_bytes, "digest": digest}
-    return [{**one, "details": _details(model)}]
+    one = {"name": name, "model": name, "modified_at": _modified(model), "size": model.size_bytes, "digest": digest}
+    return [{**one, "details": _details(model), "capabilities": _capabilities(model)}]
+
+
+def _capabilities(model: ModelInfo) -> list[str]:
+    able = {"tools": True, "insert": model.infill.fills, "thinking": bool(levels_of(model.template))}
+    return ["completion", *(name for name, is_able in able.items() if is_able)]
+
+
+def _modified(model: ModelInfo) -> str:
+    """Of the file; of a model that is none, now."""
+    try:
+        changed = model.source.path.stat().st_mtime if isinstance(model.source, LocalFile) else time.time()
+    except OSError:  # it has gone since it was opened
+        changed = time.time()
+    return datetime.fromtimestamp(changed, UTC).isoformat()
 
 
 def _details(model: ModelInfo) -> dict[str, Any]:
@@ -89,5 +111,12 @@ def _details(model: ModelInfo) -> dict[str, Any]:
         "family": model.architecture,
         "families": [model.architecture],
         "parameter_size": f"{model.n_params / 1e6:.1f}M" if model.n_params < 1e9 else f"{model.n_params / 1e9:.1f}B",
-        "quantization_level": model.description.rpartition(" ")[2],
+        "quantization_level": quantization(model.description),
     }
+
+
+def quantization(description: str) -> str:
+    """As names of files have it, such as Q4_K_M, of what llama.cpp says: "qwen2 1B Q4_K - Medium"."""
+    *_, kind = description.split(" ", 2)
+    name, _, size = kind.removeprefix("(guessed) ").partition(" - ")
+    return f"{name}_{size[0]}" if size in ("Small", "Medium", "Large") else name

@@ -1,10 +1,13 @@
 """`POST /api/embed` and `POST /api/embeddings` in Ollama's forms."""
 
+import time
 from typing import Any
 
+from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import Response
 
+from kvdesk.server.ollama.chat import durations
 from kvdesk.server.openai.embeddings import EmbeddingRequest, embedded
 from kvdesk.server.request.schemas import Body, Whole
 from kvdesk.server.service import Service
@@ -14,8 +17,8 @@ from kvdesk.server.streaming import WholeResponse
 class OllamaEmbedRequest(Body):
     """`/api/embed`. `input`: a text, or several; `truncate`: as `Embed.cuts`."""
 
-    input: str | list[str]
-    dimensions: Whole | None = None
+    input: str | list[str] = ""
+    dimensions: Whole | None = Field(None, ge=1)
     truncate: bool = True
 
 
@@ -38,15 +41,21 @@ async def embeddings(service: Service, http: Request) -> Response:
 
 
 async def _embed(service: Service, request: OllamaEmbedRequest) -> dict[str, Any]:
-    """Raises ApiError."""
-    asked = EmbeddingRequest(input=request.input, dimensions=request.dimensions)
-    found = await embedded(service, asked, own=False, cuts=request.truncate)
+    """No text has no vector. Raises ApiError."""
+    began_ns = time.monotonic_ns()
+    found: dict[str, Any] = {"model": service.model_name, "data": [], "usage": {"prompt_tokens": 0}}
+    if request.input:
+        asked = EmbeddingRequest(input=request.input, dimensions=request.dimensions)
+        found = await embedded(service, asked, own=False, cuts=request.truncate)
     vectors = [one["embedding"] for one in found["data"]]
     n_tokens = found["usage"]["prompt_tokens"]
-    return {"model": found["model"], "embeddings": vectors, "prompt_eval_count": n_tokens}
+    counted = {**durations(began_ns, 0), "prompt_eval_count": n_tokens}
+    return {"model": found["model"], "embeddings": vectors, **counted}
 
 
 async def _embedding(service: Service, request: OllamaEmbeddingsRequest) -> dict[str, Any]:
     """Raises ApiError."""
+    if not request.prompt:
+        return {"embedding": []}
     (one,) = (await embedded(service, EmbeddingRequest(input=request.prompt), own=False, cuts=True))["data"]
     return {"embedding": one["embedding"]}

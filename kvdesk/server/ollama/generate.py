@@ -7,10 +7,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from kvdesk.protocol.chat import RawPrompt, TextDelta, TurnEnded
+from kvdesk.protocol.prompt import Tokenize
+from kvdesk.server.answering import Choice
 from kvdesk.server.chat import Chat
 from kvdesk.server.errors import ApiError, unsupported
 from kvdesk.server.llama_server.infill import filled
-from kvdesk.server.ollama.chat import OllamaEvents, ending
+from kvdesk.server.mixed_prompts import prompts_of, tokens_of
+from kvdesk.server.ollama.chat import OllamaEvents
 from kvdesk.server.ollama.options import NAMES, OllamaRequest
 from kvdesk.server.raw_completion import RawCompletion
 from kvdesk.server.request.sampling import check_schema
@@ -20,14 +23,15 @@ from kvdesk.server.streaming import LINES
 
 
 class OllamaGenerateRequest(OllamaRequest):
-    """`/api/generate`. `raw`: no chat template renders the prompt; `suffix`: what comes behind the text to be written.
-    Without a prompt the model is to be loaded, which it is.
+    """`/api/generate`. `raw`: no chat template renders the prompt; `suffix`: what comes behind the text to be written;
+    `context`: tokens of the conversation before it. Without a prompt the model is to be loaded, which it is.
     """
 
     prompt: str = ""
     system: str = ""
     suffix: str = ""
     raw: bool = False
+    context: list[int] | None = None
     images: list[Any] | None = None
 
 
@@ -39,23 +43,43 @@ async def generate(service: Service, http: Request) -> Response:
     events = _GenerateEvents(service.model_name)
     if not request.prompt and not request.suffix:
         _ = service.model
-        return events.loaded()
+        return events.loaded(request)
     if request.raw or request.suffix:
-        sampled = parsed(Sampled, request.fields(), NAMES)
-        await check_schema(sampled)
         raw = await filled(service, request.prompt, request.suffix) if request.suffix else RawPrompt(request.prompt)
-        return _Completion(service, sampled, http, [raw], events).response()
+        return await _completed(service, request, http, raw, events)
     system = [{"role": "system", "content": request.system}] if request.system else []
     messages = [*system, {"role": "user", "content": request.prompt}]
     chat = await Chat.make(service, parsed(ChatRequest, {**request.fields(), "messages": messages}, NAMES), http)
+    events.prompt = (await chat.prompt()).tokens
+    if request.context:
+        bos = (await service.tokenized(Tokenize("", add_special=True))).tokens[:1]
+        new = events.prompt[len(bos) :] if events.prompt[:1] == bos else events.prompt
+        before, *_ = prompts_of([*request.context], "context", 1)
+        events.prompt = (await tokens_of(service, (*before, new))).tokens
+        return await _completed(service, request, http, RawPrompt(tokens=events.prompt), events)
     return chat.response(events, LINES)
 
 
+async def _completed(
+    service: Service, request: OllamaGenerateRequest, http: Request, raw: RawPrompt, events: OllamaEvents
+) -> Response:
+    """How a prompt goes on that no template renders. Raises ApiError."""
+    sampled = parsed(Sampled, request.fields(), NAMES)
+    await check_schema(sampled)
+    return _Completion(service, sampled, http, raw, request.n_probs, events).response()
+
+
 class _GenerateEvents(OllamaEvents):
-    """The text is a field of the line."""
+    """The text is a field of the line. `prompt`: the tokens of a chat, which the last line has as `context`."""
+
+    prompt: tuple[int, ...] = ()
 
     def _content(self, said: str, thought: str, calls: Sequence[Mapping[str, Any]]) -> dict[str, Any]:  # noqa: ARG002
         return {"response": said, **({"thinking": thought} if thought else {})}
+
+    def ending(self, choice: Choice) -> dict[str, Any]:
+        context = {"context": [*self.prompt, *choice.tokens]} if self.prompt else {}
+        return super().ending(choice) | context
 
 
 class _Completion(RawCompletion):
@@ -64,9 +88,9 @@ class _Completion(RawCompletion):
     framing, alive = LINES, OllamaEvents.alive
 
     def __init__(
-        self, service: Service, request: Sampled, http: Request, prompts: Sequence[RawPrompt], events: OllamaEvents
+        self, service: Service, request: Sampled, http: Request, raw: RawPrompt, n_probs: int, events: OllamaEvents
     ) -> None:
-        super().__init__(service, request, http, prompts, -1)
+        super().__init__(service, request, http, [raw], n_probs)
         self._events = events
 
     def failed(self, error: ApiError) -> dict[str, Any]:
@@ -76,12 +100,12 @@ class _Completion(RawCompletion):
         async with self._answering() as answering:
             await answering.finish()
         (choice,) = answering.choices
-        return self._events.part(choice.text, done=True) | ending(choice)
+        return self._events.part(choice.text, logprobs=choice.logprobs, done=True) | self._events.ending(choice)
 
     async def _chunks(self) -> AsyncGenerator[bytes, None]:
         async with self._answering() as answering:
             async for choice, event in answering.events():
-                if isinstance(event, TextDelta) and event.text:
-                    yield LINES.write(self._events.part(event.text))
+                if isinstance(event, TextDelta) and (event.text or event.logprobs):
+                    yield LINES.write(self._events.part(event.text, logprobs=event.logprobs))
                 elif isinstance(event, TurnEnded):
-                    yield LINES.write(self._events.part(done=True) | ending(choice))
+                    yield LINES.write(self._events.closing(choice))

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from kvdesk.protocol.embedding import Embed
-from kvdesk.server.errors import ApiError, unsupported
+from kvdesk.server.errors import ApiError, invalid
 from kvdesk.server.mixed_prompts import prompts_of
 from kvdesk.server.request.schemas import Body, Whole
 from kvdesk.server.service import Service
@@ -21,7 +21,8 @@ _LARGEST = 32760.0  # of a vector that is scaled to whole numbers of 16 bits
 
 
 class EmbeddingRequest(Body):
-    """`/v1/embeddings`. `input` is read by `kvdesk.server.mixed_prompts`; `content` is llama-server's name for it.
+    """`/v1/embeddings`. `input` is read by `kvdesk.server.mixed_prompts`; `content` is llama-server's name for it;
+    `dimensions`: only so many, the first ones, as OpenAI and Ollama have it.
 
     embd_normalize  -1: as it is, 0: to whole numbers of 16 bits, n: by the n-norm
     """
@@ -29,7 +30,7 @@ class EmbeddingRequest(Body):
     input: Any = None
     content: Any = None
     encoding_format: Literal["float", "base64"] = "float"
-    dimensions: Whole | None = None
+    dimensions: Whole | None = Field(None, ge=1)
     embd_normalize: Whole = Field(2, ge=-1, le=64)
 
 
@@ -53,12 +54,13 @@ async def embedded(service: Service, request: EmbeddingRequest, *, own: bool, cu
     if model.pooling == "none" and not own:
         said = "This server's pooling is none: one vector a token, which is not OpenAI's form. /embeddings has it."
         raise ApiError(400, said, code="not_supported")
-    if request.dimensions not in (None, model.n_embd):
-        raise unsupported("dimensions", f"this model has {model.n_embd}, and they cannot be fewer")
+    n_first = model.n_embd if request.dimensions is None else request.dimensions
+    if n_first > model.n_embd:
+        raise invalid("dimensions", f"this model has {model.n_embd}")
     model, found = await service.embedding.ask(service.model_file, Embed(prompts, cuts))
     pools = model.pooling not in ("none", "rank")
     vectors = [
-        [normalized(vector, request.embd_normalize) if pools else list(vector) for vector in of_one]
+        [normalized(vector[:n_first], request.embd_normalize) if pools else list(vector) for vector in of_one]
         for of_one in found.vectors
     ]
     if own:
