@@ -57,7 +57,9 @@ def main(argv: Sequence[str]) -> int:
     options.add_port(parser, DEFAULT_PORT)
     parser.several("--api-key", "KEY", tr("key that clients must send; may be repeated"))
     parser.several("--inspect-key", "KEY", tr("the same, and it may see the requests of others"))
-    parser.several("--allow-origin", "URL", tr("pages of a browser that may ask; * is all"))
+    parser.several(
+        "--allow-origin", "URL", tr("pages of a browser that may ask; localhost is all of this computer, * is all")
+    )
     parser.several("--allow-host", "NAME", tr("name of this computer that clients may use"))
     parser.flag("--no-shared-prefixes", tr("requests with different keys share no cells of the cache"))
     parser.add_argument(

@@ -73,4 +73,5 @@ class ModelInfo:
     template: str = ""  # the chat template (Jinja)
     bos: str = ""  # text of the token that begins a sequence; eos: that ends one
     eos: str = ""
+    ends: tuple[int, ...] = ()  # tokens that end an answer
     infill: InfillTokens = field(default_factory=InfillTokens)

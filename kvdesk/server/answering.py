@@ -50,12 +50,20 @@ class Choice:
     reuse: ReuseReason | None = None  # why the cache had so much; None before it began, or if unknown
     may_inspect: bool = False  # its client may see texts of the cache
     only_reads: bool = False  # its prompt: the engine's first token is for nobody
-    first_at: float = 0.0  # when its first text came, in seconds of a clock; 0.0: none did
+    read: tuple[int, float] = 0, 0.0  # tokens of the prompt that were computed so far, and how many a second
+    first_at: float = 0.0  # when its first tokens came, in seconds of a clock; 0.0: none did
     is_cut: bool = False  # it was ended because it took as long as it may
 
     @property
     def text(self) -> str:
         return "".join(self.texts)
+
+    @property
+    def so_far(self) -> TurnStats:
+        """What it has cost, while it is not over."""
+        (n_prompt, n_cached), (n_read, read_tok_s), n = self.prompt, self.read, len(self.tokens)
+        write_s = time.monotonic() - self.first_at if n > 1 else 0.0
+        return TurnStats(n_prompt, n_cached, n_read, n, 0.0, read_tok_s, (n - 1) / write_s if write_s else 0.0)
 
     def apply(self, event: AnswerEvent) -> None:
         """Take an event over. Raises ApiError if the answer failed."""
@@ -63,7 +71,10 @@ class Choice:
             case TurnStarted():
                 self.began, self.prompt = True, (event.prompt_tokens, event.reused_tokens)
                 self.slot, self.reuse = event.seq_id, event.reuse
+            case PrefillProgress():
+                self.read = event.done, event.tok_s
             case TextDelta():
+                self.first_at = self.first_at or time.monotonic()
                 self.texts.append(event.text)
                 self.tokens += event.tokens
                 self.logprobs += event.logprobs
@@ -153,9 +164,8 @@ class Answering:
 
     def _cut(self, choice: Choice, text: str) -> None:
         """End it if it took too long, as llama-server does (`t_max_predict_ms`). Its end comes as that of any other."""
-        now = time.monotonic()
-        choice.first_at = choice.first_at or now
-        if "\n" in text and now - choice.first_at > self._most_s and not choice.is_cut:
+        took_s = time.monotonic() - choice.first_at
+        if "\n" in text and took_s > self._most_s and not choice.is_cut:
             choice.is_cut = True
             self._bridge.end_early(choice.command.answer)
 

@@ -26,7 +26,7 @@ from kvdesk.server.ollama import about, embed
 from kvdesk.server.ollama.chat import chat
 from kvdesk.server.ollama.generate import generate
 from kvdesk.server.openai import models, responses
-from kvdesk.server.openai.chat_completions import apply_template, chat_completions
+from kvdesk.server.openai.chat_completions import apply_template, chat_completions, input_tokens
 from kvdesk.server.openai.completions import completions
 from kvdesk.server.openai.embeddings import embeddings
 from kvdesk.server.service import Service
@@ -42,6 +42,8 @@ _POST: Final[dict[str, Endpoint]] = {
     "/detokenize": tokens.detokenize,
     "/slots/{slot}": slot_action,
     "/completion": complete,
+    "/completions": complete,
+    "/v1/completions": completions,
     "/infill": infill,
     "/embedding": embeddings,
     "/apply-template": apply_template,
@@ -55,6 +57,7 @@ _POST: Final[dict[str, Endpoint]] = {
 _GET: Final[dict[str, Endpoint]] = {
     "/v1/models/{name:path}": models.model,
     "/v1/responses/{id}": responses.get,
+    "/v1/responses/{id}/input_items": responses.input_items,
     "/slots": slots,
     "/metrics": metrics,
     "/props": props,
@@ -69,7 +72,7 @@ _GET: Final[dict[str, Endpoint]] = {
 _DELETE: Final[dict[str, Endpoint]] = {"/v1/responses/{id}": responses.delete}
 _POST_BOTH: Final[dict[str, Endpoint]] = {
     "/chat/completions": chat_completions,
-    "/completions": completions,
+    "/chat/completions/input_tokens": input_tokens,
     "/responses": responses.create,
     "/responses/input_tokens": responses.input_tokens,
     "/embeddings": embeddings,

@@ -100,7 +100,7 @@ class Chat:
         self._tools = tools_of(request)
         if request.continue_final_message and request.add_generation_prompt:
             raise invalid("continue_final_message", "excludes add_generation_prompt")
-        sampling = sampling_of(request, service.sampling, n_ctx, service.config.max_tokens)
+        sampling = sampling_of(request, service.sampling, n_ctx, service.config.max_tokens, service.model.ends)
         reasoning = options_of(request, service.config.reasoning_budget)
         choice = choice_of(request)
         self._offered = callable_tools(request, choice)

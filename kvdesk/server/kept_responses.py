@@ -16,12 +16,15 @@ MOST_RESPONSE_BYTES: Final = 16_000_000
 
 @dataclass(frozen=True, slots=True)
 class KeptResponse:
-    """`messages`: those of the chat up to its end, without instructions; `owner`: the key whose clients may read it."""
+    """`messages`: those of the chat up to its end, without instructions; `owner`: the key whose clients may read it;
+    `items`: of its own input.
+    """
 
     response: dict[str, Any]
     messages: tuple[dict[str, Any], ...]
     owner: Key
     n_bytes: int
+    items: tuple[dict[str, Any], ...]
 
 
 class KeptResponses:
@@ -36,9 +39,11 @@ class KeptResponses:
     def ledger(self) -> LedgerRow:
         return LedgerRow("kept responses", 0, self.n_bytes, MOST_RESPONSE_BYTES)
 
-    def add(self, response: dict[str, Any], messages: Sequence[dict[str, Any]], owner: Key) -> None:
-        n_bytes = len(json.dumps(response)) + len(json.dumps(messages))
-        self._kept[response["id"]] = KeptResponse(response, tuple(messages), owner, n_bytes)
+    def add(
+        self, response: dict[str, Any], messages: Sequence[dict[str, Any]], owner: Key, items: Sequence[dict[str, Any]]
+    ) -> None:
+        n_bytes = sum(len(json.dumps(part)) for part in (response, messages, items))
+        self._kept[response["id"]] = KeptResponse(response, tuple(messages), owner, n_bytes, tuple(items))
         self._items |= {item["id"]: (response["id"], item) for item in response["output"]}
         self.n_bytes += n_bytes
         while self.n_bytes > MOST_RESPONSE_BYTES:
@@ -53,6 +58,11 @@ class KeptResponses:
         if (kept := self.find(identity, owner)) is None:
             raise ApiError(404, f"There is no response {identity[:100]} here, or none any more.", "response_id")
         return kept.response
+
+    def items(self, identity: str, owner: Key) -> Sequence[dict[str, Any]]:
+        """Of the input that a response answered. Raises ApiError."""
+        self.get(identity, owner)
+        return self._kept[identity].items
 
     def delete(self, identity: str, owner: Key) -> None:
         """Raises ApiError."""

@@ -23,7 +23,8 @@ async def metrics(service: Service, http: Request) -> Response:
     """
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Metrics(service, await service.bridge.view(COUNTS_S), inspect=key_of(http).inspect))
-    return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)
+    headers = {"Process-Start-Time-Unix": str(service.began_s)}
+    return Response(generate_latest(registry), headers=headers, media_type=CONTENT_TYPE_LATEST)
 
 
 class _Metrics(Collector):
@@ -56,6 +57,8 @@ class _Metrics(Collector):
         yield _counter("llamacpp:tokens_predicted", "Tokens generated.", c.predicted_tokens)
         yield _counter("llamacpp:tokens_predicted_seconds", "Time spent generating tokens.", c.predicted_s)
         yield _counter("llamacpp:n_decode", "Calls of llama_decode.", c.decodes)
+        yield _counter("llamacpp:spec_decode_num_draft_tokens", "Tokens drafted.", c.drafted)
+        yield _counter("llamacpp:spec_decode_num_accepted_tokens", "Drafted tokens accepted.", c.accepted)
         read = _per(c.prompt_tokens, c.prompt_s)
         yield _gauge("llamacpp:n_tokens_max", "Longest sequence so far, prompt and answer.", c.longest)
         yield _gauge("llamacpp:prompt_tokens_seconds", "Average prompt tokens a second.", read)

@@ -33,7 +33,7 @@ class RawCompletion(ABC):
         self, service: Service, request: Sampled, http: Request, prompts: Sequence[RawPrompt], n_probs: int
     ) -> None:
         self._service, self._http = service, http
-        sampling = sampling_of(request, service.sampling, service.n_ctx, service.config.max_tokens)
+        sampling = sampling_of(request, service.sampling, service.n_ctx, service.config.max_tokens, service.model.ends)
         client = service.client(http, reuse=request.cache_prompt)
         self._streams, self._only_reads = request.stream, only_reads(request)
         self._commands = [

@@ -54,6 +54,7 @@ class Service:
     answers: GivenAnswers = field(default_factory=GivenAnswers)
     kept: KeptResponses = field(default_factory=KeptResponses)
     spans: Spans | None = None
+    began_s: int = field(default_factory=lambda: int(time.time()))
     _logged: set[tuple[str, ...]] = field(default_factory=set)  # each is logged once
     _log_at: float = 0.0  # when `log_memory` may log again
 

@@ -51,6 +51,8 @@ class Counters:
     decodes: int = 0
     busy_slots: int = 0  # summed over decodes
     longest: int = 0
+    drafted: int = 0
+    accepted: int = 0
 
     def add(self, stats: TurnStats) -> None:
         """A request has ended."""
@@ -63,6 +65,8 @@ class Counters:
         self.prompt_s += prefill_ms(stats) / 1e3
         self.predicted_tokens += stats.generated_tokens
         self.predicted_s += decode_ms(stats) / 1e3
+        self.drafted += stats.drafted_tokens
+        self.accepted += stats.accepted_tokens
         self.longest = max(self.longest, stats.prompt_tokens + stats.generated_tokens)
 
 

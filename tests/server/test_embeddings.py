@@ -82,7 +82,8 @@ def test_ollama_counts_time_and_embeds_no_text(encoder: httpx.Client) -> None:
     found = asked(encoder, "/api/embed", input=TEXTS)
     assert found["total_duration"] >= found["load_duration"] > 0
     assert found["prompt_eval_count"] == sum(map(len, TEXTS))
-    for none in ({}, {"input": ""}, {"input": []}):
+    bodies: list[dict[str, Any]] = [{}, {"input": ""}, {"input": []}]
+    for none in bodies:
         assert asked(encoder, "/api/embed", **none)["embeddings"] == []
     assert asked(encoder, "/api/embeddings", prompt="") == {"embedding": []}
 

@@ -19,7 +19,7 @@ def test_more_requests_than_are_answered_at_once_are_refused_in_the_protocols_fo
 
 
 @pytest.mark.parametrize("origin", ["http://localhost:3000", "https://evil.example"])
-@pytest.mark.parametrize(("method", "status"), [("OPTIONS", 204), ("GET", 401)])
+@pytest.mark.parametrize(("method", "status"), [("OPTIONS", 200), ("GET", 401)])
 def test_a_page_that_may_ask_can_read_why_it_was_refused(origin: str, method: str, status: int) -> None:
     """Without the header a browser tells the page of a network error, whatever the answer says."""
     config = ServerConfig(port=0, keys=(Key("sk-a-key-that-is-needed"),), origins=("http://localhost:3000",))
@@ -29,6 +29,22 @@ def test_a_page_that_may_ask_can_read_why_it_was_refused(origin: str, method: st
         assert (sent[0]["status"], headers.get(b"access-control-allow-origin")) == (403, None)
     else:
         assert (sent[0]["status"], headers[b"access-control-allow-origin"]) == (status, origin.encode())
+
+
+@pytest.mark.parametrize(
+    ("origin", "allowed"),
+    [
+        *((origin, True) for origin in ("http://localhost", "https://127.0.0.1:3000", "http://[::1]:80")),
+        *((origin, False) for origin in ("http://localhost.evil.com", "http://notlocalhost", "http://localhost:1x")),
+    ],
+)
+def test_all_pages_of_this_computer_may_be_allowed(origin: str, allowed: bool) -> None:
+    sent = asyncio.run(
+        _sent(Gate(_nobody, ServerConfig(port=0, origins=("localhost",))), "OPTIONS", (b"origin", origin.encode()))
+    )
+    assert (sent[0]["status"], (b"access-control-allow-credentials", b"true") in sent[0]["headers"]) == (
+        (200, True) if allowed else (403, False)
+    )
 
 
 async def _nobody(_scope: Scope, _receive: Receive, _send: Send) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from kvdesk.server.errors import ApiError
 from kvdesk.server.mixed_prompts import prompts_of
+from tests.server.conftest import SETTINGS
 
 PROMPT = "Once upon a time there was a cat who lived in a small house near the sea, and every morning the cat"
 
@@ -45,6 +46,46 @@ def test_a_stream_says_the_same(http: httpx.Client) -> None:
     assert sum(len(part["tokens"]) for part in parts) == last["tokens_predicted"] == 6
     assert parts[0]["prompt_progress"]["total"] == last["tokens_evaluated"]
     assert (last["stop"], last["content"], last["stop_type"]) == (True, "", "limit")
+
+
+def test_the_older_name_of_the_path_has_the_same_form(http: httpx.Client) -> None:
+    found = http.post("/completions", json={"prompt": PROMPT, "n_predict": 6, "seed": 7}).json()
+    assert found["content"] == asked(http)["content"]
+    assert found["generation_settings"] == asked(http)["generation_settings"]
+
+
+def test_each_part_of_a_stream_has_its_timings(http: httpx.Client) -> None:
+    *parts, last = streamed(http, timings_per_token=True, cache_prompt=False)
+    counted = [part["timings"]["predicted_n"] for part in parts]
+    assert counted == sorted(counted)
+    assert (counted[-1], parts[-1]["timings"]["cache_n"]) == (6, 0)
+    assert parts[-1]["timings"].keys() == last["timings"].keys()
+    assert all(value >= 0 for part in parts for value in part["timings"].values())
+    assert "timings" not in streamed(http)[0]
+    for path, body in (
+        ("/v1/completions", {"prompt": PROMPT}),
+        ("/v1/chat/completions", {"messages": [{"role": "user", "content": "Hi"}]}),
+        ("/v1/responses", {"input": "Hi", "max_output_tokens": 4}),
+    ):
+        asks = {"max_tokens": 4, "stream": True, "timings_per_token": True}
+        text = http.post(path, json={**body, **asks}).text
+        assert text.count('"timings"') >= 3, path
+
+
+def test_no_token_ends_an_answer_that_ignores_ends(http: httpx.Client) -> None:
+    done = asked(http, ignore_eos=True, n_predict=40)
+    assert (done["tokens_predicted"], done["stop_type"]) == (40, "limit")
+    biases = done["generation_settings"]["logit_bias"]
+    assert {one["bias"] for one in biases} == {None}, "as JSON has minus infinity"
+    eos = http.post("/tokenize", json={"content": http.get("/props").json()["eos_token"]}).json()["tokens"]
+    assert eos[0] in [one["token"] for one in biases]
+    assert asked(http)["generation_settings"]["logit_bias"] == []
+
+
+def test_an_answer_that_fills_the_context_is_truncated(http: httpx.Client) -> None:
+    done = asked(http, prompt=[5] * (SETTINGS.n_ctx - 20), n_predict=-1, ignore_eos=True)
+    assert (done["truncated"], done["stop_type"]) == (True, "limit")
+    assert done["tokens_predicted"] >= 20
 
 
 def test_the_second_time_its_prompt_is_in_the_cache(http: httpx.Client) -> None:

@@ -34,6 +34,13 @@ def test_a_chat_template_is_applied(http: httpx.Client) -> None:
     assert http.post("/apply-template", json=ended).json()["prompt"] == f"{prompt}Well, <|im_end|>\n"
 
 
+def test_the_tokens_of_a_chat_are_counted(http: httpx.Client) -> None:
+    asked = {"messages": [{"role": "user", "content": "Say hello."}]}
+    usage = http.post("/v1/chat/completions", json={**asked, "max_tokens": 1}).json()["usage"]
+    for path in ("/chat/completions/input_tokens", "/v1/chat/completions/input_tokens"):
+        assert http.post(path, json=asked).json()["input_tokens"] == usage["prompt_tokens"]
+
+
 def test_an_empty_answer_at_the_end_is_where_this_one_begins(http: httpx.Client) -> None:
     """As llama-server has it, for clients that send the message they are about to fill."""
     asked = [{"role": "user", "content": "Hi"}]

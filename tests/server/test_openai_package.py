@@ -240,6 +240,19 @@ def test_a_completion_goes_on_with_its_prompt(client: openai.OpenAI) -> None:
         assert "".join(chunk.choices[0].text for chunk in stream if chunk.choices) == done.choices[0].text
 
 
+@pytest.mark.parametrize("prompt", ["Puffins live on", [7, 8, 9]])
+def test_a_prompt_comes_back_before_its_answers(client: openai.OpenAI, prompt: Any) -> None:
+    asked: dict[str, Any] = {"model": MODEL, "prompt": prompt, "max_tokens": 3}
+    plain = client.completions.create(**asked).choices[0].text
+    (echoed,) = client.completions.create(**asked, echo=True).choices
+    assert echoed.text.endswith(plain)
+    assert len(echoed.text) > len(plain)
+    with client.completions.create(**asked, echo=True, stream=True) as stream:
+        assert "".join(chunk.choices[0].text for chunk in stream) == echoed.text
+    (alone,) = client.completions.create(**{**asked, "max_tokens": 0}, echo=True).choices
+    assert alone.text + plain == echoed.text
+
+
 def test_the_model_that_is_open_is_listed(client: openai.OpenAI) -> None:
     (model,) = client.models.list().data
     assert client.models.retrieve(model.id).id == model.id

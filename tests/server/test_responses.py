@@ -175,10 +175,28 @@ def test_an_answer_that_is_cut_off_is_incomplete(client: openai.OpenAI) -> None:
     assert cut.incomplete_details.reason == "max_output_tokens"
 
 
+def test_tokens_of_the_text_have_probabilities(client: openai.OpenAI) -> None:
+    asked: Any = {"model": "x", "input": "Hi", "max_output_tokens": 4, "top_logprobs": 2}
+    asked["include"] = ["message.output_text.logprobs"]
+    (part,) = client.responses.create(**asked).output[0].content
+    assert [len(one.top_logprobs) for one in part.logprobs] == [2] * 4
+    with client.responses.create(**asked, stream=True) as stream:
+        events = list(stream)
+    deltas = [one for event in events if event.type == "response.output_text.delta" for one in event.logprobs]
+    (done,) = (event for event in events if event.type == "response.output_text.done")
+    assert [one.token for one in deltas] == [one.token for one in done.logprobs] == [one.token for one in part.logprobs]
+    del asked["include"]
+    assert client.responses.create(**asked).output[0].content[0].logprobs == []
+
+
 def test_a_response_is_kept_for_its_client_until_it_is_deleted(client: openai.OpenAI, running: Running) -> None:
     kept = client.responses.create(model="x", input="Hi", max_output_tokens=3)
     gone = client.responses.create(model="x", input="Hi", max_output_tokens=3, store=False)
     assert client.responses.retrieve(kept.id).output_text == kept.output_text
+    item: Any
+    (item,) = client.responses.input_items.list(kept.id)
+    assert (item.type, item.role, item.content[0].text) == ("message", "user", "Hi")
+    assert item.id
     with running.openai(INSPECT) as other, pytest.raises(openai.NotFoundError):
         other.responses.retrieve(kept.id)
     with pytest.raises(openai.NotFoundError):

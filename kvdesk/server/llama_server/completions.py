@@ -14,7 +14,7 @@ from kvdesk.server.logprobs import chat_logprobs
 from kvdesk.server.mixed_prompts import TokenizedPrompt, prompts_of, tokens_of
 from kvdesk.server.prefix_cache import prefix_cache
 from kvdesk.server.raw_completion import RawCompletion
-from kvdesk.server.request.sampling import check_schema
+from kvdesk.server.request.sampling import BANNED, check_schema
 from kvdesk.server.request.schemas import MOST_ANSWERS, MOST_PROBS, Sampled, Whole
 from kvdesk.server.service import Service
 from kvdesk.server.streaming import sse
@@ -113,8 +113,7 @@ class LlamaCompletion(RawCompletion):
         for i, one in enumerate(event.logprobs):
             yield event.text if i == 0 else "", [one.chosen.token], (one,)
 
-    @staticmethod
-    def _partial(choice: Choice, n_predicted: int) -> dict[str, Any]:
+    def _partial(self, choice: Choice, n_predicted: int) -> dict[str, Any]:
         return {
             "index": choice.index,
             "content": "",
@@ -123,6 +122,7 @@ class LlamaCompletion(RawCompletion):
             "id_slot": choice.slot,
             "tokens_predicted": n_predicted,
             "tokens_evaluated": choice.prompt[0],
+            **({"timings": timings(choice.so_far)} if self._request.timings_per_token else {}),
         }
 
     def _final(self, choice: Choice) -> dict[str, Any]:
@@ -137,7 +137,7 @@ class LlamaCompletion(RawCompletion):
             },
             "prompt": self._prompts[choice.index // self._request.n].text,
             "has_new_line": "\n" in choice.text,
-            "truncated": False,
+            "truncated": choice.reason == "context full",
             "stop_type": _STOP_TYPES.get(choice.reason, "eos"),
             "stopping_word": choice.stopped_by,
             "tokens_cached": max(0, stats.prompt_tokens + stats.generated_tokens - 1),
@@ -151,7 +151,9 @@ def generation_settings(sampling: Sampling) -> dict[str, Any]:
     return {
         **sampling.model_dump(mode="json", exclude=set(_NAMED_OTHERWISE)),
         "mirostat": list(Mirostat).index(sampling.mirostat),
-        "logit_bias": [{"token": token, "bias": bias} for token, bias in sampling.logit_bias],
+        "logit_bias": [
+            {"token": token, "bias": None if bias <= BANNED else bias} for token, bias in sampling.logit_bias
+        ],
         "max_tokens": sampling.max_tokens,
         "n_predict": sampling.max_tokens,
     }

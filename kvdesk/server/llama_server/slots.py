@@ -42,7 +42,7 @@ def _slots(state: ServerState, view: CacheView | None, *, inspect: bool) -> list
                         "has_next_token": slot.is_processing,
                         "has_new_line": False,
                         "n_remain": -1,
-                        "n_decoded": slot.n_decoded,
+                        "n_decoded": slot.n_decoded if slot.is_processing else 0,
                     }
                 ],
             }

@@ -40,6 +40,17 @@ async def apply_template(service: Service, http: Request) -> Response:
     return JSONResponse({"prompt": found.text})
 
 
+async def input_tokens(service: Service, http: Request) -> Response:
+    """The number of tokens in the prompt of such a request, which is not answered."""
+    chat = await Chat.make(service, await service.body(http, ChatRequest), http)
+    return token_count(len((await chat.prompt()).tokens))
+
+
+def token_count(n_tokens: int) -> Response:
+    """As OpenAI's responses count the tokens of a prompt, and llama-server those of a chat too."""
+    return JSONResponse({"object": "response.input_tokens", "input_tokens": n_tokens})
+
+
 def _check(request: ChatRequest) -> None:
     """Raises ApiError for what only this protocol refuses."""
     if request.functions is not None:
@@ -87,7 +98,9 @@ class ChatCompletion(Renderer):
 
     @staticmethod
     def _counted(answers: Sequence[Answer]) -> dict[str, Any]:
-        return counted([answer.choice for answer in answers])
+        found = counted([answer.choice for answer in answers])
+        found["usage"]["completion_tokens_details"]["reasoning_tokens"] = sum(answer.n_thought for answer in answers)
+        return found
 
     def _choice(self, answer: Answer) -> dict[str, Any]:
         choice, reader = answer.choice, answer.reader
@@ -114,6 +127,8 @@ class ChatCompletion(Renderer):
         chunk = {"object": "chat.completion.chunk", **self._common, "choices": [one], **(more or {})}
         if finish is not None:
             chunk |= {"timings": timings(answer.choice.stats), **prefix_cache(answer.choice)}
+        elif self._request.timings_per_token:
+            chunk["timings"] = timings(answer.choice.so_far)
         if self._request.usage_in_stream:
             chunk["usage"] = None
         return chunk

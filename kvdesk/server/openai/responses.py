@@ -1,11 +1,13 @@
 """`/v1/responses`: OpenAI's protocol of items, with responses that are kept."""
 
+import uuid
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from kvdesk.server.chat import Chat
+from kvdesk.server.openai.chat_completions import token_count
 from kvdesk.server.openai.responses_events import ResponseEvents
 from kvdesk.server.openai.responses_request import ResponsesRequest, chat_of_response, messages_of_items
 from kvdesk.server.service import Service, key_of
@@ -20,7 +22,7 @@ async def create(service: Service, http: Request) -> Response:
 
     def keep(response: dict[str, Any]) -> None:
         following = messages_of_items(response["output"], lambda identity: kept.item(identity, owner), messages)
-        kept.add(response, following, owner)
+        kept.add(response, following, owner, [_listed(item) for item in asked.items()])
 
     return chat.response(ResponseEvents(asked, chat.conversation, service.model_name, keep))
 
@@ -28,12 +30,28 @@ async def create(service: Service, http: Request) -> Response:
 async def input_tokens(service: Service, http: Request) -> Response:
     """The number of tokens in the prompt of such a request, which is not answered."""
     _, chat, _ = await _chat(service, http)
-    return JSONResponse({"object": "response.input_tokens", "input_tokens": len((await chat.prompt()).tokens)})
+    return token_count(len((await chat.prompt()).tokens))
 
 
 async def get(service: Service, http: Request) -> Response:
     """A kept response, for the key that asked for it."""
     return JSONResponse(service.kept.get(http.path_params["id"], key_of(http)))
+
+
+async def input_items(service: Service, http: Request) -> Response:
+    """What a kept response was the answer to: the items of its own input."""
+    items = service.kept.items(http.path_params["id"], key_of(http))
+    ends = {"first_id": items[0]["id"], "last_id": items[-1]["id"]}
+    return JSONResponse({"object": "list", "data": items, "has_more": False, **ends})
+
+
+def _listed(item: dict[str, Any]) -> dict[str, Any]:
+    """An item with what clients of the list read: an id, and a text in parts."""
+    found = {"id": f"msg_{uuid.uuid4().hex}", "type": "message", **item}
+    if isinstance(text := found.get("content"), str):
+        kind = "output_text" if found.get("role") == "assistant" else "input_text"
+        found["content"] = [{"type": kind, "text": text}]
+    return found
 
 
 async def delete(service: Service, http: Request) -> Response:

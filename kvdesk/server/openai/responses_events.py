@@ -7,11 +7,12 @@ from typing import Any, Final
 
 from kvdesk.answer_reader import AnswerDelta
 from kvdesk.message import ConversationId
-from kvdesk.protocol.chat import PrefillProgress, TurnEnded, TurnStarted
+from kvdesk.protocol.chat import PrefillProgress, TextDelta, TurnEnded, TurnStarted
 from kvdesk.server.answering import progress, timings
 from kvdesk.server.bridge import AnswerEvent
 from kvdesk.server.chat import Answer, Renderer
 from kvdesk.server.errors import ApiError
+from kvdesk.server.logprobs import chat_logprobs
 from kvdesk.server.openai.responses_request import ENCRYPTED, ResponsesRequest, sealed
 from kvdesk.server.prefix_cache import prefix_cache
 
@@ -39,6 +40,7 @@ class ResponseEvents(Renderer):
         self._namespaces = request.namespaces()
         self._n_events = 0
         self._output: list[dict[str, Any]] = []
+        self._logprobs: list[dict[str, Any]] = []  # of tokens whose text has not come yet
         self._response = {
             "id": f"{RESPONSE_ID}{conversation}",
             "object": "response",
@@ -63,6 +65,16 @@ class ResponseEvents(Renderer):
         if self._request.return_progress and isinstance(event, TurnStarted | PrefillProgress):
             found = progress(answer.choice, event)
             yield self._event("in_progress", response=dict(self._response), prompt_progress=found)
+        if isinstance(event, TextDelta):
+            self._logprobs += chat_logprobs(event.logprobs)["content"]
+        for one in self._of_delta(delta):
+            if self._request.timings_per_token and one["type"].endswith(".delta"):
+                one["timings"] = timings(answer.choice.so_far)
+            yield one
+        if isinstance(event, TurnEnded):
+            yield from self._finish(answer)
+
+    def _of_delta(self, delta: AnswerDelta) -> Iterator[dict[str, Any]]:
         for part in delta.parts():
             yield from self._add("reasoning", part.thought)
             yield from self._add("message", part.said)
@@ -73,8 +85,6 @@ class ResponseEvents(Renderer):
                 if call.arguments:
                     self._output[-1]["arguments"] += call.arguments
                     yield self._of_item("function_call_arguments.delta", delta=call.arguments)
-        if isinstance(event, TurnEnded):
-            yield from self._finish(answer)
 
     def whole(self, answers: Sequence[Answer]) -> dict[str, Any]:
         (answer,) = answers
@@ -97,10 +107,15 @@ class ResponseEvents(Renderer):
             thought: dict[str, Any] = {"summary": [], "encrypted_content": None}
             head = {"role": "assistant"} if kind == "message" else thought
             yield from self._begin({"type": kind, **head, "content": []})
-            self._output[-1]["content"].append(_part(kind, ""))
-            yield self._of_part("content_part.added", part=_part(kind, ""))
-        self._output[-1]["content"][0]["text"] += text
-        yield self._of_part(f"{_KINDS[kind]}.delta", delta=text, **_logprobs(kind))
+            self._output[-1]["content"].append(_part(kind))
+            yield self._of_part("content_part.added", part=_part(kind))
+        part, logprobs, self._logprobs = self._output[-1]["content"][0], self._logprobs, []
+        part["text"] += text
+        if kind == "message":
+            part["logprobs"] += logprobs
+        yield self._of_part(
+            f"{_KINDS[kind]}.delta", delta=text, **({"logprobs": logprobs} if kind == "message" else {})
+        )
 
     def _begin(self, item: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield from self._end("completed")
@@ -124,9 +139,10 @@ class ResponseEvents(Renderer):
         if kind == "function_call":
             yield self._of_item("function_call_arguments.done", name=item["name"], arguments=item["arguments"])
         else:
-            text = item["content"][0]["text"]
-            yield self._of_part(f"{_KINDS[kind]}.done", text=text, **_logprobs(kind))
-            yield self._of_part("content_part.done", part=_part(kind, text))
+            part = item["content"][0]
+            text, logprobs = part["text"], {"logprobs": part["logprobs"]} if kind == "message" else {}
+            yield self._of_part(f"{_KINDS[kind]}.done", text=text, **logprobs)
+            yield self._of_part("content_part.done", part=dict(part))
             if kind == "reasoning" and ENCRYPTED in (self._request.include or ()):
                 item["encrypted_content"] = sealed(text)
         yield self._event("output_item.done", output_index=len(self._output) - 1, item=dict(item))
@@ -153,13 +169,10 @@ class ResponseEvents(Renderer):
         return {"type": f"response.{name}", "sequence_number": number, **fields}
 
 
-def _part(kind: str, text: str) -> dict[str, Any]:
-    more: dict[str, Any] = {"annotations": []} if kind == "message" else {}
-    return {"type": _KINDS[kind], "text": text, **more, **_logprobs(kind)}
-
-
-def _logprobs(kind: str) -> dict[str, Any]:
-    return {"logprobs": []} if kind == "message" else {}
+def _part(kind: str) -> dict[str, Any]:
+    """One that has no text yet."""
+    more: dict[str, Any] = {"annotations": [], "logprobs": []} if kind == "message" else {}
+    return {"type": _KINDS[kind], "text": "", **more}
 
 
 def _usage(answer: Answer) -> dict[str, Any]:

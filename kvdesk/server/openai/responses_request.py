@@ -10,10 +10,11 @@ from pydantic import Field
 from kvdesk.loose_json import obj
 from kvdesk.server.errors import ApiError, invalid, unsupported
 from kvdesk.server.request.parts import FunctionsRequest, response_format, string, text_of
-from kvdesk.server.request.schemas import MOST_MESSAGES, Body, ChatRequest, Whole, as_chat
+from kvdesk.server.request.schemas import MOST_MESSAGES, MOST_PROBS, Body, ChatRequest, Whole, as_chat
 
 ENCRYPTED: Final = "reasoning.encrypted_content"
 """What a client includes that keeps no responses here and sends reasoning back itself."""
+LOGPROBS: Final = "message.output_text.logprobs"
 _SEALED: Final = "kvdesk:"
 _NAMESPACE: Final = "namespace"
 
@@ -36,6 +37,7 @@ class ResponsesRequest(FunctionsRequest):
     tool_choice: str | dict[str, Any] | None = None
     text: TextConfig | None = None
     max_output_tokens: Whole | None = Field(None, ge=1)
+    top_logprobs: Whole | None = Field(None, ge=0, le=MOST_PROBS)
     store: bool = True
     previous_response_id: str | None = None
     include: list[str] | None = None
@@ -43,6 +45,11 @@ class ResponsesRequest(FunctionsRequest):
     background: bool = False
     conversation: Any = None
     prompt: Any = None
+
+    def items(self) -> list[Any]:
+        """A text is a message of the user."""
+        text = self.input
+        return [{"type": "message", "role": "user", "content": text}] if isinstance(text, str) else text
 
     def functions(self) -> Iterator[tuple[str, dict[str, Any]]]:
         for at, tool in super().functions():
@@ -72,7 +79,7 @@ def chat_of_response(
     for name in ("background", "conversation", "prompt"):
         if getattr(request, name):
             raise ApiError(400, f"The field {name} is not supported.", name, "unsupported_parameter")
-    given = [{"role": "user", "content": request.input}] if isinstance(request.input, str) else request.input
+    given = request.items()
     if not given or len(given) > MOST_MESSAGES:
         raise invalid("input", f"must have 1 to {MOST_MESSAGES:,} items")
     history = messages_of_items(given, find, before)
@@ -81,6 +88,8 @@ def chat_of_response(
         "tools": request.chat_tools(),
         "tool_choice": request.tool_choice,
         "max_tokens": request.max_output_tokens,
+        "logprobs": LOGPROBS in (request.include or ()),
+        "top_logprobs": request.top_logprobs,
         "response_format": response_format(request.text.format, "text.format") if request.text is not None else None,
     }
     return as_chat(request, _one_system([*first, *history]), more), history

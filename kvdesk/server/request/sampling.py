@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
@@ -19,13 +20,16 @@ SAME: Final = (Sampled.model_fields.keys() & Sampling.model_fields.keys()) - {
 }
 """Fields that have the same name and meaning in `Sampling`."""
 _WINDOWS: Final = ("repeat_last_n", "dry_penalty_last_n")
-_BANNED: Final = -100.0
+BANNED: Final = -100.0
+"""As a bias it bans a token."""
 _MOST_DIGITS: Final = 10
 
 
-def sampling_of(request: Sampled, base: Sampling, n_ctx: int, max_tokens: int = 0) -> Sampling:
+def sampling_of(
+    request: Sampled, base: Sampling, n_ctx: int, max_tokens: int = 0, ends: Sequence[int] = ()
+) -> Sampling:
     """`base` with the request's values. Without a limit an answer has `max_tokens` at most; 0: as many as the context
-    of `n_ctx` tokens holds. Raises ApiError.
+    of `n_ctx` tokens holds. `ends`: tokens that end an answer, unless the request ignores them. Raises ApiError.
     """
     changes: dict[str, Any] = {name: value for name in SAME if (value := getattr(request, name)) is not None}
     changes |= {name: n_ctx for name in _WINDOWS if changes.get(name) == -1}
@@ -43,6 +47,9 @@ def sampling_of(request: Sampled, base: Sampling, n_ctx: int, max_tokens: int = 
         changes["mirostat"] = list(Mirostat)[request.mirostat]
     if request.logit_bias is not None:
         changes["logit_bias"] = _biases(request.logit_bias)
+    if request.ignore_eos:
+        bans = tuple((token, BANNED) for token in ends)
+        changes["logit_bias"] = (*changes.get("logit_bias", base.logit_bias), *bans)
     schema, param = _schema(request)
     if schema:
         changes["json_schema"] = schema
@@ -130,9 +137,9 @@ def _biases(given: dict[str, Any] | list[Any]) -> tuple[tuple[int | str, float],
             token = int(token)
         if isinstance(token, bool) or not isinstance(token, int | str):
             raise _wrong_bias("a token is an id or a text")
-        if bias is True or not isinstance(bias, int | float) or abs(bias) > -_BANNED:
+        if bias is True or not isinstance(bias, int | float) or abs(bias) > -BANNED:
             raise _wrong_bias("a bias is a number from -100 to 100, or false")
-        found.append((token, _BANNED if bias is False else float(bias)))
+        found.append((token, BANNED if bias is False else float(bias)))
     return tuple(found)
 
 

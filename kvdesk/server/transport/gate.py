@@ -4,6 +4,7 @@ kvdesk's own ASGI middleware. What passes has its key in `scope["state"]["key"]`
 answer in `scope["state"]["headers"]`.
 """
 
+import re
 import time
 from collections import OrderedDict
 from typing import Final
@@ -17,6 +18,9 @@ from kvdesk.server.errors import ApiError
 
 OPEN: Final = frozenset({"/", "/health", "/v1/health"})
 """Paths that tell nothing but that there is a server: without a key."""
+LOCAL: Final = "localhost"
+"""An allowed origin that is every page of this computer, as llama-server has it."""
+_LOCAL_PAGE: Final = re.compile(r"https?://(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?")
 _MOST_CLIENTS: Final = 1000  # whose rates are remembered
 _METHODS: Final = "GET, POST, DELETE, OPTIONS"
 
@@ -86,7 +90,8 @@ class Gate:
             )
 
     def _allows(self, origin: str) -> bool:
-        return "*" in self._config.origins or origin in self._config.origins
+        known = self._config.origins
+        return "*" in known or origin in known or (LOCAL in known and bool(_LOCAL_PAGE.fullmatch(origin)))
 
     def _key(self, path: str, headers: Headers) -> Key:
         if path in OPEN:
@@ -119,8 +124,9 @@ class Gate:
 def _preflight(headers: Headers) -> Response:
     asked = headers.get("access-control-request-headers", "authorization, content-type")
     allowed = {"access-control-allow-methods": _METHODS, "access-control-allow-headers": asked}
-    return Response(status_code=204, headers={**allowed, "access-control-max-age": "600"})
+    return Response(headers={**allowed, "access-control-max-age": "600"})
 
 
 def _cors(origin: str) -> list[tuple[bytes, bytes]]:
-    return [(b"access-control-allow-origin", origin.encode("latin-1", "replace")), (b"vary", b"Origin")]
+    allowed = (b"access-control-allow-origin", origin.encode("latin-1", "replace"))
+    return [allowed, (b"access-control-allow-credentials", b"true"), (b"vary", b"Origin")]
