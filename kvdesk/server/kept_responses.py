@@ -17,7 +17,7 @@ MOST_RESPONSE_BYTES: Final = 16_000_000
 @dataclass(frozen=True, slots=True)
 class KeptResponse:
     """`messages`: those of the chat up to its end, without instructions; `owner`: the key whose clients may read it;
-    `items`: of its own input.
+    `items`: those of its input.
     """
 
     response: dict[str, Any]

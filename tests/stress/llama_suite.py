@@ -34,8 +34,6 @@ NOT_APPLYING: Final = {
     "test_chat_template_assistant_prefill": "needs --chat-template-file and __verbose",
     "test_chat_template_continue_final_message_vllm_compat": "needs --chat-template-file and __verbose",
     "test_apply_chat_template": "needs --chat-template",
-    "test_completion[Write": "the embedded model ends before 64 tokens",
-    "test_completion_stream[Write": "the embedded model ends before 64 tokens",
     **dict.fromkeys(
         ("test_completion_unified[256-4-n_predict_vals1", "test_completion_unified[256-4-n_predict_vals2"),
         "an answer that finds no cell free ends with the tokens it has",
@@ -75,21 +73,35 @@ NOT_APPLYING: Final = {
     "test_embedding_usage_multiple": "counts of BERT's tokens",
     "test_rerank": "random weights rank by chance",
     "test_rerank_tei_format": "random weights rank by chance",
-    "test_chat_completions_token_count": "/chat/completions/input_tokens belongs to llama-server's own endpoints",
     "test_tokenize_with_bos": "the embedded model's vocabulary adds no BOS",
     "test_verbose_debug": "the prompt in the answer (__verbose)",
     "test_anthropic_empty_messages": "messages are needed, as Anthropic has it",
     "test_anthropic_tool_result_with_image": "a picture is refused with 400, and in other words",
     "test_anthropic_vision_format_accepted": "a picture is refused with 400, and in other words",
     "test_anthropic_vision_base64_with_multimodal_model": "downloads a model",
-    "test_anthropic_thinking_history_in_count_tokens": "needs --chat-template-file",
-    "test_anthropic_thinking_history_in_template": "needs --chat-template-file",
-    "test_responses_stream_with_llama_telemetry": "timings of each token",
+    "test_access_static_assets_without_api_key": "kvdesk serve has no pages",
+    "test_cors_options[web.mydomain.fr-Access-Control-Allow-Headers": "allows the headers that a page asks for",
+    "test_cors_origins_localhost_rejects": "a page that may not ask gets 403, and no such header either",
+    "test_cors_origins_defaults_to_localhost_with_tools_enabled": "kvdesk serve has no tools",
+    "test_cors_proxy_only_forwards_explicit_proxy_headers": "kvdesk serve forwards no requests",
+    "test_local_media_file": "a picture is refused",
+    "test_metrics_disabled": "/metrics cannot be switched off",
+    "test_metrics_prometheus_format": "n_tokens_max is a gauge, and drafts are counted by tokens only",
+    "test_metrics_prompt_processed_and_cached": "a prompt of 9 tokens is too short to share cells",
+    "test_metrics_embedding_prompt_is_counted": "another process makes embeddings, and /metrics is the engine's",
+    "test_responses_stream_with_llama_telemetry": "an answer that is cut off ends as incomplete, as OpenAI has it",
+    "test_ctx_shift_disabled_long_prompt": "counts of stories260K's tokens",
+    "test_ctx_shift_enabled": "a full context ends the answer",
+    "test_ctx_shift_disabled_short_prompt[-1-248": "counts of stories260K's tokens",
 }
 """Tests that ask for what kvdesk serve does not have, by name: each with the reason."""
 _PARTS: Final = tuple(name for name in NOT_APPLYING if "[" in name)
 """Of some tests only a part does not apply: how its name begins."""
 _TEMPLATES: Final = "needs --chat-template"
+_TINY: Final = ("::test_completion[Write", "::test_completion_stream[Write", "test_ctx_shift")
+"""Tests whose answers are longer than those of the embedded model."""
+_FRESH: Final = "test_metrics"
+"""Tests of counters need a server that nobody has asked."""
 _TEXTS: Final = (
     *("content", "couldn't", "Suddenly", "blue", "Aside", "Whillicter", "John"),
     *("going", "princesses", "Ann|", "Dad|", "Whiskers", "Jack"),
@@ -163,10 +175,11 @@ def _start(server: Any, timeout_seconds: float = _BEGINS_S) -> None:
         "--embedding-model": _encoder(gguf.PoolingType.MEAN) if server.server_embeddings else None,
         "--reranking-model": _encoder(gguf.PoolingType.RANK) if server.server_reranking else None,
         "--reasoning-budget": 0 if server.reasoning == "off" else None,
+        "--allow-origin": server.cors_origins or "*",
     }
     given = tuple(str(part) for pair in options.items() if pair[1] is not None for part in pair)
     given += () if server.kv_unified else ("--streams",)
-    if given in _running:
+    if given in _running and _FRESH not in _test():
         server.process = _running[given]
         return
     _end()
@@ -187,6 +200,7 @@ def _model(server: Any) -> str | None:
     """
     template = server.chat_template_file
     needs_tiny = server.kv_unified or server.slot_save_path or "infill" in str(server.model_hf_repo)
+    needs_tiny = needs_tiny or any(name in _test() for name in _TINY)
     if template is None and not needs_tiny:
         return os.environ.get("KVDESK_LLAMA_MODEL")
     made = _MADE / f"{Path(template or 'talking').stem}.gguf"
@@ -195,6 +209,11 @@ def _model(server: Any) -> str | None:
         assert embedded is not None, "the embedded model belongs to the set-up"
         write_talking(made, embedded, template=Path(template).read_text("utf-8") if template else None)
     return str(made)
+
+
+def _test() -> str:
+    """The test that runs."""
+    return os.environ.get("PYTEST_CURRENT_TEST", "")
 
 
 def _encoder(pooling: gguf.PoolingType) -> Path:

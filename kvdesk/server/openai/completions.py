@@ -37,7 +37,7 @@ async def completions(service: Service, http: Request) -> Response:
 
 
 class Completion(RawCompletion):
-    """One request. `echoed`: texts of the prompts, if answers begin with them. Raises ApiError if it cannot be asked."""
+    """One request. `echoed`: the prompts' texts, if answers begin with them. Raises ApiError if it cannot be asked."""
 
     def __init__(
         self,

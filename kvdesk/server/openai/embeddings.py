@@ -22,7 +22,7 @@ _LARGEST = 32760.0  # of a vector that is scaled to whole numbers of 16 bits
 
 class EmbeddingRequest(Body):
     """`/v1/embeddings`. `input` is read by `kvdesk.server.mixed_prompts`; `content` is llama-server's name for it;
-    `dimensions`: only so many, the first ones, as OpenAI and Ollama have it.
+    `dimensions`: only this many, the first ones, as OpenAI and Ollama have it.
 
     embd_normalize  -1: as it is, 0: to whole numbers of 16 bits, n: by the n-norm
     """

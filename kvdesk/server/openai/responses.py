@@ -39,7 +39,7 @@ async def get(service: Service, http: Request) -> Response:
 
 
 async def input_items(service: Service, http: Request) -> Response:
-    """What a kept response was the answer to: the items of its own input."""
+    """The items of the input that a kept response answered."""
     items = service.kept.items(http.path_params["id"], key_of(http))
     ends = {"first_id": items[0]["id"], "last_id": items[-1]["id"]}
     return JSONResponse({"object": "list", "data": items, "has_more": False, **ends})

@@ -45,7 +45,8 @@ class Gate:
 
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*message["headers"], *cors, *state.get("headers", ())]
+                found = (*message["headers"], *cors, *state.get("headers", ()))
+                message["headers"] = [(name.title(), value) for name, value in found]  # as simple clients look for them
             await send(message)
 
         try:
