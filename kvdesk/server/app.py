@@ -17,7 +17,7 @@ from kvdesk.server.errors import ApiError
 from kvdesk.server.llama_server import tokens
 from kvdesk.server.llama_server.completions import complete
 from kvdesk.server.llama_server.infill import infill
-from kvdesk.server.llama_server.props import props
+from kvdesk.server.llama_server.props import lora_adapters, props
 from kvdesk.server.llama_server.rerank import rerank
 from kvdesk.server.llama_server.slot_actions import slot_action
 from kvdesk.server.llama_server.slots import slots
@@ -61,6 +61,7 @@ _GET: Final[dict[str, Endpoint]] = {
     "/slots": slots,
     "/metrics": metrics,
     "/props": props,
+    "/lora-adapters": lora_adapters,
     "/": about.root,
     "/api/version": about.version,
     "/api/tags": about.tags,

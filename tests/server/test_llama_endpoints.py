@@ -34,6 +34,10 @@ def test_a_chat_template_is_applied(http: httpx.Client) -> None:
     assert http.post("/apply-template", json=ended).json()["prompt"] == f"{prompt}Well, <|im_end|>\n"
 
 
+def test_there_are_no_adapters(http: httpx.Client) -> None:
+    assert http.get("/lora-adapters").json() == []
+
+
 def test_the_tokens_of_a_chat_are_counted(http: httpx.Client) -> None:
     asked = {"messages": [{"role": "user", "content": "Say hello."}]}
     usage = http.post("/v1/chat/completions", json={**asked, "max_tokens": 1}).json()["usage"]

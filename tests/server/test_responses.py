@@ -65,6 +65,17 @@ def test_an_answer_comes_back_as_it_was_written(backend: Calling, scripted: open
     assert (told.role, told.text, json.loads(told.fields)) == ("tool", "sunny", {"tool_call_id": call.call_id})
 
 
+def test_tokens_of_reasoning_are_counted_as_in_chat_completions(backend: Calling, scripted: openai.OpenAI) -> None:
+    backend.text = THINKING
+    of_response = scripted.responses.create(model="x", input=ASKED).usage
+    of_chat = scripted.chat.completions.create(model="x", messages=[{"role": "user", "content": ASKED}]).usage
+    assert of_response is not None
+    assert of_chat is not None
+    assert of_chat.completion_tokens_details is not None
+    n_thought = of_chat.completion_tokens_details.reasoning_tokens or 0
+    assert of_response.output_tokens_details.reasoning_tokens == n_thought > 0
+
+
 def test_a_stream_brings_the_same_response(backend: Calling, scripted: openai.OpenAI) -> None:
     backend.text = THINKING
     whole = scripted.responses.create(model="x", input=ASKED, tools=[TOOL])

@@ -8,6 +8,11 @@ from kvdesk.server.llama_server.completions import generation_settings
 from kvdesk.server.service import FINGERPRINT, Service
 
 
+async def lora_adapters(_service: Service, _http: Request) -> Response:
+    """As llama-server has it: the adapters, and there are none."""
+    return JSONResponse([])
+
+
 async def props(service: Service, _http: Request) -> Response:
     """As llama-server has it: the sampling that requests get, the chat template, slots. Of the model's path only its
     name.
