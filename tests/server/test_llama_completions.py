@@ -70,6 +70,7 @@ def test_each_part_of_a_stream_has_its_timings(http: httpx.Client) -> None:
         asks = {"max_tokens": 4, "stream": True, "timings_per_token": True}
         text = http.post(path, json={**body, **asks}).text
         assert text.count('"timings"') >= 3, path
+        assert '"timings"' not in text.split("\n\n")[0] or "text_completion" in text, "nothing has happened yet"
 
 
 def test_no_token_ends_an_answer_that_ignores_ends(http: httpx.Client) -> None:

@@ -127,7 +127,7 @@ class ChatCompletion(Renderer):
         chunk = {"object": "chat.completion.chunk", **self._common, "choices": [one], **(more or {})}
         if finish is not None:
             chunk |= {"timings": timings(answer.choice.stats), **prefix_cache(answer.choice)}
-        elif self._request.timings_per_token:
+        elif self._request.timings_per_token and "role" not in delta:  # there is nothing to tell at the beginning
             chunk["timings"] = timings(answer.choice.so_far)
         if self._request.usage_in_stream:
             chunk["usage"] = None
