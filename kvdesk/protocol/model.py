@@ -73,5 +73,6 @@ class ModelInfo:
     template: str = ""  # the chat template (Jinja)
     bos: str = ""  # text of the token that begins a sequence; eos: that ends one
     eos: str = ""
+    license: str = ""  # as the file names it, such as "apache-2.0"
     ends: tuple[int, ...] = ()  # tokens that end an answer
     infill: InfillTokens = field(default_factory=InfillTokens)

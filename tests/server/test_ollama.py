@@ -13,6 +13,7 @@ from kvdesk.server.ollama.about import quantization
 from kvdesk.server.ollama.chat import OllamaChatRequest, chat_of_ollama
 from kvdesk.server.request.schemas import parsed
 from tests.server.conftest import SETTINGS, Running
+from tests.server.scripted import THINKING, WEATHER, Calling
 
 
 def test_the_open_model_is_listed_and_shown(http: httpx.Client) -> None:
@@ -27,6 +28,7 @@ def test_the_open_model_is_listed_and_shown(http: httpx.Client) -> None:
     assert shown["model_info"]["llama.context_length"] == SETTINGS.n_ctx, "what a client may use, not what is possible"
     assert shown["model_info"]["general.basename"] == one["name"]
     assert shown["parameters"] == f"num_ctx {SETTINGS.n_ctx}"
+    assert shown.get("license", "apache-2.0") == "apache-2.0", "the tiny model names none"
     assert len(one["digest"]) == 64, "`ollama list` shows twelve of them"
     (there,) = http.get("/api/ps").json()["models"]
     assert {name: there[name] for name in ("name", "digest", "details")} == {
@@ -87,6 +89,21 @@ def test_a_schema_and_tools_reach_the_model(http: httpx.Client) -> None:
     ]
     tool = {"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}
     assert chat(http, messages=history, tools=[tool], think=False, stream=False).json()["done"] is True
+
+
+def test_calls_have_an_id_and_a_place(backend: Calling, scripted_http: httpx.Client) -> None:
+    second = '<tool_call>\n{"name": "weather", "arguments": {"city": "Bern"}}\n</tool_call>'
+    backend.text = f"{THINKING}\n{second}"
+    asked = {"messages": [{"role": "user", "content": "How is it in Rom and Bern?"}], "tools": [WEATHER]}
+    whole = scripted_http.post("../api/chat", json={**asked, "stream": False}).json()["message"]
+    streamed = [json.loads(line)["message"] for line in scripted_http.post("../api/chat", json=asked).text.splitlines()]
+    (in_stream,) = (message["tool_calls"] for message in streamed if "tool_calls" in message)
+    assert whole["thinking"] == "".join(message.get("thinking", "") for message in streamed) == "They want to know."
+    for calls in (whole["tool_calls"], in_stream):
+        assert [call["function"] for call in calls] == [
+            {"index": i, "name": "weather", "arguments": {"city": city}} for i, city in enumerate(("Rom", "Bern"))
+        ]
+        assert calls[0]["id"] != calls[1]["id"]
 
 
 def test_a_model_that_is_to_be_loaded_is(http: httpx.Client) -> None:

@@ -63,6 +63,7 @@ async def show(service: Service, http: Request) -> Response:
     kind, n_ctx = model.architecture, service.n_ctx
     return JSONResponse(
         {
+            **({"license": model.license} if model.license else {}),
             "modelfile": f"FROM {service.model_name}\nPARAMETER num_ctx {n_ctx}\n",
             "parameters": f"num_ctx {n_ctx}",
             "template": model.template,

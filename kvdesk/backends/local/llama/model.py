@@ -88,6 +88,7 @@ class Model:
             template=self.chat_template,
             bos=self.vocab.text_of(self.vocab.bos),
             eos=self.vocab.text_of(self.vocab.eos),
+            license=self._meta("general.license"),
             ends=tuple(sorted(self.vocab.controls[text] for text in self.vocab.ends)),
             infill=self.vocab.infill,
         )
