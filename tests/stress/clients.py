@@ -116,6 +116,39 @@ def with_llm(url: str) -> None:
     assert model.chain(QUESTION, tools=[weather], stream=False).text()
 
 
+def with_ollama(url: str) -> None:
+    client: Any = import_module("ollama").Client(host=url.removesuffix("/v1"))
+
+    assert client.list().models[0].digest == client.ps().models[0].digest
+    assert client.show("m").modelinfo
+    assert client.pull("m").status == "success"
+    asked: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": ABOUT}], "options": {"seed": 1}}
+    assert Person.model_validate_json(client.chat(**asked, format=Person.model_json_schema()).message.content)
+    *_, last = client.chat(**asked, tools=[weather], stream=True)
+    assert last.done
+    assert last.load_duration
+    first = client.generate("m", "My name is Ann.", options={"num_predict": 9}, logprobs=True, top_logprobs=2)
+    assert first.logprobs
+    again = client.generate("m", "What is my name?", context=first.context, options={"num_predict": 9})
+    assert again.prompt_eval_count > len(first.context)
+    assert len(client.embed("m", ["a", "b"], dimensions=8).embeddings[1]) == 8
+
+
+def with_anthropic(url: str) -> None:
+    client: Any = import_module("anthropic").Anthropic(base_url=url.removesuffix("/v1"), api_key=KEY, max_retries=0)
+
+    function = WEATHER["function"]
+    tool = {"name": function["name"], "input_schema": function["parameters"]}
+    asked: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": QUESTION}]}
+    called = client.messages.create(**asked, max_tokens=100, tools=[tool], tool_choice={"type": "any"})
+    assert (called.stop_reason, called.content[-1].name) == ("tool_use", "weather")
+    with client.messages.stream(**asked, max_tokens=20) as stream:
+        assert "".join(stream.text_stream) == stream.get_final_message().content[0].text
+    n_tokens = client.messages.count_tokens(**asked).input_tokens
+    usage = stream.get_final_message().usage
+    assert n_tokens == usage.input_tokens + usage.cache_read_input_tokens
+
+
 CLIENTS: dict[str, Callable[[str], None]] = {
     "openai": with_openai,
     "instructor": with_instructor,
@@ -123,6 +156,8 @@ CLIENTS: dict[str, Callable[[str], None]] = {
     "pydantic-ai": with_pydantic_ai,
     "litellm": with_litellm,
     "llm": with_llm,
+    "ollama": with_ollama,
+    "anthropic": with_anthropic,
 }
 
 if __name__ == "__main__":

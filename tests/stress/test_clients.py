@@ -1,6 +1,7 @@
 """Clients of other people ask `kvdesk serve` for tools, structured output and with settings of reasoning (`clients`).
 
-KVDESK_CLIENTS=VENV/bin/python   has openai, instructor, langchain-openai, pydantic-ai, litellm and llm; not here
+KVDESK_CLIENTS=VENV/bin/python   has openai, instructor, langchain-openai, pydantic-ai, litellm, llm,
+                                 ollama and anthropic; not here
 KVDESK_NODE_CLIENTS=FOLDER       its node_modules have openai, ai, @ai-sdk/openai-compatible and zod; not here
 KVDESK_TOOL_MODEL=….gguf         the model (`serving`)
 """
