@@ -137,7 +137,7 @@ def with_ollama(url: str) -> None:
 def with_anthropic(url: str) -> None:
     client: Any = import_module("anthropic").Anthropic(base_url=url.removesuffix("/v1"), api_key=KEY, max_retries=0)
 
-    function = WEATHER["function"]
+    function: Any = WEATHER["function"]
     tool = {"name": function["name"], "input_schema": function["parameters"]}
     asked: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": QUESTION}]}
     called = client.messages.create(**asked, max_tokens=100, tools=[tool], tool_choice={"type": "any"})
