@@ -123,7 +123,7 @@ def with_ollama(url: str) -> None:
     assert client.show("m").modelinfo
     assert client.pull("m").status == "success"
     asked: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": ABOUT}], "options": {"seed": 1}}
-    assert Person.model_validate_json(client.chat(**asked, format=Person.model_json_schema()).message.content)
+    assert Person.model_validate_json(client.chat(**asked, format=Person.model_json_schema()).message.content).name
     *_, last = client.chat(**asked, tools=[weather], stream=True)
     assert last.done
     assert last.load_duration
