@@ -108,7 +108,7 @@ def test_a_failed_answer_is_not_compared(rig: Rig) -> None:
 def test_the_toy_speaks_english_and_another_model_the_language_of_the_window(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(translation, "_translate", lambda text, _n=-1: f"«{text}»")
+    monkeypatch.setattr(translation, "_translate", lambda text, *_: f"«{text}»")
     rig.window.commands.ask_starter("plain")
     assert "«" not in rig.worker.asked[-1].messages[-1].text
     answer(rig, 50.0, 0)

@@ -19,7 +19,7 @@ def test_one_asks_twice_about_a_text_that_is_long_enough_to_see_the_difference()
 
 
 def test_a_model_that_speaks_english_alone_is_asked_in_english(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(translation, "_translate", lambda text, _n: f"«{text}»")
+    monkeypatch.setattr(translation, "_translate", lambda text, *_: f"«{text}»")
     for starter in STARTERS:
         assert not any("«" in text for text in starter.messages(in_english=True))
         assert all("«" in text for text in starter.messages(in_english=False))

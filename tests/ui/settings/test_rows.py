@@ -190,7 +190,7 @@ def test_samplers_are_moved_and_rest_by_keyboard(rows: SettingRows, record: Any)
 def test_titles_and_descriptions_are_in_the_person_s_language(
     theme: Theme, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(translation, "_translate", lambda text, _n: {"Top K": "Die besten K"}.get(text, text))
+    monkeypatch.setattr(translation, "_translate", lambda text, *_: {"Top K": "Die besten K"}.get(text, text))
     rows = SettingRows(theme)
     qtbot.addWidget(rows)
     rows.add_table("sampling", Sampling)
