@@ -288,7 +288,7 @@ def test_a_long_message_shows_whole_lines_beside_the_button(window: MainWindow, 
 
 
 @pytest.mark.usefixtures("styled")
-@pytest.mark.parametrize("zoom", [100, 110, 125, 150, 175, 200])
+@pytest.mark.parametrize("zoom", [*(pytest.param(n, marks=pytest.mark.matrix) for n in (110, 125, 150, 175)), 100, 200])
 def test_a_message_that_fits_is_not_scrolled(window: MainWindow, zoom: int) -> None:
     edit = window.chat.composer.edit
     window.store.settings.change(zoom=zoom)
