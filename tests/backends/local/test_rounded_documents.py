@@ -8,7 +8,6 @@ import pytest
 
 from kvdesk.backends.local.cache_manager.documents import READ_AGAIN
 from kvdesk.backends.local.llama.requantize import unrounded
-from kvdesk.cache.compare import divergence
 from kvdesk.cache.state.blob import parse_seq_state
 from kvdesk.chat import QueuedMessage
 from kvdesk.conversations.requests import preview
@@ -22,7 +21,7 @@ from kvdesk.state_files.reading import open_file
 from kvdesk.state_files.restore import judge
 from tests.backends.local.conftest import SMALL, opened_with
 from tests.backends.local.test_cache_manager import audited
-from tests.backends.local.test_documents import FIRST, OFF, READ_ONCE, REPORT, SECOND, Chat, logits, store
+from tests.backends.local.test_documents import FIRST, READ_ONCE, REPORT, SECOND, Chat, store
 from tests.backends.local.test_turns import of
 
 
@@ -56,19 +55,6 @@ def test_kept_as_q8_0_it_takes_half_and_is_put_there_as_ggml_reads_it(rounding: 
         wanted = np.frombuffer(kept, np.uint8, mine.n_bytes, mine.offset).reshape(n, -1)
         at = held.pos.argsort()[saved.first + READ_AGAIN : saved.first + n]
         np.testing.assert_array_equal(cells[at], wanted[READ_AGAIN:])
-
-
-def test_kept_as_q8_0_its_logits_are_near(embedded: HeadlessEngine) -> None:
-    one, two, whole = Chat(embedded, FIRST), Chat(embedded, SECOND), Chat(embedded, SECOND, OFF)
-    embedded.do(UsePolicy(CachePolicy(read_once=True, documents_q8_0=True)))
-    one.ask("How many lamps has Ada?", REPORT)
-    assert two.ask("Who has three lamps?", REPORT).stats.put_tokens
-    embedded.do(UsePolicy(CachePolicy()))
-    found = logits(embedded, two)
-    embedded.do(CloseConversation(two.id))
-    assert not whole.ask("Who has three lamps?", REPORT).stats.put_tokens
-    (kl,) = divergence(logits(embedded, whole), found)
-    assert 1e-9 < kl < 0.05
 
 
 def test_kept_as_q8_0_after_a_restart_without_the_setting(
