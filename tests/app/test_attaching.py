@@ -80,19 +80,16 @@ def test_a_file_is_read_again_in_the_encoding_that_is_chosen(ready: Rig, qtbot: 
 
     for wanted, text in (("Windows-1251", "Ел"), ("Windows-1253", "Ελ")):
         choice = encoding(rows, 0)
-        assert choice is not None
         choice.textActivated.emit(wanted)
         qtbot.waitUntil(partial(reads, text), timeout=20_000)
         assert rows.attachments[0].note == f"read as {wanted}"
         assert shown(ready) == ["old.txt", "plain.txt"]
     file.unlink()
     choice = encoding(rows, 0)
-    assert choice is not None
     choice.textActivated.emit("KOI8-R")
     qtbot.waitUntil(lambda: "old.txt could not be read" in ready.window.chat.banner.sentence, timeout=20_000)
     assert rows.attachments[0].text == "Ελ", "what was read stays"
     again = encoding(rows, 0)
-    assert again is not None
     assert again.currentText() == "Windows-1253"
 
 
@@ -130,7 +127,6 @@ def test_each_file_goes_to_the_chat_it_was_given_to(ready: Rig, slow: Flag, qtbo
     slow.set()
     qtbot.waitUntil(lambda: not rig.controller.attaching._reading)
     known = rig.controller.conversations.get(first)
-    assert known is not None
     assert sorted(a.name for a in known.draft_attachments) == ["one.txt", "three.txt"]
     assert shown(rig) == []
 

@@ -37,17 +37,14 @@ def test_what_the_last_token_and_the_answer_looked_at(
     app.wait(lambda: store.attention.shown is not None)
     assert page._title.text().startswith("What ")
     shown = store.attention.shown
-    assert shown is not None
     assert shown.weights.size == stats.cells_used
     assert float(shown.weights.sum(dtype=np.float64)) == pytest.approx(1, abs=1e-4)
     assert page.table.positions[0] == 0, "the first token is the sink of most models"
     app.wait(lambda: page.map._frame is not None and page.map._frame.scene.attention is shown)
-    assert page.map._frame is not None
     codes = page.map._frame.strips[0].layer(0, stats.cells_used).code
     assert ((codes - FIRST_GROUP) // N_SHADES != UNKNOWN).all(), "every cell was looked at"
     answer = window.chat.view.widgets[-1].message
     words = attention_words(store, answer, window.theme.colours)
-    assert words is not None
     assert words.tints
     assert len(page.heads._heads.layers) == store.model.n_layer if page.heads._heads and store.model else False
 
@@ -59,7 +56,6 @@ def test_what_the_last_token_and_the_answer_looked_at(
     done = app.last(Attended)
     assert isinstance(done, Attended)
     assert len(done.pos) > 1
-    assert store.attention.shown is not None
     total = float(store.attention.shown.weights.sum(dtype=np.float64))
     assert total == pytest.approx(len(done.pos), rel=1e-4)
 

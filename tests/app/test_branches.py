@@ -111,7 +111,6 @@ def test_an_edit_is_there_again_after_another_chat(rig: Rig, qtbot: QtBot) -> No
     assert not rig.window.chat.view.is_editing
     rig.window.commands.select(asked.conversation)
     editor = rig.window.chat.view.widgets[0].editor
-    assert editor is not None
     assert editor.text == "Another question"
     assert rig.window.chat.view.widgets[1].is_dim
     rig.window.action_set.run("chat.escape")

@@ -184,7 +184,6 @@ def test_lines_of_kvdesks_log_are_in_the_window(rig: Rig, monkeypatch: pytest.Mo
 def test_about_says_versions_and_licences(rig: Rig) -> None:
     rig.window.action_set.run("help.about")
     about = rig.window.help.about
-    assert about is not None
     for name in ("kvdesk", "Python", "Qt", "SQLite", "llama-cpp-python", "llama.cpp", "built for"):
         assert any(line.startswith(name) for line in about.versions_text.splitlines()), name
     assert "PySide6_Essentials 6.11.3" in str(about._facts.licences)

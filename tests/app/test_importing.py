@@ -29,7 +29,6 @@ def opened(rig: Rig, qtbot: QtBot, path: Path) -> ImportDialog:
     """The dialog, once the file is read or refused."""
     rig.window.commands.import_chats(path)
     dialog = rig.controller.imports.dialog
-    assert dialog is not None
     qtbot.waitUntil(lambda: bool(dialog.facts) or dialog.close_button.text() == "Close", timeout=20_000)
     return dialog
 
@@ -99,7 +98,6 @@ def test_reading_can_be_cancelled_and_begun_again(
         first = imports.dialog
         rig.window.commands.import_chats(file)
         assert imports.dialog is first, "one at a time"
-        assert first is not None
         first.close_button.click()
         assert first.isHidden()
         imports._background.wait()
@@ -110,7 +108,6 @@ def test_saving_can_be_cancelled(rig: Rig, qtbot: QtBot, file: Path, monkeypatch
     monkeypatch.setattr(addition, "PIECE", 1)
     dialog = opened(rig, qtbot, file)
     run = rig.controller.imports._run
-    assert run is not None
     run.cancelled.set()
     dialog.import_button.click()
     dialog.close_button.click()
@@ -127,7 +124,6 @@ def test_a_cancel_that_came_too_late_leaves_the_next_import_alone(rig: Rig, qtbo
     first.close_button.click()
     rig.window.commands.import_chats(file)
     second = imports.dialog
-    assert second is not None
     qtbot.waitUntil(lambda: titles(rig) == ["Tides"])
     assert second.isVisible()
     qtbot.waitUntil(lambda: bool(second.facts), timeout=20_000)

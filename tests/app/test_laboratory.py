@@ -49,7 +49,6 @@ def begun(rig: Rig, lab: LabPage, qtbot: QtBot) -> psutil.Process:
     lab.setup.run_button.click()
     qtbot.waitUntil(lambda: controller(rig)._run is not None, timeout=TIMEOUT_MS)
     run = controller(rig)._run
-    assert run is not None
     qtbot.waitUntil(lambda: run.pid is not None, timeout=TIMEOUT_MS)
     return psutil.Process(run.pid)
 

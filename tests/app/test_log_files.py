@@ -47,7 +47,6 @@ def test_a_full_disk_costs_lines_of_the_log_and_nothing_else(
         handler = logger.handlers[-1]
         assert isinstance(handler, logging.StreamHandler)
         kept = handler.setStream(FULL.open("w", encoding="utf-8"))
-        assert kept is not None
         kept.close()
         logger.info("no room for this line")
     assert capfd.readouterr().err == ""

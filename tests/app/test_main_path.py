@@ -103,13 +103,10 @@ def test_the_same_over_a_back_end_that_only_chats(
     assert not window.inspector.cache.rebuild.isEnabled()
     assert window.status._audit.toolTip() == MISSING[Feature.AUDIT]
     menu = window.chat.view.menu(window.chat.view.widgets[-1].message.id)
-    assert menu is not None
     (cache,) = [action.menu() for action in menu.actions() if action.text() == "Cache"]
     (cells,) = cache.actions()  # type: ignore[attr-defined]
     assert (cells.isEnabled(), cells.toolTip()) == (False, MISSING[Feature.CACHE_OPERATIONS])
-    window.rooms.show_settings()
-    page = window.rooms.settings
-    assert page is not None
+    page = window.rooms.show_settings()
     assert page.field("sampling", "temperature").isEnabled()
     assert not page.field("context", "n_ctx").isEnabled()
     assert not page.field("cache", "overflow").isEnabled()

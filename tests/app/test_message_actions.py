@@ -60,7 +60,6 @@ def test_continue_appends_to_the_answer_and_is_stored_as_it_streams(rig: Rig, qt
     stored = in_database(rig, asked)[asked.answer]
     assert (stored.text, stored.tokens, finish_of(stored)) == ("Once upon a time", (1, 2, 3), "end")
     assert stored.stats == last(rig).message.stats
-    assert stored.stats is not None
     assert stored.stats.all_generated == 2 * STATS.generated_tokens
     assert seen(last(rig)._foot).startswith("reused 128  ·  prefilled 12")
 
@@ -75,12 +74,10 @@ def test_an_edited_answer_is_continued_from_the_new_text(rig: Rig, qtbot: QtBot)
     first = exchange(rig, qtbot)
     widget = last(rig)
     widget.start_edit()
-    assert widget.editor is not None
     widget.editor.edit.setPlainText("Once upon a hill")
     qtbot.mouseClick(widget.editor._go_on, Qt.MouseButton.LeftButton)
     asked = rig.worker.asked[-1]
     assert asked.answer != first.answer
-    assert asked.continued is not None
     assert (asked.continued.text, asked.continued.tokens) == ("Once upon a hill", (1, 2))
     assert last(rig).message.id == asked.answer
     assert last(rig).switch._text.text() == "2/2"

@@ -43,7 +43,6 @@ def rig(server: HubServer, make_rig: Callable[..., Rig]) -> Rig:
 @pytest.fixture
 def part(rig: Rig) -> GetModels:
     page = rig.window.rooms.models
-    assert page is not None
     assert page._parts.currentWidget() is page.get_models
     return page.get_models
 
@@ -146,7 +145,6 @@ def test_what_was_offered_is_chosen_and_asked_for_again(rig: Rig, part: GetModel
 
 
 def test_one_that_the_hub_no_longer_has_is_said(part: GetModels, server: HubServer, qtbot: QtBot) -> None:
-    assert part.chosen is not None
     server.files[part.chosen.repo] = {"other.gguf": b"x"}
     part.download.click()
     qtbot.waitUntil(lambda: "no longer has" in part.banner.sentence, timeout=TIMEOUT_MS)
@@ -175,7 +173,6 @@ def test_the_embedded_model_leads_to_better_ones(rig: Rig, tmp_path: Path, monke
     assert better.text() == "Get a better model…"
     better.trigger()
     page = rig.window.rooms.models
-    assert page is not None
     assert rig.window.rooms.shown == "models"
     assert page._parts.currentWidget() is page.get_models
     library.apply(ModelLoaded(ModelInfo(LocalFile(tmp_path / "large.gguf"), "Large")))

@@ -41,7 +41,6 @@ def page(rig: Rig, copy: Path, qtbot: QtBot) -> ModelsPage:
     rig.window.show()
     rig.window.rooms.show_models()
     page = rig.window.rooms.models
-    assert page is not None
     qtbot.waitUntil(lambda: any(row.path == copy for row in page.rows), timeout=TIMEOUT_MS)
     return page
 
@@ -61,7 +60,6 @@ def test_speed_context_and_time_are_remembered(rig: Rig, page: ModelsPage, copy:
     library.apply(replace(ended, stats=replace(STATS, generated_tokens=3, decode_tok_s=900.0)))  # too short
     library.apply(ended)
     known = library.used(copy)
-    assert known is not None
     assert (known.tok_s, known.context) == (40.0, rig.controller.settings.context)
     assert known.used_ms > 0
     library.refresh()
@@ -90,7 +88,6 @@ def test_a_model_opens_with_the_context_that_it_ran_with_last(rig: Rig, copy: Pa
     rig.worker.give(ModelLoaded(ModelInfo(LocalFile(copy), "SmolLM2")))
     qtbot.waitUntil(lambda: controller.settings.context.n_ctx == 512)
     known = library.used(copy)
-    assert known is not None
     assert known.context == small
 
 
@@ -124,8 +121,6 @@ def test_pages_that_are_opened_before_their_owners_are_made_are_filled(
     rooms.show_room("lab")
     rooms.show_models()
     lab, models = rooms.get("lab"), rooms.models
-    assert lab is not None
-    assert models is not None
     assert (lab.question, models.rows) == (None, ())
     rig.controller.furnish()
     qtbot.waitUntil(lambda: any(row.path == copy for row in models.rows), timeout=TIMEOUT_MS)

@@ -22,9 +22,7 @@ def test_a_preset_reaches_the_next_answer_and_the_file(
 ) -> None:
     monkeypatch.setenv("KVDESK_HOME", str(tmp_path))
     rig.window.show()
-    rig.window.rooms.show_settings()
-    page = rig.window.rooms.settings
-    assert page is not None
+    page = rig.window.rooms.show_settings()
     qtbot.waitExposed(page)
     QTest.keyClick(page.presets.choice, Qt.Key.Key_Down)
     precise = presets.built_in()[1]

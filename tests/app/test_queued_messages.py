@@ -166,7 +166,6 @@ def test_an_edited_message_is_not_swallowed(ready: Rig, qtbot: QtBot) -> None:
     ready.window.chat.view.start_edit(ready.window.chat.view.widgets[0].message.id)
     ready.controller.conversations.turns.regenerate(ConversationId(one.conversation))
     editor = ready.window.chat.view.widgets[0].editor
-    assert editor is not None
     qtbot.keyClick(editor.edit, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
     assert (editor.text, len(ready.worker.asked)) == ("One", 2)
     assert editor._cost.text() == "It can be saved when the answer has ended"

@@ -41,7 +41,6 @@ def rig(make_rig: Callable[..., Rig], qtbot: QtBot) -> Iterator[Rig]:
     qtbot.waitUntil(lambda: len(rig.controller.settings.models) == 2)
     rig.window.rooms.show_models(get=True)
     page = rig.window.rooms.models
-    assert page is not None
     assert isinstance(page.get_models, GetModels)
     rig.controller.downloads.set_access(HUB, None)
     rig.controller.models.mark(favourite, favourite=True)
@@ -114,9 +113,7 @@ def end_tour(rig: Rig, qtbot: QtBot) -> None:
 
 
 def apply_settings(rig: Rig, qtbot: QtBot) -> None:
-    rig.window.rooms.show_settings()
-    page = rig.window.rooms.settings
-    assert page is not None
+    page = rig.window.rooms.show_settings()
     top_k = page.field("sampling", "top_k")
     assert isinstance(top_k, QSpinBox)
     top_k.setValue(7)
@@ -126,9 +123,7 @@ def apply_settings(rig: Rig, qtbot: QtBot) -> None:
 
 
 def save_preset(rig: Rig, _qtbot: QtBot) -> None:
-    rig.window.rooms.show_settings()
-    page = rig.window.rooms.settings
-    assert page is not None
+    page = rig.window.rooms.show_settings()
     page.presets.save("Mine")
     rig.window.rooms.show_chats()
     assert [preset.name for preset in rig.controller.settings.presets] == ["Mine"]
@@ -180,9 +175,7 @@ def test_what_is_remembered_later_costs_the_window_nothing(rig: Rig, qtbot: QtBo
     hide_inspector(rig, qtbot)
     hide_sidebar(rig, qtbot)
     choose_theme(rig, qtbot)
-    rig.window.rooms.show_settings()
-    page = rig.window.rooms.settings
-    assert page is not None
+    page = rig.window.rooms.show_settings()
     top_k = page.field("sampling", "top_k")
     assert isinstance(top_k, QSpinBox)
     top_k.setValue(7)

@@ -57,7 +57,6 @@ def section_of(app: App, qtbot: QtBot) -> ConnectSection:
     menus = [menu for menu in app.window.findChildren(QMenu) if any(a.text() == CONNECT for a in menu.actions())]
     next(action for action in menus[0].actions() if action.text() == CONNECT).trigger()
     page = app.window.rooms.settings
-    assert page is not None
     qtbot.waitUntil(page.connecting.isVisible)
     return page.connecting
 

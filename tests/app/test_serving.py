@@ -56,14 +56,12 @@ def test_the_switch_serves_and_ends(rig: Rig, qtbot: QtBot, monkeypatch: pytest.
     assert rig.controller.settings.serve.port == port
     status = rig.window.status
     chip = status.findChild(QPushButton, "servingChip")
-    assert chip is not None
     assert chip.accessibleName() == f"Serving 127.0.0.1:{port}"
     asked = TurnStarted(ConversationId("c"), MessageId("a"), 0, 10, 4, client="a program")
     serving(rig).apply(asked)
     qtbot.waitUntil(lambda: chip.accessibleName().endswith("1 running"))
     assert section.kept.text() == "Answers that the server remembers: 2.5 of 16 MB."
     server = serving(rig)._server
-    assert server is not None
     assert server.config.client_share == 0.25
     section.serve.click()
     assert chip.isHidden()

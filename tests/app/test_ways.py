@@ -113,9 +113,7 @@ def test_operations_reach_it(ways: Ways, full: Rig) -> None:
 
 
 def test_settings_reach_it(ways: Ways, full: Rig) -> None:
-    full.window.rooms.show_settings()
-    page = full.window.rooms.settings
-    assert page is not None
+    page = full.window.rooms.show_settings()
     page.field("cache", "n_keep").setValue(7)  # type: ignore[attr-defined]
     assert ways.of(UsePolicy, page.apply_now) == LISTED["a setting of the cache"]
     kind = page.field("context", "type_k")

@@ -74,7 +74,6 @@ class App:
 
     def used(self) -> int:
         view = self.last(CacheView)
-        assert view is not None
         assert view.snapshot.verification.state == "verified", view.snapshot.verification.detail
         return view.snapshot.maps[0].streams[0].used
 

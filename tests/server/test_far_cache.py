@@ -154,7 +154,6 @@ def follow(running: Running, window: Window, n: int, seed: int) -> None:
         for chat in choice.chats:  # other tests have this engine too, and chats leave it last
             running.host.submit(CloseConversation(chat))
     assert compared == -(-n // 10)
-    assert window.view is not None
     said = window.view.snapshot.verification
     assert (said.state, said.by) == ("verified", "first")
     assert verification_line(said)[0].startswith("first says: map verified")
@@ -165,7 +164,6 @@ def test_its_map_is_that_of_the_first_after_60_operations(running: Running, wind
     window.send(TakeRecording())
     window.wait(lambda: window.of(RecordingTaken))
     recording, view = window.of(RecordingTaken)[0].recording, window.view
-    assert view is not None
     assert recording.last == view.snapshot.operation
     for ours, theirs in zip(recording.state_at(recording.last), view.snapshot.maps, strict=True):
         for x, y in zip(ours.streams, theirs.streams, strict=True):

@@ -36,7 +36,6 @@ def test_what_tab_reaches_shows_its_tooltip(window: MainWindow, qtbot: QtBot, mo
     menu.setFocus()
     qtbot.keyClick(menu, Qt.Key.Key_Backtab)
     reached = window.focusWidget()
-    assert reached is not None
     assert "Ctrl+I" in reached.toolTip()
     qtbot.waitUntil(lambda: QToolTip.text() == reached.toolTip())
     dialog = Dialog(window.theme, window, "A dialog")

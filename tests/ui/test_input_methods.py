@@ -104,9 +104,7 @@ def test_a_long_composition_gets_its_line(window: MainWindow, qtbot: QtBot) -> N
 def test_an_answer_that_is_edited(window: MainWindow, qtbot: QtBot) -> None:
     show_messages(window, ONE, (message("q", "user", "Hi"), message("a", "assistant", "Hello", stats=STATS)))
     widget = window.chat.view.widget_of(MessageId("a"))
-    assert widget is not None
     widget.start_edit()
-    assert widget.editor is not None
     edit = widget.editor.edit
     focused(window, edit, qtbot)
     compose(edit, "ni")
@@ -122,7 +120,6 @@ def search_fields(window: MainWindow) -> dict[str, QLineEdit]:
     window.rooms.show_models()
     window.rooms.show_settings()
     models, page = window.rooms.models, window.rooms.settings
-    assert models is not None
     assert page is not None
     return {
         "chats": window.conversations.search,

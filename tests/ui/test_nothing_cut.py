@@ -96,7 +96,6 @@ def places(window: MainWindow) -> Iterator[tuple[str, QWidget]]:
     yield "Shortcuts", window
     window.help.palette.close_palette()
     window.rooms.show_models()
-    assert window.rooms.models is not None
     window.rooms.models.show_rows((row("big", 9 * 10**9), row("small", 10**8)), MACHINE)
     yield "Models", window
     window.rooms.models.get_models.show_recommended(recommended_offers(recommended()))
@@ -118,7 +117,6 @@ def servers(window: MainWindow) -> Iterator[tuple[str, QWidget]]:
     window.store.settings.change(serve=ServeSettings(port=8099))
     window.action_set.run("app.serve")
     settings = window.rooms.settings
-    assert settings is not None
     settings.serving.show_key("sk-kvdesk-0123456789abcdef")
     settings.serving.show_serving("http://127.0.0.1:8099/v1")
     settings.serving.show_requests((request(2), request(1, "The first request of this program.")))

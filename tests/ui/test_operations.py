@@ -144,7 +144,6 @@ def test_the_target_stays_while_the_cache_changes(window: MainWindow) -> None:
     panel.set_range(1, 3, 9)
     show(window, cache_view(8))
     chosen = panel.chosen
-    assert chosen.target is not None
     assert (chosen.target.seq_id, chosen.p0, chosen.p1) == (1, 3, 9)
 
 
@@ -153,7 +152,6 @@ def test_the_target_is_the_shown_conversation_until_another_is_chosen(window: Ma
 
     def shown_target() -> tuple[int, int, int]:
         chosen = panel.chosen
-        assert chosen.target is not None
         return chosen.target.seq_id, chosen.p0, chosen.p1
 
     panel._p0.setValue(30)
@@ -314,8 +312,7 @@ def preview(settings: ContextSettings, **fields: object) -> protocol.ContextPrev
 def test_a_context_is_shown_before_it_is_made(window: MainWindow, qtbot: QtBot, record: Record) -> None:
     sent, rebuilds = record(window.commands.submit), record(window.commands.rebuild)
     window.store.apply(cache_view())
-    window.rooms.show_settings()
-    panel = window.rooms.settings
+    panel = window.rooms.show_settings()
     assert panel.bar.isHidden(), "nothing is asked about"
     panel.field("context", "n_ctx").setValue(512)
     qtbot.waitUntil(lambda: len(sent) == 1)
@@ -370,8 +367,7 @@ def test_a_conversion_is_offered_with_its_price(window: MainWindow, qtbot: QtBot
 
 def test_a_context_that_cannot_be_made_is_not_applied(window: MainWindow, qtbot: QtBot, record: Record) -> None:
     sent = record(window.commands.submit)
-    window.rooms.show_settings()
-    panel = window.rooms.settings
+    panel = window.rooms.show_settings()
     panel.field("context", "n_ctx").setValue(1_000_000)
     qtbot.waitUntil(lambda: len(sent) == 1)
     window.store.apply(preview(sent[0][0].settings, refused="It needs 30 GB; 0.9 GB are free."))  # type: ignore[attr-defined]
@@ -414,7 +410,6 @@ def test_a_verification_says_what_is_left_of_what_was_removed(
 def cells_menu(window: MainWindow, name: str) -> dict[str, QAction]:
     """What can be done with the cells of a message; all of that is in one submenu."""
     menu = window.chat.view.menu(MessageId(name))
-    assert menu is not None
     (cache,) = [action.menu() for action in menu.actions() if action.text() == "Cache"]
     assert isinstance(cache, QMenu)
     assert not any("ells" in action.text() for action in menu.actions())
@@ -423,7 +418,6 @@ def cells_menu(window: MainWindow, name: str) -> dict[str, QAction]:
 
 def fork(window: MainWindow, name: str) -> None:
     menu = window.chat.view.menu(MessageId(name))
-    assert menu is not None
     next(action for action in menu.actions() if action.text() == "Fork the chat after it").trigger()
 
 

@@ -130,7 +130,6 @@ def test_links_lead_to_a_larger_context_and_to_the_policies(window: MainWindow, 
     assert asked[1:] == [(ONE, "hello world")], "the other policy is asked about at once"
     larger.click()
     page = window.rooms.settings
-    assert page is not None
     assert page.isVisible()
     assert page.bar.apply.text() == "Apply and rebuild"
 
@@ -169,18 +168,15 @@ def test_an_answer_that_did_not_fit_offers_what_helps(window: MainWindow) -> Non
     show_messages(window, ONE, (question, reply))
     window.store.apply(Overflowed(ONE, answer, Overflow.STOP, "It needs 1,082 tokens."))
     widget = window.chat.view.widget_of(answer)
-    assert widget is not None
     assert not widget.findChildren(RoomHelp), "it has not ended yet"
     window.store.apply(TurnEnded(ONE, answer, "failed", NOTHING, "It needs 1,082 tokens."))
     [shown] = widget.findChildren(RoomHelp)
     assert shown.isVisible()
     shown.links[0].click()
     editor = window.chat.view.widgets[0].editor
-    assert editor is not None
     assert editor.text == "far too long"
     show_messages(window, ONE, (question, replace(reply, state="failed")))
     again = window.chat.view.widget_of(answer)
-    assert again is not None
     assert not again._help.isHidden(), "it is offered when the chat is shown again"
     append_message(window, message("q2", "user", "shorter"))
     assert again._help.isHidden(), "only under the last answer"
@@ -192,5 +188,4 @@ def test_an_answer_that_only_slid_needs_no_help(window: MainWindow) -> None:
     window.store.apply(Overflowed(ONE, MessageId("a"), Overflow.SLIDE, "The oldest message left.", (MessageId("q"),)))
     window.store.apply(TurnEnded(ONE, MessageId("a"), "complete", STATS))
     widget = window.chat.view.widget_of(MessageId("a"))
-    assert widget is not None
     assert widget._help is None

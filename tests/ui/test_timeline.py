@@ -95,7 +95,6 @@ def player() -> Player:
 
 def shown_map(page: TimelinePage) -> tuple[int, np.ndarray[tuple[int], np.dtype[np.int32]]]:
     view = page.map._view
-    assert view is not None
     return view.snapshot.operation, view.snapshot.maps[0].streams[0].pos
 
 

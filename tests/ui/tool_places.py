@@ -89,7 +89,6 @@ def tools(window: MainWindow) -> Iterator[tuple[str, QWidget]]:
     set_up(window)
     window.action_set.run("app.tools")
     settings = window.rooms.settings
-    assert settings is not None
     settings.tools.rows["git"].fold.button.setChecked(True)
     settings.tools.form.button.setChecked(True)
     yield "Settings, tools", window

@@ -34,15 +34,12 @@ def planned(
 
 def test_beside_a_schema_an_answer_follows_it_or_calls_from_its_beginning() -> None:
     plan = planned(ToolChoice(), schema=LEGS)
-    assert plan.grammar is not None
     assert plan.trigger is None
     assert "legs" in plan.grammar.text
     assert "look" in plan.grammar.text
     must = planned(ToolChoice(must=True), schema=LEGS).grammar
-    assert must is not None
     assert "legs" not in must.text
     none = planned(None, schema=LEGS).grammar
-    assert none is not None
     assert "look" not in none.text
 
 

@@ -151,7 +151,6 @@ def test_tools_far_longer_than_the_context_have_no_price(headless: HeadlessEngin
     known = chat.service.get(chat.id)
     assert known is not None
     turn = chat.service.turns.priced(known)
-    assert turn is not None
     text = schemas.offer([("x", [Tool(f"t{i}", "x" * 4000) for i in range(200)])]).text
     huge = type(turn)(ConversationId("c"), turn.messages, tools=text)
     [priced] = of(headless.do(PriceTools(huge, (("x", ""),))), ToolsPriced)

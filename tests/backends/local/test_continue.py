@@ -190,7 +190,6 @@ def test_an_edited_answer_keeps_what_was_before_the_edit(chat: HeadlessChat) -> 
     edited = replace(answer, id=new_message_id(), text=head + " But then the light went out", finish="edited")
     chat.messages = [*chat.messages[:-1], edited]
     started, after = go_on(chat, edited)
-    assert started is not None
     assert started.continued[: kept - 1] == answer.tokens[: kept - 1]
     assert vocab.text(started.continued) == edited.text
     assert after.text.startswith(edited.text)

@@ -82,7 +82,6 @@ def compute(window: MainWindow, spot: Spot | None = None) -> Queries:
 
 def prose(window: MainWindow) -> ProseView:
     widget = window.chat.view.widget_of(ANSWER)
-    assert widget is not None
     return widget.findChildren(ProseView)[0]
 
 
@@ -171,7 +170,6 @@ def test_what_the_indexer_chose_is_a_colour_a_column_and_words(looking: MainWind
     shown.map.refresh()
     assert "left out by the indexer" in shown._legend.accessibleDescription()
     frame = shown.map._frame
-    assert frame is not None
     groups = (frame.strips[0].layer(0, 20).code - FIRST_GROUP) // N_SHADES
     assert np.flatnonzero(groups == LEFT_OUT).tolist() == sorted(set(range(20)) - {SINK, SEA, IS})
     assert "left out by the indexer" in cell_words(frame, 0, 5, store.texts)[1]
@@ -217,7 +215,6 @@ def test_a_click_on_a_word_looks_from_it_and_keys_go_on(looking: MainWindow, qtb
 def test_the_menu_of_a_message_leads_there(looking: MainWindow) -> None:
     looking.inspector.show_tab("Cache")
     menu = looking.chat.view.menu(ANSWER)
-    assert menu is not None
     (line,) = [line for line in menu.actions() if line.text() == "What it looked at"]
     line.trigger()
     assert looking.inspector.labels[looking.inspector._tabs.checkedId()] == "Attention"

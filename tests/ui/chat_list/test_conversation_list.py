@@ -376,7 +376,6 @@ def test_the_cross_of_the_search_is_grey_on_both_grounds(window: MainWindow) -> 
     window.conversations.search.setText("words")
     action = window.conversations.search.findChild(QAction, "_q_qlineeditclearaction")
     window.conversations.search.clear()
-    assert action is not None
     image = action.icon().pixmap(20, 20).toImage()
     drawn = [image.pixelColor(x, y) for x in range(image.width()) for y in range(image.height())]
     assert {100 < ink.value() < 160 for ink in drawn if ink.alpha() > 200} == {True}

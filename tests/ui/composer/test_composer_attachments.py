@@ -310,7 +310,6 @@ def test_another_encoding_can_be_chosen_beside_the_note(window: MainWindow, reco
     window.store.show_reading({}, {old: "Windows-1252"})
     rows = window.chat.composer.attachments
     choice = encoding(rows, 0)
-    assert choice is not None
     assert encoding(rows, 1) is None, "it is UTF-8 beyond doubt"
     assert (choice.currentText(), choice.accessibleName()) == ("Windows-1252", "Encoding of old.txt")
     choice.setFocus()

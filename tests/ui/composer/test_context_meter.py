@@ -75,7 +75,6 @@ def test_what_is_attached_counts_before_the_engine_has_counted(window: MainWindo
     paper = Attachment("a.txt", "text", "x" * 383)  # 400 characters as the model reads it
     window.store.show_conversations((Conversation(ONE, "A", 0, draft_attachments=(paper,)),), ONE)
     parts = window.chat.composer.meter.parts
-    assert parts is not None
     assert (parts.attachments, parts.is_estimate) == (100, True)
 
 

@@ -38,7 +38,6 @@ def test_a_loop_is_noticed_as_it_is_written_and_stop_stops(
         assert answer._loop is None
     write(window, LOOP)
     notice = answer._loop
-    assert notice is not None
     assert notice.isVisible()
     assert not stopped, "nothing stops by itself"
     assert notice.stop.focusPolicy() & Qt.FocusPolicy.TabFocus

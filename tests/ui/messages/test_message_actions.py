@@ -151,7 +151,6 @@ def test_an_answer_is_edited_in_its_place(window: MainWindow, qtbot: QtBot) -> N
     widget = shown(window)
     action(window, ANSWER.id, "Edit the answer…").trigger()
     editor = widget.editor
-    assert editor is not None
     assert editor.edit.toPlainText() == "Because of"
     qtbot.keyClicks(editor.edit, " cells")
     qtbot.keyClick(editor.edit, Qt.Key.Key_Return, Qt.KeyboardModifier.ShiftModifier)
@@ -201,7 +200,6 @@ def test_an_edit_can_be_left_and_be_continued(window: MainWindow, qtbot: QtBot) 
     window.show()
     widget = shown(window)
     widget.start_edit()
-    assert widget.editor is not None
     cancel, go_on, save = widget.editor._cancel, widget.editor._go_on, widget.editor._save
     widget.editor.edit.setPlainText(" ")
     assert not save.isEnabled()
@@ -230,7 +228,6 @@ def test_a_question_is_edited_in_its_place(window: MainWindow, qtbot: QtBot) -> 
     assert widgets[2].editor is None
     action(window, QUESTION.id, "Edit…").trigger()
     editor = widgets[0].editor
-    assert editor is not None
     assert editor.edit.hasFocus()
     assert [widget.is_dim for widget in widgets] == [False, True, True]
     update_message(window, replace(QUESTION, pinned=True))
@@ -241,7 +238,6 @@ def test_a_question_is_edited_in_its_place(window: MainWindow, qtbot: QtBot) -> 
     assert asked == [], "an empty line after it is no other question"
     action(window, QUESTION.id, "Edit…").trigger()
     editor = widgets[0].editor
-    assert editor is not None
     qtbot.keyClicks(editor.edit, " at all?")
     qtbot.keyClick(editor.edit, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
     assert asked[-1] == (ONE, QUESTION.id, f"{QUESTION.text} at all?")
@@ -378,7 +374,6 @@ def test_pinned_messages_are_listed_and_a_click_goes_there(window: MainWindow, q
     assert "does not keep it in the context" in buttons[0].toolTip()
     qtbot.mouseClick(buttons[0], Qt.MouseButton.LeftButton)
     first = window.chat.view.widget_of(MessageId("m0"))
-    assert first is not None
     assert not first.visibleRegion().isEmpty()
     asked = record(window.commands.conversations.turns.pin)
     qtbot.mouseClick(button(first, "Unpin this message"), Qt.MouseButton.LeftButton)

@@ -131,7 +131,6 @@ def test_a_message_far_away_can_be_shown_and_marked(view: ChatView) -> None:
     assert view.widget_of(MessageId("m7")) is None
     view.highlight(MessageId("m7"), 0, 6)
     widget = view.widget_of(MessageId("m7"))
-    assert widget is not None
     assert not widget.visibleRegion().isEmpty()
     assert widget.findChildren(ProseView)[0].extraSelections()
 
@@ -149,7 +148,6 @@ def test_text_of_an_answer_without_a_widget_is_there_when_one_comes_back(view: C
     window.store.apply(TextDelta(ONE, MessageId("a"), " and went on", (1,)))
     view.verticalScrollBar().setValue(0)
     widget = view.widget_of(MessageId("a"))
-    assert widget is not None
     assert widget.findChildren(ProseView)[0].toPlainText() == "It began and went on"
 
 

@@ -181,7 +181,6 @@ def test_a_token_without_text_cannot_be_taken_and_nothing_while_an_answer_is_wri
 def test_the_menu_and_the_palette_lead_to_the_tokens(window: MainWindow) -> None:
     widget = show(window, answer(*SAID), on=False)
     menu = window.chat.view.menu(widget.message.id)
-    assert menu is not None
     (look,) = [action for action in menu.actions() if action.text() == "Look at its tokens"]
     look.trigger()
     assert card_of(widget).at == 0

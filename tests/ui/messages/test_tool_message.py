@@ -30,7 +30,6 @@ def block(window: MainWindow) -> ToolMessage:
 
 def test_its_menu_copies_and_pins_and_edits_nothing(window: MainWindow, block: ToolMessage) -> None:
     menu = window.chat.view.menu(DONE)
-    assert menu is not None
     texts = [one.text() for one in menu.actions()]
     assert {"Copy the message", "Pin", "Delete this message"} <= set(texts)
     assert not {"Edit…", "Edit the answer…", "Continue the answer"} & set(texts)

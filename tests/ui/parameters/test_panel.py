@@ -70,7 +70,6 @@ def test_keys_open_it_on_the_chat_that_is_shown(window: MainWindow, qtbot: QtBot
     assert "Temperature 0.3" in window.chat.header.parameters.toolTip()
     qtbot.keyClick(window, Qt.Key.Key_J, Qt.KeyboardModifier.ControlModifier)
     dialog = window.chat_parameters.panel
-    assert dialog is not None
     assert dialog.isVisible()
     assert dialog.parameters == Parameters.of(own)
     assert not dialog.apply_button.isEnabled()
@@ -292,7 +291,6 @@ def test_an_engine_without_prompts_says_so_and_is_asked_nothing(
     window.store.apply(BackendReady(frozenset({Feature.CHAT})))
     qtbot.keyClick(window, Qt.Key.Key_J, Qt.KeyboardModifier.ControlModifier)
     dialog = window.chat_parameters.panel
-    assert dialog is not None
     assert dialog.template_page._missing.text() == MISSING[Feature.PROMPT_VIEW]
     assert not dialog.template_page.own_box.isEnabled()
     qtbot.keyClicks(dialog.prompt_edit, "Be brief.")

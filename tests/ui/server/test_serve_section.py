@@ -29,7 +29,6 @@ def row(n: int, why: str = "") -> RequestRow:
 def page(window: MainWindow) -> SettingsPage:
     window.action_set.run("app.serve")
     page = window.rooms.settings
-    assert page is not None
     page.serving.show_key("sk-kvdesk-secret")
     return page
 
@@ -127,7 +126,6 @@ def test_each_agent_has_a_line_to_copy(section: ServeSection) -> None:
 
 def test_the_window_shows_that_it_serves_and_leads_there(window: MainWindow, qtbot: QtBot) -> None:
     chip = window.status.findChild(QPushButton, "servingChip")
-    assert chip is not None
     assert chip.isHidden()
     window.store.show_served("http://127.0.0.1:8099/v1", 0)
     assert (chip.isVisible(), chip.accessibleName()) == (True, "Serving 127.0.0.1:8099")
@@ -137,7 +135,6 @@ def test_the_window_shows_that_it_serves_and_leads_there(window: MainWindow, qtb
     assert window.focusWidget() is chip, "Tab leads there"
     qtbot.keyClick(chip, Qt.Key.Key_Space)
     page = window.rooms.settings
-    assert page is not None
     assert page.serving.isVisible()
     window.store.show_served("", 0)
     assert chip.isHidden()

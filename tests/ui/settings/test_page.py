@@ -144,9 +144,7 @@ def test_the_theme_that_follows_the_system_says_so(page: SettingsPage) -> None:
 
 
 def test_zoom_and_font_size_change_at_once(window: MainWindow) -> None:
-    window.rooms.show_settings()
-    page = window.rooms.settings
-    assert page is not None
+    page = window.rooms.show_settings()
     boxes = {box.accessibleName(): box for box in page.findChildren(QComboBox)}
     zoom, font = boxes["Zoom"], boxes["Font size"]
     assert (zoom.currentText(), font.currentText()) == ("100 %", "Follow the system")
@@ -160,9 +158,7 @@ def test_zoom_and_font_size_change_at_once(window: MainWindow) -> None:
 
 
 def test_the_theme_changes_at_once(window: MainWindow) -> None:
-    window.rooms.show_settings()
-    page = window.rooms.settings
-    assert page is not None
+    page = window.rooms.show_settings()
     combo = next(box for box in page.findChildren(QComboBox) if box.accessibleName() == "Theme")
     combo.setCurrentIndex(combo.findData(ThemeChoice.LIGHT))
     assert window.store.settings.current.theme is ThemeChoice.LIGHT
@@ -170,9 +166,7 @@ def test_the_theme_changes_at_once(window: MainWindow) -> None:
 
 
 def test_another_context_is_announced_as_a_rebuild(window: MainWindow) -> None:
-    window.rooms.show_settings()
-    page = window.rooms.settings
-    assert page is not None
+    page = window.rooms.show_settings()
     n_ctx = page.field("context", "n_ctx")
     assert isinstance(n_ctx, QSpinBox)
     n_ctx.setValue(512)
@@ -183,9 +177,7 @@ def test_another_context_is_announced_as_a_rebuild(window: MainWindow) -> None:
 
 
 def test_what_is_edited_survives_settings_from_elsewhere_and_counts_at_once(window: MainWindow, qtbot: QtBot) -> None:
-    window.rooms.show_settings()
-    page = window.rooms.settings
-    assert page is not None
+    page = window.rooms.show_settings()
     top_k, prompt = page.field("sampling", "top_k"), page.findChild(QPlainTextEdit)
     assert isinstance(top_k, QSpinBox)
     assert isinstance(prompt, QPlainTextEdit)
@@ -258,7 +250,6 @@ def test_leaving_does_not_drop_a_context_that_is_edited(window: MainWindow, qtbo
 def test_a_rebuild_that_was_asked_for_is_offered_until_one_leaves(window: MainWindow) -> None:
     window.rooms.show_settings().show_context()
     page = window.rooms.settings
-    assert page is not None
     assert page.bar.isVisible()
     window.rooms.show_chats()
     window.rooms.show_settings()

@@ -22,7 +22,6 @@ def section(window: MainWindow) -> ServersSection:
     set_up(window)
     window.action_set.run("app.tools")
     page = window.rooms.settings
-    assert page is not None
     return page.tools
 
 
@@ -88,7 +87,6 @@ def test_a_tool_that_is_left_out_keeps_the_keyboard_and_the_list_stays_open(
 def test_another_permission_leaves_the_keyboard_on_the_first(window: MainWindow, section: ServersSection) -> None:
     [first, _] = section.grants.values()
     revoke = first.findChild(QPushButton)
-    assert revoke is not None
     revoke.setFocus()
     now = window.store.settings.current.tool_grants
     window.store.settings.change(tool_grants=(now[0], ToolGrant(bound=bound_to(LOCAL), what="server")))
@@ -176,7 +174,6 @@ def test_the_keyboard_stays_in_the_choice_of_a_chat(window: MainWindow) -> None:
     choice = window.chat.header.tools_choice
     choice.choose()
     for widget in (choice.boxes[REMOTE.name], choice.findChild(QPushButton)):
-        assert widget is not None
         widget.setFocus()
         window.store.show_tools(states={})
         assert QApplication.focusWidget() is widget
@@ -188,7 +185,6 @@ def test_one_comes_to_add_the_first_server_or_to_start_one(window: MainWindow, q
     window.store.settings.change(tool_servers=())
     window.action_set.run("app.tools")
     page = window.rooms.settings
-    assert page is not None
     section = page.tools
     hear(window.commands.tools.add, lambda server, _: window.store.settings.change(tool_servers=(server,)))
     assert section.form.is_open

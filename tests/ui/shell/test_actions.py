@@ -97,7 +97,6 @@ def test_ctrl_q_quits_with_a_dialog_in_front(
     closed = record(window.closing)
     window.help.open_report()
     report = window.help.report
-    assert report is not None
     report.activateWindow()
     qtbot.waitUntil(lambda: QApplication.activeWindow() is report)
     qtbot.keyClick(report, Qt.Key.Key_Q, Qt.KeyboardModifier.ControlModifier)

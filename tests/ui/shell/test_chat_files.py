@@ -64,7 +64,6 @@ def test_a_folder_is_exported_from_its_menu(window: MainWindow, monkeypatch: pyt
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: ("x.json", ""))
     told = record(window.commands.export)
     menu = window.conversations.menu(window.conversations.view.model().index(0, 0))
-    assert menu is not None
     next(action for action in menu.actions() if action.text().startswith("Export")).trigger()
     assert told == [(Path("x.json"), ("a", "c"))]
 

@@ -59,7 +59,6 @@ def test_a_setting_is_found_and_opened(window: MainWindow, qtbot: QtBot, letters
         qtbot.keyClick(palette.edit, Qt.Key.Key_Down)
     qtbot.keyClick(palette.edit, Qt.Key.Key_Return)
     page = window.rooms.settings
-    assert page is not None
     assert page.isVisible()
     assert page.search.text() == title
     shown = [part.text() for part in page.findChildren(QLabel) if part.isVisible()]

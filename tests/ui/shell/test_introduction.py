@@ -22,7 +22,6 @@ def tour(window: MainWindow, qtbot: QtBot) -> Introduction:
     window.activateWindow()
     window.action_set.run("help.tour")
     tour = window.help.introduction
-    assert tour is not None
     qtbot.waitUntil(tour.isVisible)
     return tour
 
@@ -32,7 +31,6 @@ def test_six_steps_point_at_the_real_parts(window: MainWindow, tour: Introductio
     for n in range(6):
         assert tour._at == n
         target = tour.target
-        assert target is not None
         found.append(target)
         about = QRect(target.mapTo(window, QPoint()), target.size())
         assert window.rect().contains(tour.geometry())
@@ -127,7 +125,6 @@ def test_at_the_first_start_one_can_type_at_once(
     qtbot.keyClick(window.focusWidget(), Qt.Key.Key_Return)
     assert sent == [(ONE, "Hello")]
     tour = window.help.introduction
-    assert tour is not None
     assert tour.isVisible()
     qtbot.mouseClick(tour.next_button, Qt.MouseButton.LeftButton)
     assert window.chat.composer.edit.hasFocus()

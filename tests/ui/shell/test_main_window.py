@@ -336,7 +336,6 @@ def test_tab_goes_through_the_window_as_one_reads_it(window: MainWindow) -> None
     while True:
         window.focusNextPrevChild(True)
         now = window.focusWidget()
-        assert now is not None
         assert now.accessibleName() or (isinstance(now, QAbstractButton) and now.text()), now
         if now in reached:
             break

@@ -17,7 +17,6 @@ def test_it_says_what_is_in_it_and_asks_where(
     asked = record(window.commands.report_problem)
     window.action_set.run("help.report")
     dialog = window.help.report
-    assert dialog is not None
     assert dialog.choice == ReportChoice(logs=True, journal=True, texts=False, folders=False)
     qtbot.mouseClick(
         dialog._boxes["folders"], Qt.MouseButton.LeftButton, pos=dialog._boxes["folders"].rect().center() / 4

@@ -31,7 +31,6 @@ def linked(window: MainWindow) -> MainWindow:
 
 def prose(window: MainWindow, message_id: MessageId) -> ProseView:
     widget = window.chat.view.widget_of(message_id)
-    assert widget is not None
     view = widget.findChild(ProseView)
     assert isinstance(view, ProseView)
     return view
@@ -78,7 +77,6 @@ def test_selected_cells_mark_their_text(linked: MainWindow) -> None:
     assert marked(prose(linked, ANSWER)) == "sea is"
     assert marked(prose(linked, QUESTION)) == ""
     chosen = linked.inspector.cache.instruments.operations.chosen
-    assert chosen.target is not None
     assert (chosen.target.seq_id, chosen.p0, chosen.p1) == (0, 13, 16)
     linked.inspector.cell_map.cells_selected.emit(-1, -1, 0, 0)
     assert marked(prose(linked, ANSWER)) == ""
@@ -87,7 +85,6 @@ def test_selected_cells_mark_their_text(linked: MainWindow) -> None:
 def test_cells_of_no_known_text_still_fill_the_form_in(linked: MainWindow) -> None:
     linked.inspector.cell_map.cells_selected.emit(0, 0, 200, 240)
     chosen = linked.inspector.cache.instruments.operations.chosen
-    assert chosen.target is not None
     assert (chosen.target.seq_id, chosen.p0, chosen.p1) == (1, 32, 72)
 
 
