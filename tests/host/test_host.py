@@ -338,6 +338,46 @@ def test_one_that_dies_again_and_again_is_left_alone() -> None:
     assert host._inbox.qsize() == waiting, "nobody would take it"
 
 
+class Poisoned(ScriptedBackend):
+    """Dies of a request for poison, before it begins that or what comes after it."""
+
+    def __init__(self, emit: Emit) -> None:
+        super().__init__(emit)
+        self.waiting: list[Command] = []
+
+    @property
+    def busy(self) -> bool:
+        return bool(self.waiting) or super().busy
+
+    def handle(self, command: Command, at_s: float | None = None) -> None:
+        if self.waiting or (isinstance(command, chat.Generate) and command.messages[-1].text == "poison"):
+            self.waiting.append(command)
+        else:
+            super().handle(command, at_s)
+
+    def step(self) -> None:
+        if self.waiting:
+            raise ZeroDivisionError("injected")
+        super().step()
+
+    def give_up(self, note: str) -> tuple[Command, ...]:
+        return (*super().give_up(note), *self.waiting)
+
+
+def test_a_request_of_which_it_dies_again_is_not_asked_a_third_time() -> None:
+    host = Host(Poisoned)
+    heard = host.subscribe(nothing)
+    poison, after = ask("poison"), ask("live")
+    for command in (MODEL, poison, after):
+        host.submit(command)
+    host.run_until_idle()
+    events = heard.take()
+    (failed,) = of(events, CommandFailed)
+    assert (failed.command, "stopped twice" in failed.sentence) == (poison, True)
+    assert [(e.answer, e.state) for e in of(events, chat.TurnEnded)] == [(after.answer, "complete")]
+    assert (len(of(events, chat.EngineRestarted)), of(events, chat.EngineDied)) == (2, [])
+
+
 @pytest.fixture
 def running() -> Iterator[Host]:
     """A host on a thread of its own."""

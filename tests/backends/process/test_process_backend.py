@@ -5,7 +5,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 
 import psutil
@@ -15,7 +15,6 @@ from kvdesk import paths, translation
 from kvdesk.backends.base import Emit
 from kvdesk.backends.process import backend as process_backend
 from kvdesk.backends.process.backend import ProcessBackend
-from kvdesk.backends.process.messages import Request, Submit
 from kvdesk.headless import HeadlessEngine
 from kvdesk.host.host import MOST_DEATHS
 from kvdesk.protocol import wire
@@ -138,42 +137,6 @@ def test_one_that_is_killed_again_and_again_is_left_alone(heard: InProcesses) ->
         os.kill(heard.backends[-1].pid, signal.SIGKILL)
         heard.wait(lambda n=n: len(heard.of(EngineRestarted)) + len(heard.of(EngineDied)) == n)  # type: ignore[misc]
     assert len(heard.of(EngineDied)) == 1
-
-
-class Deadly(ProcessBackend):
-    """Its process dies of a request for poison once its model is open, before it begins that or what comes after it."""
-
-    dies = False
-
-    def _request(self, request: Request) -> None:
-        command = request.command if isinstance(request, Submit) else None
-        self.dies = self.dies or (isinstance(command, Generate) and command.messages[-1].text == "poison")
-        if not self.dies:
-            super()._request(request)
-        elif self._loaded is not None:
-            self.kill()
-
-    def _keep(self, event: Event) -> None:
-        super()._keep(event)
-        if self.dies and isinstance(event, ContextReady):
-            self.kill()
-
-    def kill(self) -> None:
-        with suppress(ProcessLookupError):  # it is dead already
-            os.kill(self.pid, signal.SIGKILL)
-
-
-@posix
-def test_a_request_of_which_it_dies_again_is_not_asked_a_third_time(model: LocalFile) -> None:
-    with closing(Heard(Deadly)) as heard:
-        heard.send(LoadModel(model, TINY))
-        heard.wait(lambda: heard.of(ContextReady))
-        poison, after = generate("poison"), generate("Where do puffins live?")
-        heard.send(poison, after)
-        assert heard.ended(after).state == "complete"
-        (failed,) = [event for event in heard.of(CommandFailed) if isinstance(event.command, Generate)]
-        assert (failed.command, "stopped twice" in failed.sentence) == (poison, True)
-        assert (len(heard.of(EngineRestarted)), heard.of(EngineDied)) == (2, [])
 
 
 def test_it_is_stopped_speaks_another_language_and_closes(heard: InProcesses, model: LocalFile) -> None:
