@@ -29,6 +29,7 @@ def opened(rig: Rig, qtbot: QtBot, path: Path) -> ImportDialog:
     """The dialog, once the file is read or refused."""
     rig.window.commands.import_chats(path)
     dialog = rig.controller.imports.dialog
+    assert dialog is not None
     qtbot.waitUntil(lambda: bool(dialog.facts) or dialog.close_button.text() == "Close", timeout=20_000)
     return dialog
 

@@ -104,7 +104,7 @@ def test_the_same_over_a_back_end_that_only_chats(
     assert window.status._audit.toolTip() == MISSING[Feature.AUDIT]
     menu = window.chat.view.menu(window.chat.view.widgets[-1].message.id)
     (cache,) = [action.menu() for action in menu.actions() if action.text() == "Cache"]
-    (cells,) = cache.actions()  # type: ignore[attr-defined]
+    (cells,) = cache.actions()
     assert (cells.isEnabled(), cells.toolTip()) == (False, MISSING[Feature.CACHE_OPERATIONS])
     page = window.rooms.show_settings()
     assert page.field("sampling", "temperature").isEnabled()

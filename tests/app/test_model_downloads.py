@@ -43,6 +43,7 @@ def rig(server: HubServer, make_rig: Callable[..., Rig]) -> Rig:
 @pytest.fixture
 def part(rig: Rig) -> GetModels:
     page = rig.window.rooms.models
+    assert page is not None
     assert page._parts.currentWidget() is page.get_models
     return page.get_models
 

@@ -41,6 +41,7 @@ def page(rig: Rig, copy: Path, qtbot: QtBot) -> ModelsPage:
     rig.window.show()
     rig.window.rooms.show_models()
     page = rig.window.rooms.models
+    assert page is not None
     qtbot.waitUntil(lambda: any(row.path == copy for row in page.rows), timeout=TIMEOUT_MS)
     return page
 

@@ -173,6 +173,7 @@ def _collapsed() -> Iterator[None]:
         else:
             refused = ctypes.get_errno()
     told = re.search(r"AnonHugePages:\s+(\d+) kB", Path("/proc/self/smaps_rollup").read_text())
+    assert told is not None
     sys.stderr.write(f"{n} huge pages, {int(told[1]) >> 10} MiB in them, last refusal: {os.strerror(refused)}\n")
 
 

@@ -25,6 +25,7 @@ from tests.places import SHARED_MODELS
 @pytest.fixture(scope="module")
 def embedded() -> FoundModel:
     path = paths.embedded_model()
+    assert path is not None
     return FoundModel(path.stem, path, path.stat().st_size, "kvdesk")
 
 

@@ -158,6 +158,7 @@ def test_a_long_prompt_pays_for_those_that_leave() -> None:
     verdict = judge_leaving(of(QWEN), idle, NextPrompt(2000, 0, 512))
     assert verdict.pays
     said = re.search(r"saves ([\d,]+) ms while 2,000 tokens are read and ([\d.]+) ms a token", verdict.reason)
+    assert said is not None
     assert int(said[1].replace(",", "")) == pytest.approx(2000 * 2048 * QWEN * MASK_NS / 1e6, rel=0.01)
     assert float(said[2]) == pytest.approx(2048 * QWEN * MASK_NS / 1e6, abs=0.01)
 

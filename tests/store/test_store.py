@@ -605,6 +605,7 @@ def test_case_accents_and_apostrophes_do_not_count(store: Store, text: str, form
 def test_marks_of_reasoning_are_kept_with_what_an_answer_cost() -> None:
     stats = TurnStats(1, 0, 1, 1, 1.0, 1.0, 1.0, marks=ReasoningMarks("<a>", "</a>", is_open=True))
     packed = pack_stats(stats)
+    assert packed is not None
     assert unpack_stats(packed.encode()) == stats
     before = {name: value for name, value in json.loads(packed).items() if name != "marks"}
     assert unpack_stats(json.dumps(before).encode()) == replace(stats, marks=None), "written by an earlier version"

@@ -50,6 +50,7 @@ def test_every_plot_of_a_report_is_seen(name: str, talking_file: Path, tmp_path:
     run = [BROWSER, *options, f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom", copy.as_uri()]
     dom = subprocess.run(run, capture_output=True, text=True, check=True).stdout
     title = re.search(r"<title>(.*?)</title>", dom)
+    assert title is not None
     found = json.loads(unescape(title[1]))
     assert found["loaded"] == 0
     assert found["wide"] <= 0

@@ -134,6 +134,7 @@ def test_lines_and_commands_are_typed(begin: Callable[..., Dialogue], tmp_path: 
     ]
     assert "Nothing of this conversation was in the cache" in shown
     used = re.search(r"(\d+) of 512 cells used", shown)
+    assert used is not None
     assert int(used[1]) > 0
     assert "/nothing is not a command." in shown
     assert all(command.usage in shown for command in slash_commands.COMMANDS)

@@ -17,6 +17,7 @@ from kvdesk.ui.widgets.controls import Choice, ElidedLabel
 
 def seen(widget: QWidget | None) -> str:
     """The texts of its labels, a line each."""
+    assert widget is not None
     labels = [one for one in widget.findChildren(QLabel) if one.isVisibleTo(widget)]
     texts = [one.full_text if isinstance(one, ElidedLabel) else one.text() for one in labels]
     return "\n".join(filter(None, texts))

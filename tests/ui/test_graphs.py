@@ -106,6 +106,7 @@ def test_cells_are_not_drawn_into_the_future(theme: Theme, qtbot: QtBot) -> None
     for at_s in (100.0, 103.0):
         measured.add_view(cache_view(), CONTEXT, at_s)
     graphs.fold.button.click()
+    assert graphs.stack is not None
     graphs.stack.draw()
     for (times, values), last in zip(curves_of(graphs.stack, 2), (220, 240), strict=True):
         assert times.max() == pytest.approx(3.0), "the last count, not the end of the axis"

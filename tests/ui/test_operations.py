@@ -314,7 +314,7 @@ def test_a_context_is_shown_before_it_is_made(window: MainWindow, qtbot: QtBot, 
     window.store.apply(cache_view())
     panel = window.rooms.show_settings()
     assert panel.bar.isHidden(), "nothing is asked about"
-    panel.field("context", "n_ctx").setValue(512)
+    panel.field("context", "n_ctx").setValue(512)  # type: ignore[attr-defined]
     qtbot.waitUntil(lambda: len(sent) == 1)
     settings = sent[0][0].settings  # type: ignore[attr-defined]
     assert sent[0][0] == protocol.PreviewContext(ContextSettings(n_ctx=512))
@@ -355,7 +355,7 @@ def test_a_conversion_is_offered_with_its_price(window: MainWindow, qtbot: QtBot
     assert rebuilds == [(ContextSettings(type_k=CacheType.Q8_0), "state")]
     window.rooms.show_settings()
     panel, n = window.rooms.settings, len(sent)
-    panel.field("context", "n_ctx").setValue(512)
+    panel.field("context", "n_ctx").setValue(512)  # type: ignore[attr-defined]
     qtbot.waitUntil(lambda: len(sent) > n)
     window.store.apply(preview(sent[-1][0].settings, **possible))  # type: ignore[attr-defined]
     ledger = panel.bar.ledger
@@ -368,12 +368,12 @@ def test_a_conversion_is_offered_with_its_price(window: MainWindow, qtbot: QtBot
 def test_a_context_that_cannot_be_made_is_not_applied(window: MainWindow, qtbot: QtBot, record: Record) -> None:
     sent = record(window.commands.submit)
     panel = window.rooms.show_settings()
-    panel.field("context", "n_ctx").setValue(1_000_000)
+    panel.field("context", "n_ctx").setValue(1_000_000)  # type: ignore[attr-defined]
     qtbot.waitUntil(lambda: len(sent) == 1)
     window.store.apply(preview(sent[0][0].settings, refused="It needs 30 GB; 0.9 GB are free."))  # type: ignore[attr-defined]
     assert not panel.bar.apply.isEnabled()
     assert "30 GB" in ledger_text(panel.bar.ledger)
-    panel.field("context", "n_ctx").setValue(1024)
+    panel.field("context", "n_ctx").setValue(1024)  # type: ignore[attr-defined]
     assert panel.bar.apply.isEnabled(), "another one is another question"
 
 

@@ -111,6 +111,7 @@ def test_a_result_is_stale_once_its_cells_have_changed(change: str) -> None:
 @pytest.mark.parametrize("queries", [ONE_TOKEN, Queries(0, 8, 20), Queries(0, 8, 20, each=True)])
 def test_what_the_indexer_chose_is_said(queries: Queries) -> None:
     shown = Shown(indexed(attended(queries)), Choice())
+    assert shown.chosen is not None
     assert shown.chosen[[SINK, SEA, IS]] == pytest.approx([1, 1, 0.5])
     assert np.flatnonzero(~shown.left_out).tolist() == [SINK, SEA, IS]
     assert column_words(shown, SEA, TEXTS).endswith("of the attention; chosen by the indexer")

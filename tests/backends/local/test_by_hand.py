@@ -357,6 +357,7 @@ def test_the_next_token_behind_a_hole_follows_the_last_one(headless: HeadlessEng
     """Not the token before the hole; and what is verified is what the next turn reuses."""
     chat, runtime = answered(headless), session_of(headless).runtime
     sequence, context, memory = runtime.cache_manager.pool.get(chat.id), runtime.context, runtime.context.memory
+    assert sequence is not None
     s, last, token = sequence.seq_id, len(sequence.tokens) - 1, sequence.tokens[-1]
     done = operate(headless, RemoveRange(s, 10, 15))
     assert len(sequence.tokens) == 10 < last

@@ -54,6 +54,7 @@ def test_where_nothing_says_which_messages_cells_are_of_all_go(tmp_path: Path, t
     with closing(open_model(CLASSES[0], tiny_folder)) as model, closing(open_ids(model, tmp_path / "states")) as ids:
         ids.answer("one", prompt_of(3, prompt_tokens(model)), 4)
         sequence = ids.cache_manager.pool.get(ONE)
+        assert sequence is not None
         n = len(sequence.tokens)
         q = MessageSpan(MessageId("q"), 0, n, 2, ())
         removed_by_hand = MessageSpan(MessageId("b"), n + 1, n + 9, n + 3, ())

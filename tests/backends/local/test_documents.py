@@ -413,6 +413,7 @@ def test_it_is_read_where_it_cannot_be_put_there(
     cache = session_of(headless).runtime.cache_manager
     if what == "damaged":
         saved = store(headless).document(next(saved for saved in store(headless)._all() if saved.chats).tokens)
+        assert saved is not None
         assert saved.blob is not None
         store(headless)._saved[saved.key] = replace(saved, blob=bytes(len(saved.blob)))
     elif what == "no seq_id":

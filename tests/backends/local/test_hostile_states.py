@@ -358,6 +358,7 @@ def test_two_states_that_were_swapped_with_their_digests(tmp_path: Path) -> None
 def test_a_state_that_was_asked_for_before_its_writer_finished(tmp_path: Path) -> None:
     saved_states = saved_in(tmp_path, KIND, "one")
     saved = saved_states.of(ConversationId("one"))
+    assert saved is not None
     assert saved.digest
     assert saved_states.take(replace(saved, digest="", packed=False)) is not None
 

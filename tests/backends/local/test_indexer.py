@@ -74,6 +74,7 @@ def agrees(headless: HeadlessEngine, queries: Queries, choices: list[Choice]) ->
             assert layer.chosen is None
             continue
         n_layers += 1
+        assert layer.chosen is not None
         for row, (at, cells) in enumerate(zip(found.pos.tolist(), said.top_k[layer.layer], strict=True)):
             asked = {int(said.pos[cell]) for cell in cells if cell < len(said.pos)}
             expected = {pos for pos in asked if 0 <= pos <= at}  # the rest is masked: too few cells were there
@@ -148,6 +149,8 @@ def test_k_that_is_picked_out_belongs_to_its_cells(flash_attn: bool, tiny_folder
         few = attended(headless, Queries(sequence.seq_id, p0=50, p1=60, each=True))
         alone = attended(headless, Queries(sequence.seq_id))
         for layer, some, one in zip(many.layers, few.layers, alone.layers, strict=True):
+            assert layer.chosen is not None
+            assert some.chosen is not None
             np.testing.assert_array_equal(layer.chosen[-10:], some.chosen)
             np.testing.assert_array_equal(some.chosen[-1:], one.chosen)
             np.testing.assert_allclose(layer.weights[:, -10:], some.weights, atol=2e-3)

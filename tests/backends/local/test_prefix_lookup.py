@@ -22,6 +22,7 @@ class Lookup:
     def add(self, tokens: list[int], *, exact: int = ALL_EXACT, sharing: str = "") -> LeasedSequence:
         name = str(len(self.pool.leases()))
         sequence = self.pool.lease(ConversationId(name), client=Client(name, sharing))
+        assert sequence is not None
         sequence.tokens, sequence.exact = tokens, exact
         return sequence
 

@@ -170,6 +170,7 @@ def test_what_the_indexer_chose_is_a_colour_a_column_and_words(looking: MainWind
     shown.map.refresh()
     assert "left out by the indexer" in shown._legend.accessibleDescription()
     frame = shown.map._frame
+    assert frame is not None
     groups = (frame.strips[0].layer(0, 20).code - FIRST_GROUP) // N_SHADES
     assert np.flatnonzero(groups == LEFT_OUT).tolist() == sorted(set(range(20)) - {SINK, SEA, IS})
     assert "left out by the indexer" in cell_words(frame, 0, 5, store.texts)[1]

@@ -168,6 +168,7 @@ def test_it_does_not_run_with_an_invalid_number(page: LabPage, qtbot: QtBot) -> 
     assert not page.setup.run_button.isEnabled()
     assert page.setup.request is None
     qtbot.keyClick(share.lineEdit(), Qt.Key.Key_Backspace)
+    assert page.setup.request is not None
     assert page.setup.request.values == {"n": 10, "share": 0.7}
     ready(page)
 

@@ -200,6 +200,7 @@ def test_an_edit_can_be_left_and_be_continued(window: MainWindow, qtbot: QtBot) 
     window.show()
     widget = shown(window)
     widget.start_edit()
+    assert widget.editor is not None
     cancel, go_on, save = widget.editor._cancel, widget.editor._go_on, widget.editor._save
     widget.editor.edit.setPlainText(" ")
     assert not save.isEnabled()
@@ -374,6 +375,7 @@ def test_pinned_messages_are_listed_and_a_click_goes_there(window: MainWindow, q
     assert "does not keep it in the context" in buttons[0].toolTip()
     qtbot.mouseClick(buttons[0], Qt.MouseButton.LeftButton)
     first = window.chat.view.widget_of(MessageId("m0"))
+    assert first is not None
     assert not first.visibleRegion().isEmpty()
     asked = record(window.commands.conversations.turns.pin)
     qtbot.mouseClick(button(first, "Unpin this message"), Qt.MouseButton.LeftButton)

@@ -29,6 +29,7 @@ def row(n: int, why: str = "") -> RequestRow:
 def page(window: MainWindow) -> SettingsPage:
     window.action_set.run("app.serve")
     page = window.rooms.settings
+    assert page is not None
     page.serving.show_key("sk-kvdesk-secret")
     return page
 

@@ -22,6 +22,7 @@ def tour(window: MainWindow, qtbot: QtBot) -> Introduction:
     window.activateWindow()
     window.action_set.run("help.tour")
     tour = window.help.introduction
+    assert tour is not None
     qtbot.waitUntil(tour.isVisible)
     return tour
 
