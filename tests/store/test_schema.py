@@ -16,9 +16,8 @@ from kvdesk.settings import Sampling
 from kvdesk.store import Store, schema
 from kvdesk.values import replace
 from tests.protocol.logprobs import answer_logprobs
-from tests.store.values import conversation, filled_before, message
+from tests.store.values import C, conversation, filled_before, message
 
-C = ConversationId("c")
 Open = Callable[[], Store]
 
 

@@ -19,9 +19,8 @@ from kvdesk.store import Store, StoreWriter
 from kvdesk.store import writer as writer_module
 from kvdesk.store.writer import Unsaved
 from tests.places import ROOT
-from tests.store.values import conversation, message
+from tests.store.values import C, conversation, message
 
-C = ConversationId("c")
 WAIT_S = 30
 
 

@@ -9,6 +9,7 @@ from kvdesk.message import Attachment, ConversationId, Message, MessageId, Messa
 from kvdesk.settings import Sampling
 from kvdesk.store import schema
 
+C = ConversationId("c")
 PAPER = Attachment("paper.pdf", "pdf", 'A "long" text\nof \\several pages', "3 pages", 42)
 STATS = TurnStats(
     prompt_tokens=30,

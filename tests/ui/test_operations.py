@@ -355,7 +355,7 @@ def test_a_conversion_is_offered_with_its_price(window: MainWindow, qtbot: QtBot
     assert rebuilds == [(ContextSettings(type_k=CacheType.Q8_0), "state")]
     window.rooms.show_settings()
     panel, n = window.rooms.settings, len(sent)
-    panel.field("context", "n_ctx").setValue(512)  # type: ignore[attr-defined]
+    panel.field("context", "n_ctx").setValue(512)
     qtbot.waitUntil(lambda: len(sent) > n)
     window.store.apply(preview(sent[-1][0].settings, **possible))  # type: ignore[attr-defined]
     ledger = panel.bar.ledger
