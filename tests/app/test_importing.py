@@ -5,8 +5,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
-from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
@@ -18,6 +16,7 @@ from kvdesk.store.store import Store
 from kvdesk.ui.chat_list.import_dialog import ImportDialog
 from tests.app.conftest import Rig
 from tests.conversations.porting.samples import chatgpt_conversation, lm_studio_conversation, written
+from tests.ui.drops import drop
 
 
 @pytest.fixture
@@ -164,16 +163,9 @@ def test_what_a_crash_left_is_removed_after_the_start(
 
 
 def _dropped(rig: Rig, file: Path) -> list[str]:
-    data = QMimeData()
-    data.setUrls([QUrl.fromLocalFile(str(file))])
     asked: list[str] = []
     rig.controller.imports.start = lambda *paths: asked.extend(path.name for path in paths)  # type: ignore[method-assign]
-    buttons, keys = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
-    entered = QDragEnterEvent(QPointF(5, 5).toPoint(), Qt.DropAction.CopyAction, data, buttons, keys)
-    entered.ignore()
-    rig.window.dragEnterEvent(entered)
-    rig.window.dropEvent(QDropEvent(QPointF(5, 5), Qt.DropAction.CopyAction, data, buttons, keys))
-    assert entered.isAccepted() == bool(asked)
+    assert drop(rig.window, file) == bool(asked)
     return asked
 
 

@@ -3,9 +3,6 @@
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
-from PySide6.QtGui import QDragEnterEvent, QDropEvent
-from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
 from kvdesk.app.windows import saved_state
@@ -16,6 +13,7 @@ from kvdesk.settings import ContextSettings
 from tests.app.conftest import Rig
 from tests.cache.models import write_model
 from tests.state_files.files import TOKENS, context, read, read_here, write_slot  # noqa: F401 - with the fixture
+from tests.ui.drops import drop
 
 SETTINGS = ContextSettings(n_ctx=256, n_seq_max=2, n_batch=32, n_ubatch=32)
 
@@ -31,16 +29,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         write_slot(one, made / "other.bin", TOKENS[:50], seq_id=1)
     (made / "none.bin").write_bytes(b"nothing of the kind")
     return made
-
-
-def drop(target: QWidget, path: Path) -> None:
-    data = QMimeData()
-    data.setUrls([QUrl.fromLocalFile(str(path))])
-    buttons, keys = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
-    entered = QDragEnterEvent(QPointF(5, 5).toPoint(), Qt.DropAction.CopyAction, data, buttons, keys)
-    target.dragEnterEvent(entered)
-    assert entered.isAccepted()
-    target.dropEvent(QDropEvent(QPointF(5, 5), Qt.DropAction.CopyAction, data, buttons, keys))
 
 
 def column(window: StateWindow, n: int) -> list[str]:
@@ -64,16 +52,16 @@ def test_a_slot_file_is_shown_with_its_verdict_and_compared(qtbot: QtBot, folder
     tokens = window.view.tokens.model()
     assert [tokens.index(row, 1).data() for row in range(tokens.rowCount())] == [str(token) for token in TOKENS]
     assert window.view.difference.isHidden()
-    drop(window, folder / "other.bin")
+    assert drop(window, folder / "other.bin")
     qtbot.waitUntil(lambda: "tokens: 50 in common" in window.view.difference.text(), timeout=30_000)
-    drop(window, folder / "none.bin")
+    assert drop(window, folder / "none.bin")
     qtbot.waitUntil(lambda: "not a saved state" in window.strip.text, timeout=30_000)
     assert window.question.other == folder / "other.bin"
     assert not window.grab().isNull()
 
 
 def test_the_main_window_opens_one_that_is_dropped(rig: Rig, qtbot: QtBot, folder: Path) -> None:
-    drop(rig.window, folder / "slot.bin")
+    assert drop(rig.window, folder / "slot.bin")
     qtbot.waitUntil(lambda: len(rig.controller.states.opened) == 1, timeout=30_000)
     (opened,) = rig.controller.states.opened
     qtbot.addWidget(opened)

@@ -159,7 +159,11 @@ def test_what_keeps_nothing_needs_no_home_and_makes_none(
 # --- an output that takes no more -----------------------------------------------------------------------------------
 
 
-PRINTING = [["--help"], ["--version"], ["export", "--help"], ["lab", "list"]]
+PRINTING = [
+    ["--help"],
+    ["lab", "list"],
+    *(pytest.param(words, marks=pytest.mark.matrix) for words in (["--version"], ["export", "--help"])),
+]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a closed pipe is another error there")

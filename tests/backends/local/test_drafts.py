@@ -112,7 +112,7 @@ def said_again(
 
 
 @much
-@pytest.mark.parametrize("wrong", [0, 1, 3, 7])
+@pytest.mark.parametrize("wrong", [0, 3, *(pytest.param(n, marks=pytest.mark.matrix) for n in (1, 7))])
 def test_the_answer_is_the_same(headless: HeadlessEngine, wrong: int, monkeypatch: pytest.MonkeyPatch) -> None:
     chat, stats = said_again(headless, wrong, monkeypatch)
     held(headless, chat)
@@ -224,7 +224,7 @@ SCHEMA = (
 
 
 @much
-@pytest.mark.parametrize("wrong", [0, 3])
+@pytest.mark.parametrize("wrong", [pytest.param(0, marks=pytest.mark.matrix), 3])
 def test_a_grammar_is_followed_by_each_token(
     headless: HeadlessEngine, wrong: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -145,7 +145,7 @@ def test_an_edit_of_the_last_words_needs_no_checkpoint(model: Model, tmp_path: P
         assert ids.cache_manager.acquire_prefix(sequence, [*TEXT[:10], 5]).n_tokens == 0
 
 
-@pytest.mark.parametrize("n_written", [2, 12])
+@pytest.mark.parametrize("n_written", [2, pytest.param(12, marks=pytest.mark.matrix)])
 def test_no_turn_reads_less_because_of_them(tiny_folder: Path, n_written: int) -> None:
     """Why the setting is 0 at first: an answer is written one token at a time, and its second token is read over what
     was kept of its question's end. Without checkpoints, which would hide it.

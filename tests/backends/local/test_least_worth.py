@@ -28,6 +28,7 @@ from tests.backends.local.conftest import NARROW, SMALL, opened_with
 from tests.backends.local.test_turns import held, of
 
 POLICIES = (Overflow.LEAST_ATTENDED, Overflow.LOW_NORM_KEYS)
+one_in_every_run = pytest.mark.parametrize("policy", [POLICIES[0], pytest.param(POLICIES[1], marks=pytest.mark.matrix)])
 
 
 def worth_of(headless: HeadlessEngine) -> TokenWorth:
@@ -63,7 +64,7 @@ def test_it_goes_on_and_finds_its_cache_again(narrow: HeadlessEngine, policy: Ov
     overflows.audited(narrow, chat)
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@one_in_every_run
 def test_before_an_answer_begins_it_is_foretold(narrow: HeadlessEngine, policy: Overflow) -> None:
     """And the second time tokens leave of messages that have lost some."""
     chat = overflows.filled(narrow, policy)
@@ -103,7 +104,7 @@ def test_a_preview_counts_what_measuring_takes(narrow: HeadlessEngine) -> None:
     assert "to find" not in overflows.foretold(narrow, chat, overflows.TOLD).sentence
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@one_in_every_run
 def test_a_preview_of_a_saved_chat_counts_what_is_restored(narrow: HeadlessEngine, policy: Overflow) -> None:
     """Its state is restored to be measured, and what stays is not read again."""
     chat = overflows.filled(narrow, policy)
@@ -178,7 +179,7 @@ def test_a_stop_ends_measuring_while_an_answer_is_written(
     overflows.audited(narrow, chat)
 
 
-@pytest.mark.parametrize("policy", [POLICIES[0], pytest.param(POLICIES[1], marks=pytest.mark.matrix)])
+@one_in_every_run
 def test_what_left_is_gone_after_a_restart_too(talking_file: Path, tmp_path: Path, policy: Overflow) -> None:
     with closing(overflows.restarted(talking_file, tmp_path)) as first:
         chat = overflows.filled(first, policy)

@@ -101,7 +101,13 @@ def test_a_template_that_is_broken_is_compiled_once(monkeypatch: pytest.MonkeyPa
             process.rendering(chat("a"), True)
 
 
-@pytest.mark.parametrize("name", [*HOSTILE, *(pytest.param(n, marks=pytest.mark.stress) for n in MORE_HOSTILE)])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(pytest.param(n, marks=[pytest.mark.matrix] * (n not in ("text", "loops"))) for n in HOSTILE),
+        *(pytest.param(n, marks=pytest.mark.stress) for n in MORE_HOSTILE),
+    ],
+)
 def test_a_hostile_template_is_refused_or_harmless(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(template_process, "TIME_LIMIT_S", 0.5)
     mine = psutil.Process()

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
-from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent, QGuiApplication, QImage
+from PySide6.QtCore import QMimeData, QPoint, Qt, QUrl
+from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QGuiApplication, QImage
 from PySide6.QtWidgets import QApplication, QFileDialog, QFrame, QWidget
 from pytestqt.qtbot import QtBot
 
@@ -18,6 +18,7 @@ from kvdesk.ui.messages.message_edit import LONG_PASTE
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.values import replace
 from kvdesk.viewmodel.chat.attachment_facts import shortened
+from tests.ui.drops import dragged, drop
 from tests.ui.recording import Record, hear
 from tests.ui.samples import ONE, TWO, message, show_messages
 from tests.ui.seen import encoding, row_button
@@ -97,7 +98,7 @@ def test_files_are_pasted_dropped_and_chosen(
 ) -> None:
     given = record(window.commands.attach_files)
     opened = record(window.commands.open_model)
-    paste(window, files(tmp_path / "a.txt"))
+    paste(window, dragged(tmp_path / "a.txt"))
     assert window.chat.composer.text == ""
     for target in (window.chat.composer.edit.viewport(), window.chat):
         assert drop(target, tmp_path / "b.pdf")
@@ -112,7 +113,7 @@ def test_files_that_are_dragged_are_left_to_the_window(
     window: MainWindow, tmp_path: Path, name: str, text: str
 ) -> None:
     (tmp_path / name).write_text(text)
-    data = files(tmp_path / name)
+    data = dragged(tmp_path / name)
     about = (Qt.DropAction.CopyAction, data, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier)
     edit = window.chat.composer.edit
     QApplication.sendEvent(edit.viewport(), QDragEnterEvent(QPoint(5, 5), *about))
@@ -121,28 +122,11 @@ def test_files_that_are_dragged_are_left_to_the_window(
     assert edit.toPlainText() == ""
 
 
-def files(path: Path) -> QMimeData:
-    data = QMimeData()
-    data.setUrls([QUrl.fromLocalFile(str(path))])
-    return data
-
-
 def paste(window: MainWindow, data: QMimeData) -> None:
     """As Qt pastes, but not from its clipboard: that would delete what Python made (a run ended there by SIGSEGV)."""
     edit = window.chat.composer.edit
     assert edit.canInsertFromMimeData(data)
     edit.insertFromMimeData(data)
-
-
-def drop(target: QWidget, file: Path) -> bool:
-    """Whether the target takes a file that is dropped on it."""
-    data = files(file)
-    about = (Qt.DropAction.CopyAction, data, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier)
-    enter = QDragEnterEvent(QPoint(5, 5), *about)
-    enter.ignore()
-    QApplication.sendEvent(target, enter)
-    QApplication.sendEvent(target, QDropEvent(QPointF(5, 5), *about))
-    return enter.isAccepted()
 
 
 def test_a_web_address_is_pasted_as_text(window: MainWindow) -> None:

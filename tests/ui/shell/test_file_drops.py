@@ -3,24 +3,19 @@
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
+from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt
 from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDragMoveEvent, QDropEvent
 from PySide6.QtWidgets import QApplication
 
 from kvdesk.protocol.chat import EngineDied, ModelLoaded
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.values import replace
+from tests.ui.drops import dragged
 from tests.ui.recording import Record
 from tests.ui.samples import MODEL, ONE
 
 COPY, MOVE, LINK = Qt.DropAction.CopyAction, Qt.DropAction.MoveAction, Qt.DropAction.LinkAction
 ABOUT = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.ShiftModifier
-
-
-def dragged(*paths: Path) -> QMimeData:
-    data = QMimeData()
-    data.setUrls([QUrl.fromLocalFile(str(path)) for path in paths])
-    return data
 
 
 def enter(window: MainWindow, data: QMimeData, possible: Qt.DropAction = COPY | MOVE | LINK) -> QDragEnterEvent:

@@ -73,10 +73,12 @@ def test_a_system_without_fonts_shows_the_same_window_and_emoji(qapp: QApplicati
     assert there["families"] == here["families"] == [fonts.TEXT, fonts.MONO]
     assert there["emoji"] == there["emoji in code"] == [fonts.EMOJI]
     assert "" not in here["emoji"] + here["emoji in code"]
+    assert there["too_high_px"] == 0
 
 
+@pytest.mark.matrix
 @needs_fontconfig
-@pytest.mark.parametrize("scale", [pytest.param(SCALES[0], marks=pytest.mark.matrix), SCALES[1]])
+@pytest.mark.parametrize("scale", SCALES)
 def test_numbers_of_two_conversations_need_no_scrolling_at_other_scales(scale: str, bare: dict[str, str]) -> None:
     assert told_by_child({**bare, "QT_SCALE_FACTOR": scale})["too_high_px"] == 0
 
