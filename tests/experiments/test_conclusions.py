@@ -57,12 +57,6 @@ def test_what_is_left_of_a_removed_text_is_stacking(difference: float, cells: fl
     assert positions_said(difference=difference, cells=cells).endswith("context stacks")
 
 
-def test_names_of_positions_are_numbers() -> None:
-    known = {"n": 16, "far": 1000}
-    texts = ("0", "-1", "n", "n-1", "n+1", "n//2", "n+far", "far+2")
-    assert [positions._number(text, known) for text in texts] == [0, -1, 16, 15, 17, 8, 1016, 1002]
-
-
 def seq_ids_result(*recycled: float, refused: bool) -> Result:
     """recycled: seconds of a request with recycled ids, in each round; of the others 1."""
     samples = []

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -133,8 +133,7 @@ def serving(*command: str, folder: Path) -> Iterator[ToolServer]:
 
 @pytest.fixture
 def heard() -> Iterator[Heard]:
-    found = Heard()
-    with closing(found.clients):
+    with Heard() as found:
         yield found
 
 

@@ -7,7 +7,6 @@ import re
 import sys
 import unicodedata
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Final
 
@@ -36,8 +35,7 @@ SENT_BY_US_TOO: Final = {"ping", "notifications/cancelled"}
 @pytest.fixture(scope="module")
 def heard() -> Iterator[Heard]:
     """One loop for all servers, with a good one on it."""
-    found = Heard()
-    with closing(found.clients):
+    with Heard() as found:
         found.started(local(name="good"))
         yield found
 

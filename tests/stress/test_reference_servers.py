@@ -10,7 +10,6 @@ import shutil
 import subprocess
 import threading
 from collections.abc import Iterator
-from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -166,8 +165,7 @@ def server(name: str, folder: Path) -> ToolServer:
 @pytest.mark.parametrize("name", TASKS)
 def test_calls_that_a_person_could_want(name: str, tmp_path: Path, page: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "secret")
-    heard = Heard()
-    with closing(heard.clients):
+    with Heard() as heard:
         listed = heard.started(server(name, tmp_path), MEMORY_FILE_PATH=str(tmp_path / "memory.json"))
         schemas = {tool["function"]["name"] for tool in json.loads(offer([("test", listed.tools)]).text)}
         assert {tool for tool, _, _ in TASKS[name]} <= schemas

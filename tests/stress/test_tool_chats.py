@@ -6,7 +6,6 @@ KVDESK_TOOL_MODEL=….gguf   the model (`serving`)
 
 import json
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Final
 
@@ -68,8 +67,7 @@ def headless() -> Iterator[HeadlessEngine]:
 
 @pytest.mark.parametrize("n", range(len(TASKS)))
 def test_a_question_ends(headless: HeadlessEngine, row: Row, n: int) -> None:
-    heard = Heard()
-    with closing(heard.clients):
+    with Heard() as heard:
         chat = Chat(headless, heard, n)
         ends = chat.ask(TASKS[n])
         branch = chat.service.branch(chat.id)

@@ -3,8 +3,8 @@
 import queue
 import sys
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
+from typing import Self
 
 import pytest
 
@@ -47,6 +47,12 @@ class Heard:
         self.states: list[ServerState] = []
         self._n = 0
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.clients.close()
+
     def next(self) -> ToolEvent:
         event = self._events.get(timeout=PATIENCE_S)
         if isinstance(event, ServerState):
@@ -79,6 +85,5 @@ class Heard:
 
 @pytest.fixture
 def heard() -> Iterator[Heard]:
-    found = Heard()
-    with closing(found.clients):
+    with Heard() as found:
         yield found

@@ -4,7 +4,7 @@ import asyncio
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import psutil
@@ -26,8 +26,7 @@ from tests.tools.server import TOOLS
 @pytest.fixture(scope="module")
 def running() -> Iterator[Heard]:
     """With a server, for calls that leave it as it was."""
-    found = Heard()
-    with closing(found.clients), pytest.MonkeyPatch.context() as patch:
+    with Heard() as found, pytest.MonkeyPatch.context() as patch:
         patch.setenv("OPENAI_API_KEY", "sk-secret")
         found.started(local(), OWN="1")
         yield found

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from urllib.parse import parse_qs, urlsplit
 
 import httpx2 as httpx
@@ -35,13 +35,6 @@ def server() -> Iterator[ToolServer]:
         yield found
 
 
-@contextmanager
-def running(kept: Kept) -> Iterator[Heard]:
-    heard = Heard(kept)
-    with closing(heard.clients):
-        yield heard
-
-
 def asked(heard: Heard) -> str:
     """The page that the person is asked to open."""
     while not isinstance(event := heard.next(), SignInAsked):
@@ -55,7 +48,7 @@ def back_of(page: str) -> str:
 
 def test_a_person_signs_in_once_and_is_known_from_then_on(server: ToolServer) -> None:
     kept = Kept()
-    with running(kept) as heard:
+    with Heard(kept) as heard:
         heard.clients.start(server, {})
         page = asked(heard)
         assert heard.states[-1].sentence == "It is waiting for you to sign in with your browser."
@@ -63,12 +56,12 @@ def test_a_person_signs_in_once_and_is_known_from_then_on(server: ToolServer) ->
         assert "You can close this page" in httpx.get(page, follow_redirects=True).text
         assert heard.until("on", "failed").state == "on"
         n_asked, n_renewed = map(int, heard.call("counts").text.split())
-    with running(kept) as heard:
+    with Heard(kept) as heard:
         heard.started(server)
         assert heard.call("counts").text == f"{n_asked} {n_renewed}", "nobody was asked again"
     name = tokens_of(server.url)
     kept.keep(name, json.dumps({**json.loads(kept.get(name)), "over": 1}))
-    with running(kept) as heard:
+    with Heard(kept) as heard:
         heard.started(server)
         assert heard.call("counts").text == f"{n_asked} {n_renewed + 1}", "renewed without a question"
 
@@ -77,13 +70,13 @@ def test_a_person_signs_in_once_and_is_known_from_then_on(server: ToolServer) ->
 def test_what_was_kept_and_is_damaged_is_asked_for_again(server: ToolServer, damage: str) -> None:
     kept = Kept()
     kept.keep(tokens_of(server.url), damage)
-    with running(kept) as heard:
+    with Heard(kept) as heard:
         heard.clients.start(server, {})
         assert asked(heard)
 
 
 def test_whoever_knocks_without_the_state_is_not_let_in(server: ToolServer) -> None:
-    with running(Kept()) as heard:
+    with Heard(Kept()) as heard:
         heard.clients.start(server, {})
         page = asked(heard)
         for query in (
@@ -103,7 +96,7 @@ def test_whoever_knocks_without_the_state_is_not_let_in(server: ToolServer) -> N
 
 
 def test_a_person_who_says_no_is_not_signed_in() -> None:
-    with serving("no") as server, running(Kept()) as heard:
+    with serving("no") as server, Heard(Kept()) as heard:
         heard.clients.start(server, {})
         httpx.get(asked(heard), follow_redirects=True)
         state = heard.until("on", "failed")
@@ -111,7 +104,7 @@ def test_a_person_who_says_no_is_not_signed_in() -> None:
 
 
 def test_it_can_be_stopped_while_it_waits_and_the_door_is_closed(server: ToolServer) -> None:
-    with running(Kept()) as heard:
+    with Heard(Kept()) as heard:
         heard.clients.start(server, {})
         page = asked(heard)
         heard.clients.stop("test")
@@ -135,7 +128,7 @@ class Slow(Kept):
 
 def test_it_has_ended_when_nothing_more_is_kept(server: ToolServer) -> None:
     kept = Slow()
-    with running(kept) as heard:
+    with Heard(kept) as heard:
         heard.clients.start(server, {})
         assert kept.begun.wait(PATIENCE_S)
         heard.clients.stop("test")
@@ -150,6 +143,6 @@ def test_it_has_ended_when_nothing_more_is_kept(server: ToolServer) -> None:
 
 
 def test_a_key_in_a_header_is_taken_for_what_it_is(server: ToolServer) -> None:
-    with running(Kept()) as heard:
+    with Heard(Kept()) as heard:
         heard.clients.start(server, {"authorization": "Bearer wrong"})
         assert heard.until("on", "failed").sentence.endswith("(401).")

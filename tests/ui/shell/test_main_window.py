@@ -284,13 +284,6 @@ def test_closing_is_said(window: MainWindow, qtbot: QtBot) -> None:
         window.close()
 
 
-@pytest.mark.parametrize("theme", [ThemeChoice.LIGHT, ThemeChoice.DARK, ThemeChoice.SYSTEM])
-def test_themes(window: MainWindow, theme: ThemeChoice) -> None:
-    window.store.apply(cache_view())
-    window.store.settings.change(**dict(Settings(theme=theme)))
-    assert not window.grab().isNull()
-
-
 def test_cells_that_a_server_could_show_come_with_what_helps(window: MainWindow) -> None:
     window.store.apply(BackendReady(frozenset({Feature.CHAT})))
     window.store.apply(ModelLoaded(MODEL, limit="Start it with a key."))
