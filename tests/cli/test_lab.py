@@ -84,7 +84,9 @@ def test_a_report_that_cannot_be_written_is_refused_before_the_run(
     for place in (file, file / "below"):
         with pytest.raises(SystemExit, match="2"):
             main(["lab", "run", "positions", "--out", str(place)])
-        assert f"--out: nothing can be written to {place}" in capsys.readouterr().err
+        err = capsys.readouterr().err
+        assert err.startswith(f"kvdesk lab: --out: nothing can be written to {place}")
+        assert err.count("\n") == 1
 
 
 def test_what_is_in_the_place_of_a_result_gets_a_sentence(
@@ -123,17 +125,6 @@ def test_a_run_needs_one_name(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["lab", "run"])
     assert "run takes one name" in capsys.readouterr().err
-
-
-def test_a_report_that_cannot_be_written_is_said_before_anything_is_measured(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(SystemExit):
-        main(["lab", "run", "positions", "--out", str(tmp_path / "file" / "below")])
-    err = capsys.readouterr().err
-    assert err.startswith("kvdesk lab: --out: nothing can be written to ")
-    assert err.count("\n") == 1
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Ctrl+C is sent another way there")

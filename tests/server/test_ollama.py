@@ -180,7 +180,8 @@ def test_a_raw_text_goes_on(http: httpx.Client) -> None:
 
 
 def test_a_suffix_is_what_comes_behind(http: httpx.Client) -> None:
-    answer = http.post("/api/generate", json={"prompt": "a = ", "suffix": "\nb = 2", "stream": False})
+    asked = {"prompt": "a = ", "suffix": "\nb = 2", "stream": False, "options": {"num_predict": 4}}
+    answer = http.post("/api/generate", json=asked)
     if "insert" in http.post("/api/show", json={}).json()["capabilities"]:
         assert answer.json()["done"] is True
     else:

@@ -218,33 +218,33 @@ def test_a_number_is_not_rewritten_while_it_is_typed(page: SettingsPage, store: 
 
 
 @pytest.mark.usefixtures("fresh")
-@pytest.mark.parametrize("way", ["Esc", "back", "Ctrl+N"])
-def test_leaving_does_not_drop_a_context_that_is_edited(window: MainWindow, qtbot: QtBot, way: str) -> None:
-    page = window.rooms.show_settings()
-    assert page.sections.hasFocus()
-    page.sections.setCurrentRow(4)
-    n_ctx = page.field("context", "n_ctx")
-    assert isinstance(n_ctx, QSpinBox)
-    assert page.bar.isHidden()
-    n_ctx.setValue(512)
-    assert page.bar.isVisible()
-    assert "Context size: 4,096 → 512" in page.bar._what.text()
-    if way == "back":
-        next(b for b in page.findChildren(IconButton) if b.accessibleName() == "Back to the chats").click()
-    else:
-        window.action_set.run({"Esc": "chat.escape", "Ctrl+N": "chat.new"}[way])
-    assert window.rooms.shows_chats
-    assert window.chat.composer.edit.hasFocus()
-    assert window.activity.text == "The context that you edited in the settings is not applied."
-    qtbot.keyClick(window, Qt.Key.Key_Comma, Qt.KeyboardModifier.ControlModifier)
-    assert n_ctx.isVisible()
-    assert (n_ctx.value(), page.bar.isVisible()) == (512, True)
-    page.bar.revert.click()
-    assert page.bar.isHidden()
-    assert n_ctx.value() == window.store.settings.current.context.n_ctx
-    window.activity.dismiss()
-    window.action_set.run("chat.escape")
-    assert (window.rooms.shows_chats, window.activity.text) == (True, "")
+def test_leaving_does_not_drop_a_context_that_is_edited(window: MainWindow, qtbot: QtBot) -> None:
+    for way in ("chat.escape", "back", "chat.new"):
+        page = window.rooms.show_settings()
+        assert page.sections.hasFocus()
+        page.sections.setCurrentRow(4)
+        n_ctx = page.field("context", "n_ctx")
+        assert isinstance(n_ctx, QSpinBox)
+        assert page.bar.isHidden()
+        n_ctx.setValue(512)
+        assert page.bar.isVisible()
+        assert "Context size: 4,096 → 512" in page.bar._what.text()
+        if way == "back":
+            next(b for b in page.findChildren(IconButton) if b.accessibleName() == "Back to the chats").click()
+        else:
+            window.action_set.run(way)
+        assert window.rooms.shows_chats
+        assert window.chat.composer.edit.hasFocus()
+        assert window.activity.text == "The context that you edited in the settings is not applied."
+        qtbot.keyClick(window, Qt.Key.Key_Comma, Qt.KeyboardModifier.ControlModifier)
+        assert n_ctx.isVisible()
+        assert (n_ctx.value(), page.bar.isVisible()) == (512, True)
+        page.bar.revert.click()
+        assert page.bar.isHidden()
+        assert n_ctx.value() == window.store.settings.current.context.n_ctx
+        window.activity.dismiss()
+        window.action_set.run("chat.escape")
+        assert (window.rooms.shows_chats, window.activity.text) == (True, "")
 
 
 def test_a_rebuild_that_was_asked_for_is_offered_until_one_leaves(window: MainWindow) -> None:
@@ -404,22 +404,22 @@ def test_languages_are_offered_where_there_are_catalogues(
     assert store.settings.current.language == "en"
 
 
-@pytest.mark.parametrize("language", ["de_DE", "en_US", "ar_EG"])
-def test_an_invalid_number_does_not_count(page: SettingsPage, store: Store, qtbot: QtBot, language: str) -> None:
+def test_an_invalid_number_does_not_count(page: SettingsPage, store: Store, qtbot: QtBot) -> None:
     page.show()
     page.sections.setCurrentRow(2)
     temperature = page.field("sampling", "temperature")
     assert isinstance(temperature, RealField)
-    temperature.setLocale(QLocale(language))
-    for text, value in (("0.7", 0.7), ("0.7.1", None), ("0,6", 0.6), ("x", None), (",25", 0.25)):
-        before = store.settings.current.sampling.temperature
-        temperature.selectAll()
-        qtbot.keyClicks(temperature.lineEdit(), text)
-        qtbot.keyClick(temperature.lineEdit(), Qt.Key.Key_Return)
-        page.apply_now()
-        assert store.settings.current.sampling.temperature == (before if value is None else value)
-        said = [shown.text() for shown in page.findChildren(QLabel) if shown.isVisible()]
-        assert (f"“{text}” is not a number." in said) is (value is None)
+    for language in ("de_DE", "en_US", "ar_EG"):
+        temperature.setLocale(QLocale(language))
+        for text, value in (("0.7", 0.7), ("0.7.1", None), ("0,6", 0.6), ("x", None), (",25", 0.25)):
+            before = store.settings.current.sampling.temperature
+            temperature.selectAll()
+            qtbot.keyClicks(temperature.lineEdit(), text)
+            qtbot.keyClick(temperature.lineEdit(), Qt.Key.Key_Return)
+            page.apply_now()
+            assert store.settings.current.sampling.temperature == (before if value is None else value)
+            said = [shown.text() for shown in page.findChildren(QLabel) if shown.isVisible()]
+            assert (f"“{text}” is not a number." in said) is (value is None)
     seed = page.field("sampling", "seed")
     assert isinstance(seed, SeedField)
     seed.random.click()
@@ -435,3 +435,14 @@ def test_an_invalid_number_does_not_count(page: SettingsPage, store: Store, qtbo
     assert isinstance(batch, QSpinBox)
     batch.lineEdit().setText("12x")
     assert not page.bar.apply.isEnabled()
+
+
+def test_escape_clears_the_words_before_it_leaves_the_page(window: MainWindow, qtbot: QtBot) -> None:
+    page = window.rooms.show_settings()
+    page.search.setFocus()
+    qtbot.keyClicks(page.search, "temp")
+    qtbot.keyClick(page.search, Qt.Key.Key_Escape)
+    assert page.search.text() == ""
+    assert window.rooms.shown == "settings"
+    qtbot.keyClick(page.search, Qt.Key.Key_Escape)
+    assert window.rooms.shows_chats

@@ -40,6 +40,7 @@ def test_a_suffix_that_is_the_beginning_of_the_right_one_is_completed(
     assert file == tmp_path / "day.jsonl"
 
 
+@pytest.mark.usefixtures("unstyled")
 def test_dialogs_begin_where_the_last_file_was(
     window: MainWindow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
