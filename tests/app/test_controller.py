@@ -13,7 +13,7 @@ from kvdesk import paths
 from kvdesk.chat import Conversation
 from kvdesk.conversations.tree import Tree
 from kvdesk.message import ConversationId, Message, MessageId, TurnStats
-from kvdesk.protocol.cache import AuditCache, ContextInfo, ContextReady, Forget, RebuildContext, SaveReport
+from kvdesk.protocol.cache import AuditCache, ContextInfo, ContextReady, Forget, RebuildContext
 from kvdesk.protocol.chat import Generate, LoadModel, ModelLoaded, ModelLoading, TextDelta, TurnEnded, TurnStarted
 from kvdesk.protocol.messages import CommandFailed, SubscriptionDropped
 from kvdesk.protocol.model import LocalFile
@@ -54,19 +54,6 @@ def stored(rig: Rig, conversation: ConversationId) -> tuple[Message, ...]:
 
 def conversations(rig: Rig) -> tuple[Conversation, ...]:
     return rig.store.ask(Store.conversations).result()
-
-
-@over_both
-def test_a_first_message_makes_a_conversation_with_a_title(rig: Rig, qtbot: QtBot) -> None:
-    assert conversations(rig) == ()
-    asked = say(rig, "  What is a ring buffer,\nand why would one use it in a cache of keys and values?")
-    assert [m.role for m in asked.messages] == ["user"]
-    answer(rig, qtbot, asked, "A loop of cells.")
-    (conversation,) = conversations(rig)
-    assert conversation.title == "What is a ring buffer, and why would one use it…"
-    question, reply = stored(rig, conversation.id)
-    assert question.state == "complete"
-    assert (reply.text, reply.state, reply.tokens, reply.stats) == ("A loop of cells.", "complete", (1, 2, 3), STATS)
 
 
 @over_both
@@ -200,13 +187,6 @@ def test_two_conversations_have_two_colours_and_their_own_messages(rig: Rig, qtb
 
 
 @over_both
-def test_rename(rig: Rig) -> None:
-    asked = say(rig, "Old title")
-    rig.window.commands.conversations.rename(asked.conversation, " New title ")
-    assert conversations(rig)[0].title == "New title"
-
-
-@over_both
 def test_a_chat_is_exported_as_markdown(rig: Rig, qtbot: QtBot, tmp_path: Path) -> None:
     rig.worker.give(ModelLoaded(replace(MODEL, name="Tiny")))
     qtbot.waitUntil(lambda: rig.controller.conversations.turns.model_name == "Tiny")
@@ -292,12 +272,6 @@ def test_another_model_ends_the_load_of_the_first(rig: Rig, qtbot: QtBot, monkey
     with qtbot.waitSignal(rig.controller.event_applied):
         rig.worker.give(CommandFailed(cancelled[0], "Loading first was stopped."))  # type: ignore[arg-type]
     assert rig.marker.unfinished() == str(second), "the next start heeds an unfinished load"
-
-
-def test_audit_and_report_become_commands(rig: Rig, tmp_path: Path) -> None:
-    rig.window.commands.submit(AuditCache())
-    rig.window.commands.submit(SaveReport(tmp_path / "report.json"))
-    assert rig.worker.commands[-2:] == [AuditCache(), SaveReport(tmp_path / "report.json")]
 
 
 def test_the_action_for_an_audit_reaches_the_engine(ready: Rig, qtbot: QtBot) -> None:

@@ -103,13 +103,3 @@ def test_a_question_and_its_answer_are_deleted_and_come_back(rig: Rig, qtbot: Qt
     assert [w.message.text for w in rig.window.chat.view.widgets] == ["A story?", "Once upon", "A story?", "Twice"]
     assert in_database(rig, first) == before
     assert list(in_database(rig, first)) == list(before), "in the order in which they were made"
-
-
-def test_a_pin_outlives_the_window(rig: Rig, qtbot: QtBot) -> None:
-    asked = exchange(rig, qtbot)
-    rig.window.commands.conversations.turns.pin(asked.conversation, asked.answer, pinned=True)
-    assert [text for _, text in rig.window.chat.pinned._shown] == ["Once upon"]
-    assert in_database(rig, asked)[asked.answer].pinned
-    press(qtbot, last(rig), "Unpin this message")
-    assert not rig.window.chat.pinned._shown
-    assert not in_database(rig, asked)[asked.answer].pinned

@@ -72,24 +72,6 @@ def test_what_is_sent_while_an_answer_is_written_waits_and_goes_by_itself(ready:
 
 
 @over_both
-def test_after_stop_it_waits_and_says_so(ready: Rig, qtbot: QtBot) -> None:
-    one = first(ready)
-    enter(ready, qtbot, "Two")
-    ready.window.verbs.stop()
-    assert queue(ready)._state.full_text == "Waiting: the answer was stopped"
-    answer(ready, qtbot, one, "First answer")  # it had just ended: nothing is sent behind the person's back
-    assert asked(ready) == ["One"]
-    assert queue(ready).send_button.isVisible()
-    enter(ready, qtbot, "No, rather this")
-    assert asked(ready) == ["One", "No, rather this"], "what is typed now goes now"
-    answer(ready, qtbot, ready.worker.asked[-1], "Yes")
-    assert asked(ready)[2:] == []
-    queue(ready).send_button.click()
-    assert asked(ready)[2:] == ["Two"]
-    assert not queue(ready).isVisible()
-
-
-@over_both
 def test_while_a_model_is_opened_it_waits_for_it(make_rig: Callable[..., Rig], qtbot: QtBot) -> None:
     rig = make_rig(Path("/models/tiny.gguf"))
     rig.worker.give(ModelLoading(LocalFile(Path("/models/tiny.gguf")), 0.4))

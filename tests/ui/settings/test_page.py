@@ -157,14 +157,6 @@ def test_zoom_and_font_size_change_at_once(window: MainWindow) -> None:
     assert (zoom.currentData(), font.currentData()) == (100, 20)
 
 
-def test_the_theme_changes_at_once(window: MainWindow) -> None:
-    page = window.rooms.show_settings()
-    combo = next(box for box in page.findChildren(QComboBox) if box.accessibleName() == "Theme")
-    combo.setCurrentIndex(combo.findData(ThemeChoice.LIGHT))
-    assert window.store.settings.current.theme is ThemeChoice.LIGHT
-    assert not window.theme.colours.dark
-
-
 def test_another_context_is_announced_as_a_rebuild(window: MainWindow) -> None:
     page = window.rooms.show_settings()
     n_ctx = page.field("context", "n_ctx")
