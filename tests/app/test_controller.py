@@ -57,17 +57,6 @@ def conversations(rig: Rig) -> tuple[Conversation, ...]:
 
 
 @over_both
-def test_stop_reaches_the_running_answer(rig: Rig, qtbot: QtBot) -> None:
-    asked = say(rig, "Tell me everything")
-    rig.window.commands.conversations.stop(asked.conversation)
-    assert rig.worker.stopped == [asked.answer]
-    answer(rig, qtbot, asked, "Every", "stopped")
-    assert stored(rig, asked.conversation)[-1].state == "stopped"
-    rig.window.commands.conversations.stop(asked.conversation)
-    assert rig.worker.stopped == [asked.answer]
-
-
-@over_both
 def test_a_window_that_was_dropped_has_the_whole_answer_all_the_same(rig: Rig, qtbot: QtBot) -> None:
     asked = say(rig, "Go")
     where, name = asked.conversation, asked.answer

@@ -111,17 +111,6 @@ def test_code_is_highlighted_and_copied(window: MainWindow) -> None:
     assert QGuiApplication.clipboard().text() == "for x in y:\n    pass"
 
 
-def test_code_that_grows_is_kept(window: MainWindow, qtbot: QtBot) -> None:
-    widget = begin(window)
-    for piece in ("```c\n", "int ", "x;\n", "int y;", "\n```", "\ndone"):
-        window.store.apply(TextDelta(ONE, ANSWER, piece, (1,)))
-        qtbot.wait(1)
-    window.store.apply(TurnEnded(ONE, ANSWER, "complete", STATS))
-    (block,) = widget.findChildren(CodeBlock)
-    assert block._segment.text == "int x;\nint y;"
-    assert words(widget) == "done"
-
-
 def thinking(window: MainWindow) -> CollapsedThinking:
     (found,) = window.chat.findChildren(CollapsedThinking)
     return found

@@ -22,7 +22,6 @@ from kvdesk.protocol.cache import (
 from kvdesk.protocol.chat import (
     BackendReady,
     ContextUse,
-    EngineDied,
     Generate,
     LoadModel,
     LogLine,
@@ -174,14 +173,6 @@ def test_selecting_renaming_and_deleting(window: MainWindow, record: Record) -> 
     assert len(renamed) == 1, "a title is not emptied"
 
 
-@pytest.mark.usefixtures("fresh")
-def test_deleting_asks_nothing_because_it_can_be_undone(window: MainWindow, qtbot: QtBot, record: Record) -> None:
-    deleted = record(window.commands.delete)
-    window.conversations.view.setFocus()
-    qtbot.keyClick(window.conversations.view, Qt.Key.Key_Delete)
-    assert deleted == [(ONE,)]
-
-
 def test_being_told_what_is_selected_asks_for_nothing(window: MainWindow, record: Record) -> None:
     selected = record(window.commands.select)
     window.store.show_conversations(CONVERSATIONS, TWO)
@@ -238,13 +229,6 @@ def test_a_failed_turn_frees_the_composer(window: MainWindow) -> None:
     append_message(window, answer)
     assert window.chat.composer.is_running
     window.store.apply(CommandFailed(Generate(ONE, answer.id, (), Sampling()), "The prompt is too long."))
-    assert not window.chat.composer.is_running
-
-
-def test_the_window_outlives_the_engine(window: MainWindow) -> None:
-    append_message(window, message("a", "assistant", "", state="streaming"))
-    window.store.apply(EngineDied("The engine stopped. Restart kvdesk; your chats are saved.", "Traceback"))
-    assert "Restart" in window.chat.banner.sentence
     assert not window.chat.composer.is_running
 
 
@@ -358,12 +342,6 @@ def test_a_narrow_status_line_cuts_nothing(window: MainWindow, qtbot: QtBot) -> 
     for width, whole in ((1280, True), (750, False), (1280, True)):
         window.resize(width, 600)
         qtbot.waitUntil(lambda whole=whole: (status._types.isVisible(), status._trust.is_elided) == (whole, False))  # type: ignore[misc]
-
-
-def test_it_can_be_as_small_as_a_small_screen(window: MainWindow) -> None:
-    window.store.apply(cache_view())
-    window.resize(1024, 640)
-    assert (window.width(), window.height()) == (1024, 640)
 
 
 def test_without_the_inspector_the_turns_tell_what_the_cache_holds(window: MainWindow) -> None:
