@@ -78,12 +78,6 @@ def test_reading_the_prompt_shows_progress(window: MainWindow) -> None:
     assert widget._waiting.isHidden()
 
 
-def test_why_an_answer_is_not_complete_is_under_it(window: MainWindow) -> None:
-    widget = begin(window)
-    window.store.apply(TurnEnded(ONE, ANSWER, "failed", STATS, "The prompt is longer than the context."))
-    assert widget.note == "Failed. The prompt is longer than the context."
-
-
 def test_events_of_another_conversation_change_no_message(window: MainWindow) -> None:
     widget = begin(window)
     window.store.apply(TextDelta(TWO, ANSWER, "elsewhere", (1,)))

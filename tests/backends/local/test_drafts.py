@@ -301,12 +301,12 @@ def test_other_texts_of_the_chat_are_guessed_from(headless: HeadlessEngine) -> N
 @much
 def test_with_exact_answers_guesses_change_no_bit(exact: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a token among others is computed as alone; elsewhere there are none, and it says so."""
-    told = []
+    told, short = [], GREEDY.model_copy(update={"max_tokens": 20})
     for drafts in (False, True):
         exact.do(UsePolicy(CachePolicy(drafts=drafts)))
         chat = HeadlessChat(exact)
         chat.add_question(ASKED)
-        events = exact.do(Generate(chat.id, chat.messages[-1].id, tuple(chat.messages), GREEDY, n_probs=3))
+        events = exact.do(Generate(chat.id, chat.messages[-1].id, tuple(chat.messages), short, n_probs=3))
         told.append([one for event in of(events, TextDelta) for one in event.logprobs])
         guess(monkeypatch, [one.chosen.token for one in told[0]], 4)
         exact.do(CloseConversation(chat.id))
