@@ -258,7 +258,7 @@ def test_a_text_that_is_in_sight_as_a_whole_has_no_scroll_bar(window: MainWindow
 
 
 @pytest.mark.usefixtures("fresh", "styled")
-@pytest.mark.parametrize("height", [600, 800])
+@pytest.mark.parametrize("height", [600, pytest.param(800, marks=pytest.mark.matrix)])
 def test_a_long_question_is_edited_with_its_buttons_in_sight(window: MainWindow, qtbot: QtBot, height: int) -> None:
     window.resize(1280, height)
     window.show()
@@ -321,7 +321,7 @@ def test_the_line_under_an_answer_has_its_tip(window: MainWindow) -> None:
     assert line.toolTip() == stats_tip(STATS)
 
 
-@pytest.mark.parametrize("width", [1280, 900])
+@pytest.mark.parametrize("width", [pytest.param(1280, marks=pytest.mark.matrix), 900])
 @pytest.mark.usefixtures("fresh")
 def test_the_buttons_under_an_answer_keep_their_places(window: MainWindow, qtbot: QtBot, width: int) -> None:
     """They are in one row with the way to other versions, and what comes and goes is behind the others."""
