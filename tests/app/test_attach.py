@@ -68,7 +68,7 @@ def test_every_stream_is_shown_whole(qtbot: QtBot) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
-@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+@pytest.mark.parametrize("name", ["SIGTERM", pytest.param("SIGHUP", marks=pytest.mark.matrix)])
 def test_the_window_of_a_watched_server_ends_with_it(name: str, tmp_path: Path) -> None:
     number = signal.Signals[name]
     server = tmp_path / "server.py"
