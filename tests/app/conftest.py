@@ -26,6 +26,7 @@ from kvdesk.ui.shell.main_window import MainWindow
 from tests.app.whole import close_unasked
 from tests.backends.scripted import ScriptedBackend
 from tests.garbage import garbage_between_tests, unstyled  # noqa: F401 - fixtures
+from tests.ui.pauses import short_pauses  # noqa: F401 - the fixture
 from tests.ui.samples import MODEL
 
 LOCAL, CHAT_ONLY = OF_ENGINE, frozenset({Feature.CHAT})

@@ -19,6 +19,7 @@ from kvdesk.ui.widgets.kit import Kit
 from kvdesk.ui.widgets.style.theme import Theme
 from tests.garbage import garbage_between_tests, unstyled  # noqa: F401 - fixtures
 from tests.ui import recording
+from tests.ui.pauses import short_pauses  # noqa: F401 - the fixture
 from tests.ui.samples import CONTEXT, CONVERSATIONS, MODEL, ONE
 
 STYLED = frozenset({"blocks", "graphs", "map", "markdown", "widgets", "test_nothing_cut", "test_zoom"})
