@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QMimeData, QPoint, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QGuiApplication, QImage
-from PySide6.QtWidgets import QApplication, QFileDialog, QFrame, QWidget
+from PySide6.QtWidgets import QApplication, QFileDialog, QFrame
 from pytestqt.qtbot import QtBot
 
 from kvdesk.chat import Conversation
