@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvdesk.cache.geometry import Geometry
-from kvdesk.cache.memories.cells import Index
+from kvdesk.cache.memories.cells import Index, masked_swa
 from kvdesk.cache.metrics import n_kv, scatter
-from kvdesk.cache.seq_bits import seq_has, seqs_in
+from kvdesk.cache.seq_bits import seq_count, seq_has, seqs_in
 from kvdesk.cache.snapshot import CacheMap, CacheSnapshot, StreamMap
 from kvdesk.cache.state.blob import Blob, BlobError, Section, StreamBlob, parse_state
 from kvdesk.translation import tr
@@ -42,13 +42,14 @@ class Layout(StrEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StreamPlan:
-    """One stream. `order[i]`: the rank, among the current used cells in index order, of the cell that will be at i.
+    """One stream. `order[i]`: the rank, among the current `n_used` cells in index order, of the cell that will be at i.
 
     scatter  (sequence, runs of its cells - 1 before, after)
     """
 
     cache: str
     stream: int
+    n_used: int
     order: Index
     high_water_before: int
     high_water_after: int
@@ -58,8 +59,8 @@ class StreamPlan:
 
     @property
     def in_order(self) -> bool:
-        """Whether the cells keep their order: their rows can be copied as one."""
-        return bool((self.order[1:] > self.order[:-1]).all())
+        """Whether all cells stay in their order: their rows can be copied as one."""
+        return len(self.order) == self.n_used and bool((self.order[1:] > self.order[:-1]).all())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,10 +85,14 @@ class CompactionPlan:
         return self.in_order and all(s.high_water_before == len(s.order) for s in self.streams)
 
 
-def plan_compaction(snapshot: CacheSnapshot, layout: Layout, hot: Sequence[int] = ()) -> CompactionPlan:
+def plan_compaction(
+    snapshot: CacheSnapshot, layout: Layout, hot: Sequence[int] = (), *, drop_masked: bool = False
+) -> CompactionPlan:
     """Plan it for the cache as it is now. Read-only.
 
-    hot  order of sequences for HOT_FIRST; those not named follow, ascending
+    hot          order of sequences for HOT_FIRST; those not named follow, ascending
+    drop_masked  leave out cells that no window sees any more. A restored state has its head at 0, so llama.cpp would
+                 place the next tokens in them, before older ones (llama-kv-cache.cpp, `find_slot`)
     """
     plans: list[StreamPlan] = []
     maps: list[CacheMap] = []
@@ -95,6 +100,8 @@ def plan_compaction(snapshot: CacheSnapshot, layout: Layout, hot: Sequence[int] 
         streams = []
         for s, cells in enumerate(cache.streams):
             order = _order(cells, layout, hot)
+            if drop_masked and cache.n_swa:
+                order = order[~_masked(cache, cells)[order]]
             after = _compacted(cells, order)
             streams.append(after)
             plans.append(_stream_plan(cache.name, s, order, cells, after))
@@ -111,7 +118,8 @@ def plan_compaction(snapshot: CacheSnapshot, layout: Layout, hot: Sequence[int] 
 def permute_blob(
     blob: Blob, plan: CompactionPlan, geometry: Geometry, *, make_room: Callable[[int], Blob] = bytearray
 ) -> Blob:
-    """The same state with the cells of every stream in the order of the plan: for llama_state_set_data. Read-only.
+    """The same state with the cells of every stream that the plan has, in its order: for llama_state_set_data.
+    Read-only.
 
     Written to memory from `make_room`, which gets its size. If the plan is `in_order`, the blob itself is returned
     without copying. Each byte is copied once, recurrent states unchanged. Raises BlobError if the blob is not a state
@@ -122,26 +130,56 @@ def permute_blob(
     planned = {(p.cache, p.stream): p for p in plan.streams}
     if [len(streams) for streams in state.caches] != [len(cache.streams) for cache in plan.after]:
         raise BlobError(tr("The saved state is not of the cache that was planned."))
-    room = blob if plan.in_order else make_room(len(source))
+    parts = [
+        (stored, planned[cache.name, s], cache.streams[s])
+        for cache, streams in zip(plan.after, state.caches, strict=True)
+        for s, stored in enumerate(streams)
+    ]
+    for part in parts:
+        _check(*part)
+    if plan.in_order:
+        return blob
+    moved = [(stored, planned.order) for stored, planned, _ in parts if not planned.in_order]
+    room = make_room(len(source) - sum(_dropped_bytes(stored, order, geometry) for stored, order in moved))
     target = np.frombuffer(room, dtype=np.uint8)
-    done = 0
-    for cache, streams in zip(plan.after, state.caches, strict=True):
-        for s, stored in enumerate(streams):
-            stream_plan = planned[cache.name, s]
-            _check(stored, stream_plan.order, cache.streams[s])
-            if not stored.n_cells or stream_plan.in_order:
-                continue  # copied with what lies between
-            table = stored.table
-            target[done : table.start] = source[done : table.start]
-            _permute_table(source[table], target[table], stored.row_words(geometry), stream_plan.order)
-            done = table.stop
-            for section in stored.sections:
-                target[done : section.offset] = source[done : section.offset]
-                permute_section(source, target, section, stream_plan.order)
-                done = section.offset + section.n_bytes
-    if room is not blob:
-        target[done:] = source[done:]
+    done = at = 0
+    for stored, order in moved:
+        cell_words, table = stored.row_words(geometry), stored.table
+        at = _copy(source[done : table.start], target, at)
+        target[at - 4 : at] = np.frombuffer(len(order).to_bytes(4, "little"), np.uint8)
+        n_bytes = 4 * int(cell_words[order].sum())
+        _permute_table(source[table], target[at : at + n_bytes], cell_words, order)
+        done, at = table.stop, at + n_bytes
+        for section in stored.sections:
+            at = _copy(source[done : section.offset], target, at)
+            done, n_bytes = section.offset + section.n_bytes, len(order) * section.row_bytes
+            permute_section(source[section.offset : done], target[at : at + n_bytes], section, order)
+            at += n_bytes
+    _copy(source[done:], target, at)
     return room
+
+
+def _copy(source: NDArray[np.uint8], target: NDArray[np.uint8], at: int) -> int:
+    """Returns where it ends."""
+    target[at : at + len(source)] = source
+    return at + len(source)
+
+
+def _dropped_bytes(stored: StreamBlob, order: Index, geometry: Geometry) -> int:
+    words = stored.row_words(geometry)
+    n_bytes = sum(section.row_bytes for section in stored.sections)
+    return 4 * int(words.sum() - words[order].sum()) + n_bytes * (stored.n_cells - len(order))
+
+
+def _masked(cache: CacheMap, cells: StreamMap) -> NDArray[np.bool_]:
+    """Of the used cells, those that the next token of their only sequence does not see."""
+    used = np.flatnonzero(cells.pos != -1)
+    pos, bits = cells.pos[used], cells.seq_bits[used]
+    found = np.zeros(len(used), dtype=np.bool_)
+    for s in seqs_in(bits):
+        mine = seq_has(bits, s)
+        found |= mine & masked_swa(cache.n_swa, cache.swa_type, pos, int(pos[mine].max()) + 1)
+    return found & (seq_count(bits) == 1)
 
 
 def _order(cells: StreamMap, layout: Layout, hot: Sequence[int]) -> Index:
@@ -167,6 +205,7 @@ def _stream_plan(cache: str, stream: int, order: Index, before: StreamMap, after
     return StreamPlan(
         cache=cache,
         stream=stream,
+        n_used=before.used,
         order=order,
         high_water_before=before.high_water,
         high_water_after=after.high_water,
@@ -176,8 +215,8 @@ def _stream_plan(cache: str, stream: int, order: Index, before: StreamMap, after
     )
 
 
-def _check(stored: StreamBlob, order: Index, after: StreamMap) -> None:
-    if stored.n_cells != len(order) or not np.array_equal(stored.pos[order], after.pos[: len(order)]):
+def _check(stored: StreamBlob, plan: StreamPlan, after: StreamMap) -> None:
+    if stored.n_cells != plan.n_used or not np.array_equal(stored.pos[plan.order], after.pos[: len(plan.order)]):
         raise BlobError(tr("The saved state is not of the cells that were planned."))
 
 
@@ -193,11 +232,10 @@ def _permute_table(
 
 
 def permute_section(source: NDArray[np.uint8], target: NDArray[np.uint8], section: Section, order: Index) -> None:
-    """K or V of one layer, from one blob to another.
+    """K or V of one layer, from the bytes of one blob to those of another.
 
     `mode` is what keeps numpy from making a copy of the result first; the ranks are valid anyway.
     """
     if section.n_bytes:
-        part, n = slice(section.offset, section.offset + section.n_bytes), len(order)
-        before, after = section.items(source[part], n), section.items(target[part], n)
-        np.take(before, order, axis=1, out=after, mode="clip")
+        before = section.items(source, section.n_bytes // section.row_bytes)
+        np.take(before, order, axis=1, out=section.items(target, len(order)), mode="clip")

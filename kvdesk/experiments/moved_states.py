@@ -117,7 +117,8 @@ class Parts:
         self._other[:first] = self.blob[:first]
         start = time.perf_counter()
         for section in sections:
-            permute_section(self.blob, self._other, section, order)
+            part = slice(section.offset, section.offset + section.n_bytes)
+            permute_section(self.blob[part], self._other[part], section, order)
         return time.perf_counter() - start
 
     def set(self) -> float:

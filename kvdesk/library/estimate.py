@@ -127,7 +127,7 @@ def geometry(hyper: Hyper, settings: ContextSettings) -> Geometry:
     return Geometry(
         n_ctx_seq=n_ctx_seq,
         n_stream=1 if unified else n_seq_max,
-        n_window_cells=window_cells(n_ctx_seq, hyper.n_window, n_seq_max, n_ubatch, unified, settings.swa_full),
+        n_window_cells=window_cells(n_ctx_seq, hyper.n_window, n_seq_max, n_ubatch, unified, settings.whole_window),
         n_ubatch=n_ubatch,
         n_seq_max=settings.n_seq_max,
         n_states=settings.n_seq_max * (1 + earlier),

@@ -204,6 +204,13 @@ class ContextSettings(Table):
         """`n_threads` as llama.cpp gets it: with `exact` one."""
         return 1 if self.exact else self.n_threads
 
+    @property
+    def whole_window(self) -> bool:
+        """`swa_full` as llama.cpp gets it: with `exact` on, because a smaller window cache is a ring, in which the
+        order of cells depends on what was there before.
+        """
+        return self.swa_full or self.exact
+
 
 class Overflow(StrEnum):
     """What happens when a conversation's context is full, in the order in which it is offered.

@@ -41,7 +41,7 @@ def judge(file: StateFile, header: GgufHeader, settings: ContextSettings) -> Fit
         n_batch=settings.n_batch,
         n_ubatch=settings.n_ubatch,
         kv_unified=settings.kv_unified,
-        swa_full=settings.swa_full,
+        swa_full=settings.whole_window,
         flash_attn=settings.flash_attn,
         n_ctx_train=hyper.n_ctx_train,
     )

@@ -107,11 +107,6 @@ _MODELS: dict[str, Table] = {
 }
 
 
-def write_model(path: Path, kind: str) -> Path:
-    """Write the smallest model of a memory class."""
-    return write_table(path, _MODELS[kind])
-
-
 def numbers(out: gguf.GGUFWriter) -> int:
     """A tokenizer that reads no text."""
     out.add_tokenizer_model("test")
@@ -119,6 +114,11 @@ def numbers(out: gguf.GGUFWriter) -> int:
     out.add_token_types([1] * N_VOCAB)
     out.add_token_scores([0.0] * N_VOCAB)
     return N_VOCAB
+
+
+def write_model(path: Path, kind: str, tokenizer: Callable[[gguf.GGUFWriter], int] = numbers) -> Path:
+    """Write the smallest model of a memory class."""
+    return write_table(path, _MODELS[kind], tokenizer)
 
 
 def plain(_name: str, shape: tuple[int, ...], rng: np.random.Generator) -> NDArray[np.float32]:

@@ -98,6 +98,26 @@ def test_no_conversation_notices(models: dict[str, Path], name: str, asked: Cont
             assert np.abs(after[s] - before[s]).max() <= allowed, (layout, s)
 
 
+@pytest.mark.parametrize("flash_attn", [True, False])
+def test_cells_that_no_window_sees_stay_out(models: dict[str, Path], flash_attn: bool) -> None:
+    """llama.cpp would place the next tokens there, before older ones."""
+    settings = SETTINGS.model_copy(update={"flash_attn": flash_attn, "type_k": CacheType.F32})
+    with opened(models["iswa"], settings) as context:
+        for seq in range(N_SEQ):
+            assert context.decode(Batch.of(seq, 0, [seq + 1] * 50, "last")).rc == 0
+        blob, now = bytes(context.states.get()), context.memory.snapshot()
+        before = logits(context)
+        planned = plan_compaction(now, Layout.KEEP_ORDER, drop_masked=True)
+        context.states.set(permute_blob(blob, planned, context.memory.mirror.geometry), known=planned.after)
+        assert_same_maps(context.memory.snapshot().maps, planned.after)
+        base, window = (cache.streams[0] for cache in context.memory.mirror.caches)
+        assert (base.used, window.used) == (50 * N_SEQ, 31 * N_SEQ)
+        assert not window.goes_back(32, "standard")
+        assert np.abs(np.subtract(logits(context), before)).max() <= (0.0 if flash_attn else 1e-3)
+        context.states.set(blob, known=now.maps)
+        assert context.memory.mirror.caches[1].streams[0].goes_back(32, "standard")
+
+
 def played() -> Mirror:
     """Sequence 0 at cells 0, 2, 4; sequence 1 at 1, 3; cells 0 and 2 are shared with 2; 5 is a hole; 6 is of 1."""
     mirror = Mirror(plan(FACTS, ContextParams(n_ctx=512, n_seq_max=3, n_batch=64, kv_unified=True)))

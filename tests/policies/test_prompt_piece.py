@@ -2,7 +2,7 @@
 
 import pytest
 
-from kvdesk.policies.prompt_piece import LEAST, piece
+from kvdesk.policies.prompt_piece import LEAST, end_of_piece, piece
 from kvdesk.policies.tuned import LONGEST_BATCH_MS, LONGEST_GAP_MS
 
 
@@ -27,3 +27,14 @@ from kvdesk.policies.tuned import LONGEST_BATCH_MS, LONGEST_GAP_MS
 )
 def test_pieces(n_batch: int, n_ubatch: int, ubatch_ms: float | None, n_tokens: int) -> None:
     assert piece(n_batch, n_ubatch, ubatch_ms) == n_tokens
+
+
+def test_exact_blocks_and_the_rest_are_batches_of_their_own() -> None:
+    """However a prompt is read, llama.cpp gets its last tokens alone."""
+    for first in (0, 32, 64, 96):
+        ends = [first]
+        while ends[-1] < 109:
+            ends.append(end_of_piece(ends[-1], 512, 109, 32))
+        assert ends == [first, *[96] * (first < 96), 109]
+    assert end_of_piece(0, 512, 109, 1) == 109
+    assert end_of_piece(0, 512, 96, 32) == 96

@@ -88,7 +88,7 @@ class LoadedModel:
         s = settings
         version = engine_version()
         rope = (self.model.rope_freq_base, self.model.rope_freq_scale)
-        exact = f" exact in blocks of {s.graph_tokens}" if s.exact else ""  # others compute cells in other graphs
+        exact = f" exactly in blocks of {s.graph_tokens}" if s.exact else ""  # others compute cells in other graphs
         made_by = f"{version} {version.commit}{exact}"
         return StateKind(self.fingerprint, made_by, s.type_k, s.type_v, s.flash_attn, rope)
 

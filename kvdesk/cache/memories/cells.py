@@ -163,6 +163,11 @@ class StreamCells:
             chunk *= 2
         return None, n_tested
 
+    def goes_back(self, n_swa: int, swa_type: SwaType) -> bool:
+        """Whether `find_slot` gives the next token a cell before a used one. Read-only."""
+        found, _ = self.find_slot(1, n_swa, swa_type)
+        return found is not None and int(found[0]) < self.high_water
+
     def rows(self, seq_ids: Sequence[tuple[int, ...]]) -> NDArray[np.uint64]:
         """Rows of `bits` for these sets of sequences. Read-only."""
         return rows_of(seq_ids, self.bits.shape[1])

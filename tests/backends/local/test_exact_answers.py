@@ -22,11 +22,13 @@ LIST = "The lighthouse keeper wrote down what the sea brought: " + "a rope, a bo
 Answer = tuple[tuple[int, ...], tuple[TokenLogprobs, ...]]
 
 
-@pytest.fixture(scope="module", params=["tiny", "granitehybrid"])
+@pytest.fixture(scope="module", params=["tiny", "granitehybrid", "iswa"])
 def loaded_exact(request: pytest.FixtureRequest, talking_file: Path, tiny_folder: Path) -> Iterator[HeadlessEngine]:
-    """Weights of floats, which llama.cpp multiplies with other code for one token than for several."""
+    """Weights of floats, which llama.cpp multiplies with other code for one token than for several. A window is
+    smaller than each prompt, its cache smaller than the context if that were not exact.
+    """
     path = talking_file if request.param == "tiny" else written(tiny_folder, request.param, text=True)
-    for headless in opened_with(path, EXACT):
+    for headless in opened_with(path, EXACT.model_copy(update={"swa_full": False, "n_rs_seq": 7})):
         session_of(headless).loaded.model.vocab.ignore_eog()
         yield headless
 

@@ -155,9 +155,9 @@ def written(folder: Path, name: str, *, text: bool = False) -> Path:
     path = folder / f"{name}{'-text' * text}.gguf"
     if path.exists():
         return path
-    if name in INDEXED:
-        return write_indexed(path, name, _tokenizer if text else numbers)
-    return write(path, name, text=text) if name in ARCHITECTURES else write_model(path, name)
+    if name in ARCHITECTURES:
+        return write(path, name, text=text)
+    return (write_indexed if name in INDEXED else write_model)(path, name, _tokenizer if text else numbers)
 
 
 def byte_tokens() -> list[str]:

@@ -54,10 +54,15 @@ class Cache(Leases):
         return n_kv, self.costs.awaited(own, n_kv)
 
     @property
-    def has_hole(self) -> bool:
-        """Whether a free cell lies before a used one."""
-        caches = self._memory.mirror.caches
-        return bool(caches) and any(cells.used < cells.high_water for cells in caches[0].streams)
+    def fills_gaps(self) -> bool:
+        """Whether llama.cpp may place the next tokens before a used cell: in a free one, or in one that no window sees
+        any more.
+        """
+        return any(
+            cells.used < cells.high_water or (cache.n_swa > 0 and cells.goes_back(cache.n_swa, cache.swa_type))
+            for cache in self._memory.mirror.caches
+            for cells in cache.streams
+        )
 
     @property
     def operation(self) -> int:
@@ -138,13 +143,14 @@ class Cache(Leases):
         return True
 
     def keep_order(self) -> None:
-        """For exact answers: leave no hole before a used cell, unless llama.cpp refuses the new layout.
+        """For exact answers: leave no cell before a used one that llama.cpp would take, unless it refuses the new
+        layout.
 
-        Attention sums over cells in their order (ggml-cpu, flash attention), and llama.cpp takes the first free ones
-        (`find_slot`). A token in a hole before cells of earlier positions gives sums in another order than a fresh
+        Attention sums over cells in their order (ggml-cpu, flash attention), and llama.cpp takes the first cells that
+        it may use (`find_slot`). A token before cells of earlier positions gives sums in another order than a fresh
         start.
         """
-        if self._context.settings.exact and self._context.can("compaction") and self.has_hole:
+        if self._context.settings.exact and self._context.can("compaction") and self.fills_gaps:
             self.close_holes(tr("exact answers: new tokens must not come before older ones"))
 
     # --- the beginning of a prompt ------------------------------------------------------------------------------------

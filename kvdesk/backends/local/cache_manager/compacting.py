@@ -16,7 +16,8 @@ from kvdesk.policies.costs import Costs
 
 
 def compact(context: Context, costs: Costs, layout: Layout, hot: Sequence[int] = ()) -> int:
-    """Move used cells to the front. Changes the cache; audits it. Logits of the last decode are lost.
+    """Move used cells to the front; for exact answers leave out those that no window sees (`plan_compaction`). Changes
+    the cache; audits it. Logits of the last decode are lost.
 
     Returns the bytes of state that were read and written, none where every cell would stay; `costs` learn how long that
     took. Raises RefusedCall if states cannot be saved; EngineError when llama.cpp does not take the new order: then
@@ -24,7 +25,7 @@ def compact(context: Context, costs: Costs, layout: Layout, hot: Sequence[int] =
     """
     start = time.perf_counter()
     snapshot = context.memory.snapshot()
-    plan = plan_compaction(snapshot, layout, hot)
+    plan = plan_compaction(snapshot, layout, hot, drop_masked=context.settings.exact)
     if plan.changes_nothing and context.can("compaction"):
         return 0
     blob = context.states.get()

@@ -104,8 +104,14 @@ class PrefixLookup:
         return memory.seq_pos_max(seq_id) + 1 - n <= memory.removable(seq_id)
 
     def _window_holds(self, seq_id: int, n: int) -> bool:
-        """Whether the sliding window before position `n` is still in the cache."""
-        return not self._n_swa or not n or self._context.memory.seq_pos_min(seq_id) <= max(0, n - self._n_swa)
+        """Whether the sliding window before position `n` is still in the cache. Its first position does not tell: where
+        cells before it are shared, a compaction leaves them (`plan_compaction`).
+        """
+        if not self._n_swa or not n:
+            return True
+        window = next(cache for cache in self._context.memory.mirror.caches if cache.n_swa).cells_of(seq_id)
+        pos, first = window.pos[: window.high_water], max(0, n - self._n_swa)
+        return int((window.seq_has(seq_id) & (pos >= first) & (pos < n)).sum()) >= n - first
 
     def _window_can_be_shared(self, seq_id: int, n: int, borrower: int) -> bool:
         """Whether the window before position `n` is in the cache and may be shared with the sequence `borrower`.

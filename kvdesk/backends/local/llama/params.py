@@ -52,7 +52,7 @@ def planned(model: Model, settings: ContextSettings) -> Geometry:
             n_batch=settings.n_batch,
             n_ubatch=settings.graph_tokens,
             kv_unified=settings.kv_unified,
-            swa_full=settings.swa_full,
+            swa_full=settings.whole_window,
             flash_attn=settings.flash_attn,
             n_ctx_train=model.n_ctx_train,
             n_rs_seq=settings.n_rs_seq if model.traits.causal else 0,  # one state is written (models/lfm2.cpp:208)
@@ -123,7 +123,7 @@ def _params(model: Model, settings: ContextSettings) -> Any:
         lib.LLAMA_FLASH_ATTN_TYPE_ENABLED if settings.flash_attn else lib.LLAMA_FLASH_ATTN_TYPE_DISABLED
     )
     params.kv_unified = settings.kv_unified
-    params.swa_full = settings.swa_full
+    params.swa_full = settings.whole_window
     params.n_rs_seq = planned(model, settings).n_rs_seq
     params.offload_kqv = False
     params.op_offload = False
