@@ -57,6 +57,7 @@ from kvdesk.protocol.model import Endpoint, LocalFile
 from kvdesk.protocol.operations import Operate, Undo
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import marked, tr
+from kvdesk.values import replace
 
 VIEW_INTERVAL_S = 0.04
 """Least time between two views; single tokens are reported and shown every `answer_events.TELL_S`."""
@@ -234,8 +235,9 @@ class Engine:
     def _rebuild(self, command: RebuildContext) -> None:
         session = opened(self.session)
         session.check(command.context)
-        self._scheduler.end_all(tr(_ANEW))
         old, held, left, lost = session.runtime, {}, None, ""
+        unread = {c: replace(h, blob=b"") for c, h in old.cache_manager.to_refill.items()}  # since the last rebuild
+        self._scheduler.end_all(tr(_ANEW))
         if command.keep != "nothing":
             lost = why_not_carried(old.context, command.context) if command.keep == "state" else ""
             with_state = command.keep == "state" and not lost
@@ -243,6 +245,7 @@ class Engine:
             if converts and (left := old.by_hand.leave()) is None:
                 lost = tr(_NO_COPY)
             held = old.cache_manager.hold(with_state=with_state and not converts)
+            held |= {conversation: unread[conversation] for conversation in unread if conversation not in held}
         try:
             self._replace_context(command.context, goes_on=left is not None)
         finally:

@@ -6,8 +6,9 @@ import pytest
 
 from kvdesk.headless import HeadlessChat, HeadlessEngine
 from kvdesk.policies import prompt_piece
-from kvdesk.protocol.cache import RebuildContext, Refilled, TokenTexts
+from kvdesk.protocol.cache import RebuildContext, Refilled, TokenTexts, VerifyConversation
 from kvdesk.protocol.chat import Working
+from kvdesk.protocol.messages import CommandFailed
 from kvdesk.protocol.operations import Operate, RemoveRange
 from tests.backends.local.conftest import SMALL
 from tests.backends.local.test_turns import GREEDY, LONG, of
@@ -47,6 +48,30 @@ def test_each_state_is_carried_over_in_a_step_of_its_own(headless: HeadlessEngin
         engine.step()
     (refilled,) = of(headless.events, Refilled)
     assert (refilled.n_conversations, refilled.n_read, refilled.n_left) == (2, 0, 0)
+
+
+def test_what_was_not_read_yet_is_read_after_the_next_rebuild(headless: HeadlessEngine) -> None:
+    for question in ("What is a cache?", "Name three towns."):
+        HeadlessChat(headless).answer(question, GREEDY)
+    headless.events = []
+    for keep in ("state", "tokens"):
+        headless.engine.handle(RebuildContext(SMALL, keep=keep))
+    while headless.engine.busy:
+        headless.engine.step()
+    (refilled,) = of(headless.events, Refilled)
+    assert (refilled.n_conversations, refilled.n_carried, refilled.n_left) == (2, 0, 0)
+
+
+def test_who_waits_for_a_job_hears_that_the_context_was_rebuilt(headless: HeadlessEngine) -> None:
+    chat = HeadlessChat(headless)
+    chat.answer("What is a cache?", GREEDY)
+    headless.events = []
+    asked = [VerifyConversation(chat.id), VerifyConversation(chat.id)]
+    for command in (*asked, RebuildContext(SMALL)):
+        headless.engine.handle(command)
+    failed = of(headless.events, CommandFailed)
+    assert [f.command for f in failed] == asked
+    assert {f.sentence for f in failed} == {"The context was rebuilt."}
 
 
 def test_the_likeliest_tokens_of_an_operation_have_texts(headless: HeadlessEngine) -> None:

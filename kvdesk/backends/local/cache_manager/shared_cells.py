@@ -61,10 +61,8 @@ class SharedCells:
         if not self._one_buffer or not self._memory.mirror.caches:
             return 0
         cells = self._memory.snapshot().maps[0].streams[0]
-        leaves = np.zeros(int(cells.pos.max(initial=0)) + 1, bool)
-        for p0, p1 in ranges:
-            leaves[p0:p1] = True
-        mine = seq_has(cells.seq_bits, sequence.seq_id) & leaves[cells.pos]
+        leaves = np.any([(cells.pos >= p0) & (cells.pos < p1) for p0, p1 in ranges], axis=0)
+        mine = seq_has(cells.seq_bits, sequence.seq_id) & leaves
         for other in self._pool:
             if other.busy and other is not sequence:
                 mine &= ~seq_has(cells.seq_bits, other.seq_id)

@@ -145,10 +145,13 @@ class Jobs:
         if not isinstance(job.command, Generate):  # reading ahead is not shown
             self._emit(Working("", 0, 0))
 
-    def end_all(self) -> None:
-        """End every job, because the context is freed."""
-        self.end()
-        self._waiting.clear()
+    def end_all(self, note: str = "") -> None:
+        """End every job, because the context is freed. `note`: why, for those who wait for a result."""
+        while self:
+            if self.running is None:
+                self.running = self._waiting.popleft()
+            asked = not isinstance(self.running.command, Generate | RebuildContext)
+            self.end(UserError(note) if note and asked else None)
 
 
 def verify(cache_manager: Cache, noise: tuple[float, float], conversation: ConversationId, emit: Emit) -> Readings:

@@ -144,7 +144,7 @@ class Scheduler:
 
     def end_all(self, note: str) -> None:
         """End every job and every request, because the context is freed."""
-        self.jobs.end_all()
+        self.jobs.end_all("" if self.stops.closing else note)
         state: MessageState = "interrupted" if self.stops.closing else "stopped"
         if self.running is not None:
             self.running.end_all(note, state)
