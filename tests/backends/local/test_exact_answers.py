@@ -6,14 +6,17 @@ from pathlib import Path
 import pytest
 
 from kvdesk.cache.compaction import Layout
+from kvdesk.experiments.benchmarks.by_ids import ByIds
 from kvdesk.headless import HeadlessEngine, session_of
-from kvdesk.message import Message, new_conversation_id, new_message_id
-from kvdesk.protocol.chat import CloseConversation, Generate, TextDelta, TokenLogprobs, TurnEnded
+from kvdesk.message import ConversationId, Message, new_conversation_id, new_message_id
+from kvdesk.protocol.cache import TransferSequence
+from kvdesk.protocol.chat import Client, CloseConversation, Generate, TextDelta, TokenLogprobs, TurnEnded
 from kvdesk.protocol.messages import Event
-from kvdesk.protocol.operations import Compact, Operate
+from kvdesk.protocol.operations import Compact, Operate, ShiftPositions
 from kvdesk.settings import Sampling
 from kvdesk.values import replace
 from tests.backends.local.conftest import SMALL, emptied, empty, opened_with
+from tests.backends.local.ids import prompt_of
 from tests.backends.local.tiny_models import written
 
 SAMPLING = Sampling(temperature=0.0, max_tokens=21)
@@ -108,3 +111,23 @@ def test_why_says_what_exact_answers_cost(exact: HeadlessEngine) -> None:
     blocks, state = "Exact answers reuse only whole blocks of 32 tokens", "This model's state can be restored only as"
     said = blocks if whole else state
     assert chat.answer("And then?").stats.why.startswith(said)
+
+
+@pytest.mark.matrix
+def test_cells_of_unknown_or_moved_tokens_are_not_reused(model_file: Path, tmp_path: Path) -> None:
+    """Also where a token gets the same bits in any batch, as with the weights of the embedded model."""
+    for headless in opened_with(model_file, EXACT):
+        runtime = session_of(headless).runtime
+        ids, prompt = ByIds(runtime.context, runtime.cache_manager), prompt_of(0, 24)
+        assert runtime.context.block == 1
+        ids.read("one", prompt)
+        for action, seq_id in (("save", 0), ("restore", 1)):
+            command = TransferSequence(action, seq_id, tmp_path / "slot", new_conversation_id(), Client("a program"))
+            headless.do(command)
+        headless.do(CloseConversation(ConversationId("one")))
+        assert ids.read("two", prompt) == 0
+        assert ids.read("two", prompt) == 23
+        seq_id = ids.lease("two").seq_id
+        for first, by in ((8, 2), (10, -2)):
+            headless.do(Operate(ShiftPositions(seq_id, first, -1, by), measured=False))
+        assert ids.read("two", prompt) == 8

@@ -164,9 +164,9 @@ class Cache(Leases):
         cells can be shared. Some memories cannot remove a part (recurrent states) or no longer hold the window before
         the cut (sliding windows; llama-server's rule, `pos_min_thold` in server-context.cpp). They return to the
         longest saved state that the prompt begins with, or start again. `moved`: tokens of the conversation that were
-        moved when messages were evicted may be reused.
+        moved when messages were evicted may be reused, but for exact answers.
         """
-        sequence = own(sequence)
+        sequence, moved = own(sequence), moved and not self._context.settings.exact
         source, wanted, sequence.n_last_prompt = "", prompt[:-1], len(prompt)
         reusable = self.prefixes.reusable_prefix(sequence, wanted, exact=not moved)
         branch, n_branch = self.prefixes.best_branch(sequence.conversation, wanted, exact=not moved)
@@ -204,7 +204,7 @@ class Cache(Leases):
 
     def estimate_reuse(self, conversation: ConversationId, prompt: list[int], *, moved: bool) -> tuple[int, float]:
         """(tokens that `acquire_prefix` would find, ms to bring back the state they are saved in). Read-only."""
-        wanted = prompt[:-1]
+        wanted, moved = prompt[:-1], moved and not self._context.settings.exact
         sequence = self._pool.get(conversation)
         found = self.prefixes.lender(sequence, wanted)[1]
         if sequence is not None:

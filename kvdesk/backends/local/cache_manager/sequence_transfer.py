@@ -55,7 +55,7 @@ def _restore(context: Context, cache: Cache, journal: OperationJournal, command:
             raise UserError(tr("The cache has no room for the state in the file."))
         reason = tr("restored from the file {name}").format(name=path.name)
         with journal.operation("swap in", command.conversation, reason, call=calls.state_seq_set(seq_id, len(blob))):
-            exact = ALL_EXACT if context.block == 1 else 0  # how the file's were computed is not known
+            exact = 0 if context.settings.exact else ALL_EXACT  # how the file's were computed is not known
             taken = cache.carry_in(sequence, blob, tokens, exact)
         if not taken or context.memory.seq_pos_max(seq_id) != len(tokens) - 1:
             raise UserError(tr("The state in the file is not that of its tokens."))
