@@ -85,20 +85,18 @@ def _measure(bench: Bench) -> Measuring:
     for i, kind in enumerate(KINDS):
         changes = {"flash_attn": kind.flash_attn, "type_k": kind.type_k, "type_v": kind.type_v}
         settings = bench.settings.model_copy(update={"n_ctx": _cells(bench.values), **changes})
-        try:
-            with bench.context_of(settings):
-                pass
-        except ContextError as error:
-            if not i:
-                raise
-            yield Sample(f"{kind.name}: {REFUSED}", 0, 1, note=str(error))
-            continue
         with ExitStack() as stack:
-            used = {
-                layout: stack.enter_context(bench.context_of(settings, inspect=True))
-                for layout in LAYOUTS
-                if layout != REBUILT
-            }
+            try:
+                used = {
+                    layout: stack.enter_context(bench.context_of(settings, inspect=True))
+                    for layout in LAYOUTS
+                    if layout != REBUILT
+                }
+            except ContextError as error:
+                if not i:
+                    raise
+                yield Sample(f"{kind.name}: {REFUSED}", 0, 1, note=str(error))
+                continue
             for k, size in enumerate(sizes):
                 done = i * len(sizes) + k
                 what = tr("{kind}: the text is placed among {n} times {size} cells")
