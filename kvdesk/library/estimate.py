@@ -197,7 +197,9 @@ def _feed_forward(hyper: Hyper, layer: Layer) -> int:
 
 
 def _check_types(hyper: Hyper, settings: ContextSettings) -> None:
-    """Refuse what `llama_init_from_model` would refuse, with the reason."""
+    """Refuse what `llama_init_from_model` would refuse, and what would not be exact, with the reason."""
+    if settings.exact and not settings.flash_attn and any(layer.k_width for layer in hyper.layers):
+        raise ContextError(tr("Exact answers need flash attention: without it, sums depend on where cells lie."))
     if BY_NAME[settings.type_v.value].block > 1 and not settings.flash_attn:
         raise ContextError(tr("V of type {type_v} needs flash attention.").format(type_v=settings.type_v))
     if not settings.flash_attn:

@@ -182,6 +182,12 @@ def test_nothing_fits(embedded: GgufHeader) -> None:
         check_fits(embedded, ContextSettings(), 1000)
 
 
+def test_exact_answers_need_flash_attention(embedded: GgufHeader) -> None:
+    """Without it the sums of attention depend on the cell at which a sequence begins."""
+    with pytest.raises(ContextError, match="Exact answers need flash attention"):
+        check_fits(embedded, ContextSettings(exact=True, flash_attn=False), 1 << 40)
+
+
 def test_types_that_llama_cpp_refuses(tmp_path: Path, embedded: GgufHeader) -> None:
     with pytest.raises(ContextError, match="V of type q8_0 needs flash attention"):
         check_fits(embedded, ContextSettings(type_v=CacheType.Q8_0, flash_attn=False), 1 << 40)
