@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from kvdesk.backends.local.cache_manager.hand_cells import HandCells
 from kvdesk.backends.local.llama.binding import CountdownFlag, StopFlag
 from kvdesk.backends.local.llama.model import Model
 from kvdesk.cache.batch import Batch
@@ -85,6 +86,20 @@ def test_back_to_a_checkpoint_is_exact(tiny: Model, tmp_path: Path) -> None:
         reborn = ids.answer("one", other, N)
         assert reborn.n_reused == MARK
         assert reborn.tokens == fresh(tiny, tmp_path, other)
+
+
+def test_an_end_without_its_window_is_read_again(tiny_folder: Path, tmp_path: Path) -> None:
+    """A saved state leaves out what no window sees, and its end is then removed by hand."""
+    with closing(open_model("iswa", tiny_folder)) as model, closing(Ids(model, tmp_path, CacheType.F16)) as ids:
+        ids.read("one", PROMPT[:200])
+        sequence = ids.lease("one")
+        ids.cache_manager.swap_out(sequence)
+        ids.cache_manager.swap_in(sequence.conversation)
+        seq_id = ids.lease("one").seq_id
+        for n_left, n_reused in ((200, 200), (150, 0)):
+            assert HandCells(ids.context, ids.cache_manager).remove(seq_id, n_left, -1)
+            assert ids.read("one", PROMPT[: n_left + 10]) == n_reused
+            seq_id = ids.lease("one").seq_id
 
 
 def test_a_checkpoint_is_told_with_its_reason(tiny: Model, tmp_path: Path) -> None:

@@ -4,8 +4,11 @@ Looks through all leased sequences, at most 64: with 200 tokens in common that t
 sequences and cells, changes neither. Runs on the engine's thread.
 """
 
+import numpy as np
+
 from kvdesk.backends.local.cache_manager.sequences import CacheSequence, LeasedSequence, SequencePool
 from kvdesk.backends.local.llama.context import Context
+from kvdesk.cache.memories.cells import masked_swa
 from kvdesk.cache.reuse.prefix import common_prefix
 from kvdesk.message import ConversationId
 from kvdesk.policies.tuned import MIN_REUSE_TOKENS
@@ -35,7 +38,8 @@ class PrefixLookup:
         if exact or self._block > 1:
             n = self.exact_part(sequence, n)
         cut = n < len(sequence.tokens) or self._context.memory.seq_pos_max(sequence.seq_id) >= n
-        return n if not cut or self._can_cut(sequence.seq_id, n) else 0
+        possible = self._can_cut(sequence.seq_id, n) if cut else self._window_holds(sequence.seq_id, n)
+        return n if possible else 0
 
     def exact_part(self, sequence: CacheSequence, n: int) -> int:
         """How many of its first `n` tokens were not moved; whole blocks only for exact answers (`Context.block`)."""
@@ -99,19 +103,21 @@ class PrefixLookup:
     def _can_cut(self, seq_id: int, n: int) -> bool:
         """Whether everything after the sequence's first `n` tokens can be removed."""
         memory = self._context.memory
-        if self._context.can("partial seq_rm"):
-            return self._window_holds(seq_id, n)
-        return memory.seq_pos_max(seq_id) + 1 - n <= memory.removable(seq_id)
+        n_removed = memory.seq_pos_max(seq_id) + 1 - n
+        removes = self._context.can("partial seq_rm") or n_removed <= memory.removable(seq_id)
+        return removes and self._window_holds(seq_id, n)
 
     def _window_holds(self, seq_id: int, n: int) -> bool:
-        """Whether the sliding window before position `n` is still in the cache. Its first position does not tell: where
-        cells before it are shared, a compaction leaves them (`plan_compaction`).
+        """Whether what a token at position `n` sees through the sliding window is still in the cache. The first
+        position there does not tell: a compaction leaves shared cells before those it drops (`plan_compaction`).
         """
         if not self._n_swa or not n:
             return True
-        window = next(cache for cache in self._context.memory.mirror.caches if cache.n_swa).cells_of(seq_id)
-        pos, first = window.pos[: window.high_water], max(0, n - self._n_swa)
-        return int((window.seq_has(seq_id) & (pos >= first) & (pos < n)).sum()) >= n - first
+        cache = next(cache for cache in self._context.memory.mirror.caches if cache.n_swa)
+        cells, before = cache.cells_of(seq_id), np.arange(max(0, n - self._n_swa), n)
+        held = cells.pos[: cells.high_water][cells.seq_has(seq_id)]
+        wanted = before[~masked_swa(cache.n_swa, cache.swa_type, before, n)]
+        return bool(np.isin(wanted, held).all())
 
     def _window_can_be_shared(self, seq_id: int, n: int, borrower: int) -> bool:
         """Whether the window before position `n` is in the cache and may be shared with the sequence `borrower`.
