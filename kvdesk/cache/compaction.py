@@ -179,7 +179,8 @@ def _masked(cache: CacheMap, cells: StreamMap) -> NDArray[np.bool_]:
     for s in seqs_in(bits):
         mine = seq_has(bits, s)
         found |= mine & masked_swa(cache.n_swa, cache.swa_type, pos, int(pos[mine].max()) + 1)
-    return found & (seq_count(bits) == 1)
+    found &= seq_count(bits) == 1
+    return found
 
 
 def _order(cells: StreamMap, layout: Layout, hot: Sequence[int]) -> Index:

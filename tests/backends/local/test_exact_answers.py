@@ -121,9 +121,9 @@ def test_cells_of_unknown_or_moved_tokens_are_not_reused(model_file: Path, tmp_p
         ids, prompt = ByIds(runtime.context, runtime.cache_manager), prompt_of(0, 24)
         assert runtime.context.block == 1
         ids.read("one", prompt)
-        for action, seq_id in (("save", 0), ("restore", 1)):
-            command = TransferSequence(action, seq_id, tmp_path / "slot", new_conversation_id(), Client("a program"))
-            headless.do(command)
+        file, client = tmp_path / "slot", Client("a program")
+        headless.do(TransferSequence("save", 0, file, new_conversation_id(), client))
+        headless.do(TransferSequence("restore", 1, file, new_conversation_id(), client))
         headless.do(CloseConversation(ConversationId("one")))
         assert ids.read("two", prompt) == 0
         assert ids.read("two", prompt) == 23

@@ -54,8 +54,8 @@ def test_what_was_not_read_yet_is_read_after_the_next_rebuild(headless: Headless
     for question in ("What is a cache?", "Name three towns."):
         HeadlessChat(headless).answer(question, GREEDY)
     headless.events = []
-    for keep in ("state", "tokens"):
-        headless.engine.handle(RebuildContext(SMALL, keep=keep))
+    for command in (RebuildContext(SMALL, keep="state"), RebuildContext(SMALL, keep="tokens")):
+        headless.engine.handle(command)
     while headless.engine.busy:
         headless.engine.step()
     (refilled,) = of(headless.events, Refilled)
@@ -67,8 +67,9 @@ def test_who_waits_for_a_job_hears_that_the_context_was_rebuilt(headless: Headle
     chat.answer("What is a cache?", GREEDY)
     headless.events = []
     asked = [VerifyConversation(chat.id), VerifyConversation(chat.id)]
-    for command in (*asked, RebuildContext(SMALL)):
+    for command in asked:
         headless.engine.handle(command)
+    headless.engine.handle(RebuildContext(SMALL))
     failed = of(headless.events, CommandFailed)
     assert [f.command for f in failed] == asked
     assert {f.sentence for f in failed} == {"The context was rebuilt."}
