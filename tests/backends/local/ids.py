@@ -44,10 +44,11 @@ class Ids(ByIds):
         n_seq_max: int = 4,
         n_ubatch: int = 8,
         n_rs_seq: int = 0,
+        kv_unified: bool = True,
     ) -> None:
         settings = ContextSettings(
             n_ctx=n_ctx, n_seq_max=n_seq_max, n_batch=32, n_ubatch=n_ubatch, n_threads=1, n_threads_batch=1,
-            type_k=type_kv, type_v=type_kv, swa_full=swa_full, n_rs_seq=n_rs_seq,
+            type_k=type_kv, type_v=type_kv, swa_full=swa_full, n_rs_seq=n_rs_seq, kv_unified=kv_unified,
         )  # fmt: skip
         context = Context(model, settings)
         kind = StateKind("tiny", "now", type_kv, type_kv, True, (1.0, 1.0))

@@ -102,6 +102,21 @@ def test_an_end_without_its_window_is_read_again(tiny_folder: Path, tmp_path: Pa
             seq_id = ids.lease("one").seq_id
 
 
+def test_keys_whose_states_were_removed_are_not_reused(tiny_folder: Path, tmp_path: Path) -> None:
+    """With streams, `seq_keep` leaves K and V of the other sequences, but not their recurrent states."""
+    with (
+        closing(open_model("hybrid", tiny_folder)) as model,
+        closing(Ids(model, tmp_path, CacheType.F16, n_ctx=1024, kv_unified=False)) as ids,
+    ):
+        for name in ("one", "two"):
+            ids.read(name, BEGIN)
+        HandCells(ids.context, ids.cache_manager).keep_only(ids.lease("two").seq_id)
+        assert not ids.lease("one").tokens
+        assert ids.context.memory.totals()[0] == MARK
+        prompt = prompt_of(9, MARK)
+        assert ids.answer("one", prompt, N).tokens == ids.answer("three", prompt, N).tokens
+
+
 def test_a_checkpoint_is_told_with_its_reason(tiny: Model, tmp_path: Path) -> None:
     with closing(open_ids(tiny, tmp_path / "states")) as ids:
         ids.answer("one", PROMPT, N, [MARK])

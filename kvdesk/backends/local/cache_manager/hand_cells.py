@@ -67,8 +67,13 @@ class HandCells:
         return done
 
     def keep_only(self, seq_id: int) -> None:
-        """`seq_keep`. Changes the cache."""
+        """`seq_keep`. Changes the cache. With streams it removes the recurrent states of all others, but not their K and
+        V (llama-kv-cache.cpp:543), which are worth nothing then.
+        """
         self._memory.seq_keep(seq_id)
+        for sequence in self._cache_manager.pool:
+            if self._memory.seq_pos_max(sequence.seq_id) < 0:
+                self._memory.seq_rm(sequence.seq_id, -1, -1)
         self._cache_manager.follow_map()
 
     def copy(self, src: int, target: CacheSequence, p0: int, p1: int) -> None:
