@@ -98,6 +98,7 @@ def test_an_end_without_its_window_is_read_again(tiny_folder: Path, tmp_path: Pa
         seq_id = ids.lease("one").seq_id
         for n_left, n_reused in ((200, 200), (150, 0)):
             assert HandCells(ids.context, ids.cache_manager).remove(seq_id, n_left, -1)
+            assert len(ids.lease("one").tokens) == n_reused, "otherwise its state would be saved"
             assert ids.read("one", PROMPT[: n_left + 10]) == n_reused
             seq_id = ids.lease("one").seq_id
 

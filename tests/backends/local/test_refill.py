@@ -62,6 +62,16 @@ def test_what_was_not_read_yet_is_read_after_the_next_rebuild(headless: Headless
     assert (refilled.n_conversations, refilled.n_carried, refilled.n_left) == (2, 0, 0)
 
 
+def test_states_of_other_streams_are_read_again(headless: HeadlessEngine) -> None:
+    HeadlessChat(headless).answer("What is a cache?", GREEDY)
+    (refilled,) = of(
+        headless.do(RebuildContext(SMALL.model_copy(update={"kv_unified": False}), keep="state")), Refilled
+    )
+    headless.do(RebuildContext(SMALL))
+    assert (refilled.n_conversations, refilled.n_carried) == (1, 0)
+    assert refilled.not_carried.startswith("Saved states do not fit into another number of streams")
+
+
 def test_who_waits_for_a_job_hears_that_the_context_was_rebuilt(headless: HeadlessEngine) -> None:
     chat = HeadlessChat(headless)
     chat.answer("What is a cache?", GREEDY)

@@ -67,8 +67,8 @@ class HandCells:
         return done
 
     def keep_only(self, seq_id: int) -> None:
-        """`seq_keep`. Changes the cache. With streams it removes the recurrent states of all others, but not their K and
-        V (llama-kv-cache.cpp:543), which are worth nothing then.
+        """`seq_keep`. Changes the cache. With streams it removes the recurrent states of all others, but leaves K and V
+        (llama-kv-cache.cpp:543), which are worth nothing then.
         """
         self._memory.seq_keep(seq_id)
         for sequence in self._cache_manager.pool:

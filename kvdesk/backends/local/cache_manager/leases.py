@@ -218,6 +218,8 @@ class Leases:
             held = self._memory.mirror.tokens_of(sequence.seq_id)
             if held is None:  # a recurrent state does not show its content; it is whole or empty
                 held = sequence.tokens[: self._memory.seq_pos_max(sequence.seq_id) + 1]
+            if not self.prefixes.window_holds(sequence.seq_id, len(held)):
+                held = []  # to go on there, everything is read again
             if len(held) < len(sequence.tokens):
                 self._eviction_reasons.setdefault(sequence.conversation, tr("its cells were changed by hand"))
             self.adopt(sequence, held, min(sequence.exact, shifted))

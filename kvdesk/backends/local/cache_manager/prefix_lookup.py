@@ -38,12 +38,24 @@ class PrefixLookup:
         if exact or self._block > 1:
             n = self.exact_part(sequence, n)
         cut = n < len(sequence.tokens) or self._context.memory.seq_pos_max(sequence.seq_id) >= n
-        possible = self._can_cut(sequence.seq_id, n) if cut else self._window_holds(sequence.seq_id, n)
+        possible = self._can_cut(sequence.seq_id, n) if cut else self.window_holds(sequence.seq_id, n)
         return n if possible else 0
 
     def exact_part(self, sequence: CacheSequence, n: int) -> int:
         """How many of its first `n` tokens were not moved; whole blocks only for exact answers (`Context.block`)."""
         return min(n, sequence.exact) // self._block * self._block
+
+    def window_holds(self, seq_id: int, n: int) -> bool:
+        """Whether what a token at position `n` sees through the sliding window is still in the cache. The first
+        position there does not tell: a compaction leaves shared cells before those it drops (`plan_compaction`).
+        """
+        if not self._n_swa or not n:
+            return True
+        cache = next(cache for cache in self._context.memory.mirror.caches if cache.n_swa)
+        cells, before = cache.cells_of(seq_id), np.arange(max(0, n - self._n_swa), n, dtype=np.int32)
+        held = cells.pos[: cells.high_water][cells.seq_has(seq_id)]
+        wanted = before[~masked_swa(cache.n_swa, cache.swa_type, before, n)]
+        return bool(np.isin(wanted, held).all())
 
     def best_branch(
         self, conversation: ConversationId, prompt: list[int], *, exact: bool
@@ -105,19 +117,7 @@ class PrefixLookup:
         memory = self._context.memory
         n_removed = memory.seq_pos_max(seq_id) + 1 - n
         removes = self._context.can("partial seq_rm") or n_removed <= memory.removable(seq_id)
-        return removes and self._window_holds(seq_id, n)
-
-    def _window_holds(self, seq_id: int, n: int) -> bool:
-        """Whether what a token at position `n` sees through the sliding window is still in the cache. The first
-        position there does not tell: a compaction leaves shared cells before those it drops (`plan_compaction`).
-        """
-        if not self._n_swa or not n:
-            return True
-        cache = next(cache for cache in self._context.memory.mirror.caches if cache.n_swa)
-        cells, before = cache.cells_of(seq_id), np.arange(max(0, n - self._n_swa), n, dtype=np.int32)
-        held = cells.pos[: cells.high_water][cells.seq_has(seq_id)]
-        wanted = before[~masked_swa(cache.n_swa, cache.swa_type, before, n)]
-        return bool(np.isin(wanted, held).all())
+        return removes and self.window_holds(seq_id, n)
 
     def _window_can_be_shared(self, seq_id: int, n: int, borrower: int) -> bool:
         """Whether the window before position `n` is in the cache and may be shared with the sequence `borrower`.
@@ -126,8 +126,8 @@ class PrefixLookup:
         (llama-kv-cache.cpp, `find_slot`), so such cells are lost to everyone. Therefore at most one window is shared at
         a time, and only while every sequence still finds enough cells for its own window and an ubatch.
         """
-        if not self.has_small_window or not self._one_buffer or not self._window_holds(seq_id, n):
-            return self._window_holds(seq_id, n)
+        if not self.has_small_window or not self._one_buffer or not self.window_holds(seq_id, n):
+            return self.window_holds(seq_id, n)
         cells = self._context.memory.mirror.caches[-1].streams[0]
         lent = cells.seq_has(seq_id) & (cells.pos[: cells.high_water] < n)
         n_stuck = int((cells.shared() | lent).sum())

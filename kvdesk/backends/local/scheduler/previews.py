@@ -10,6 +10,7 @@ from itertools import accumulate, pairwise
 from kvdesk.backends.local.cache_manager.cache import Cache
 from kvdesk.backends.local.cache_manager.documents import Documents
 from kvdesk.backends.local.llama.context import Context
+from kvdesk.backends.local.llama.params import planned
 from kvdesk.backends.local.llama.requantize import stored_otherwise, trial_ms, why_not_converted
 from kvdesk.backends.local.llama.samplers.utf8 import Utf8Decoder
 from kvdesk.backends.local.llama.vocab import Vocab
@@ -414,6 +415,12 @@ def why_not_carried(context: Context, settings: ContextSettings) -> str:
         return possible.why
     if stored_otherwise(now, settings):
         return why_not_converted(context, settings)
+    try:
+        n_stream = planned(context.model, settings).n_stream
+    except ContextError as error:
+        return str(error)
+    if n_stream != context.traits.geometry.n_stream:
+        return tr("Saved states do not fit into another number of streams: they must be computed again.")
     if settings.exact and (not now.exact or now.graph_tokens != settings.graph_tokens):
         return tr("Exact answers need K and V of graphs of {n} tokens: they must be computed again.").format(
             n=settings.graph_tokens
