@@ -103,6 +103,16 @@ def test_an_end_without_its_window_is_read_again(tiny_folder: Path, tmp_path: Pa
             seq_id = ids.lease("one").seq_id
 
 
+def test_a_state_without_its_window_is_read_again(tiny_folder: Path, tmp_path: Path) -> None:
+    """It was saved with tokens behind those that it is known to hold: llama.cpp left out the first of the window."""
+    with closing(open_model("iswa", tiny_folder)) as model, closing(Ids(model, tmp_path, CacheType.F16)) as ids:
+        ids.read("one", PROMPT[:200])
+        sequence = ids.lease("one")
+        ids.cache_manager.adopt(sequence, PROMPT[:198])
+        ids.cache_manager.swap_out(sequence)
+        assert ids.read("one", PROMPT[:200]) == 0
+
+
 def test_keys_whose_states_were_removed_are_not_reused(tiny_folder: Path, tmp_path: Path) -> None:
     """With streams, `seq_keep` leaves K and V of the other sequences, but not their recurrent states."""
     with (

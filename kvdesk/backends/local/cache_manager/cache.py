@@ -374,7 +374,9 @@ class Cache(Leases):
         self.truncate(sequence, 0, tr("its saved state takes its place"))
         if not self.make_room(sequence, len(saved.tokens)):
             return tr(_NO_ROOM)
-        if not self.swapper.restore(sequence, saved, blob):
+        restored = self.swapper.restore(sequence, saved, blob)
+        if not restored or not self.prefixes.window_holds(sequence.seq_id, len(saved.tokens)):
+            self.swapper.saved_states.drop([saved.key])
             self.truncate(sequence, 0, tr("the saved state is not what it was said to be"))
             return tr(_DAMAGED)
         self.pop_eviction_reason(sequence.conversation)
