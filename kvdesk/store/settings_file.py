@@ -183,7 +183,15 @@ def _like(one: Any, raw: list[Any]) -> Any:
 
 
 def _upgrade(found: dict[str, Any]) -> None:
-    """A file of version 1 as version 2 would have it: without what it holds only because it was the default then."""
+    """A file of version 1 as version 2 would have it: without what it holds only because it was the default then.
+
+    *Exact answers* without flash attention was possible before: the model would not open.
+    """
+    models = found.get("models")
+    for of in (found, *(models if isinstance(models, list) else ())):
+        context = of.get("context") if isinstance(of, dict) else None
+        if isinstance(context, dict) and context.get("exact") is True and context.get("flash_attn") is False:
+            del context["flash_attn"]
     version = found.get("version")
     if isinstance(version, int) and version >= _VERSION:
         return

@@ -79,6 +79,16 @@ def test_a_default_of_the_first_version_was_nobody_s_choice(path: Path) -> None:
     assert load_settings(path)[0].context.n_ubatch == 48, "somebody chose that"
 
 
+def test_exact_answers_without_flash_attention_of_an_earlier_version_get_it(path: Path) -> None:
+    context = {"exact": True, "flash_attn": False, "n_ctx": 2048}
+    found = {"version": 2, "context": context, "models": [{"path": "/a.gguf", "context": context}]}
+    path.write_text(json.dumps(found), encoding="utf-8")
+    settings, said = load_settings(path)
+    assert said == ""
+    for loaded in (settings.context, settings.models[0].context):
+        assert loaded == ContextSettings(exact=True, n_ctx=2048)
+
+
 def test_32_tokens_a_graph_can_be_chosen(path: Path) -> None:
     chosen = Settings(context=ContextSettings(n_ubatch=32))
     save_settings(chosen, path)
