@@ -25,8 +25,8 @@ def piece(n_batch: int, n_ubatch: int, ubatch_ms: float | None) -> int:
 def end_of_piece(first: int, most: int, n: int, block: int) -> int:
     """Where a batch ends that reads a prompt of `n` tokens from its token `first`: `most` tokens on, or at `n`.
 
-    Before `n` only at a multiple of `block` (`Context.block`), at least one on. What is behind the last one is a batch
-    of its own: with earlier states (n_rs_seq) llama.cpp would cut the block before it (llama-batch.cpp:637).
+    Before `n` only at a multiple of `block` (`Context.block`), at least one on. What is behind the last one is
+    another batch: with earlier states (n_rs_seq) llama.cpp would cut the block before it (llama-batch.cpp:637).
     """
     end, whole = first + most, n // block * block
     if end >= n:

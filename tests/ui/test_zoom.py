@@ -91,6 +91,7 @@ def test_the_panes_beside_the_chat_grow_with_the_text_and_come_back(used: MainWi
     used.resize(1800, 900)
     panes = used.panes
     panes.setSizes([200, panes.width() - 660, 460])
+    panes.splitterMoved.emit(200, 1)  # a person did
     before = panes.sizes()
     used.store.settings.change(zoom=125)
     grown = [round(used.theme.scale * before[i]) for i in (0, 2)]
