@@ -96,7 +96,7 @@ class MainWindow(Window):
         self._links = SelectionLinks(self, store, self.chat.view, self.inspector)
         self.rooms.switched.connect(self._on_room_switched)
         self.inspector.tab_shown.connect(self._tell_watched)
-        self.shown_settings.shown.connect(self._tell_watched)
+        self.panes.folded.connect(self._tell_watched)
         self.help.explaining.connect(self._tell_watched)
         self.destroyed.connect(store.listen(lambda *_: self._tell_watched(), Changed.SERVED))
         self.shown_settings.show_changed(frozenset())

@@ -27,6 +27,8 @@ class Panes(QSplitter):
     """
 
     parameters_shown = Signal(bool)
+    folded = Signal()
+    """Panes may have come or gone."""
 
     def __init__(self, kit: Kit, sidebar: ConversationList, chat: ChatPane, inspector: Inspector) -> None:
         super().__init__(Qt.Orientation.Horizontal)
@@ -114,6 +116,7 @@ class Panes(QSplitter):
             self._parameters.setVisible(third and parameters)
         self._inspector.setVisible(third and not parameters)
         self._side.setVisible(third)
+        self.folded.emit()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

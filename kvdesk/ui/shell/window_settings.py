@@ -3,7 +3,7 @@
 The store owns the values; nothing here keeps any.
 """
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject
 
 from kvdesk.ui.shell.window import Window
 from kvdesk.ui.widgets.choose_file import last_folder
@@ -12,9 +12,6 @@ from kvdesk.ui.widgets.style.sizes import LEAST_FONT_PX, MOST_FONT_PX, ZOOMS
 
 class WindowSettings(QObject):
     """Shows the settings of the store, and brings there what a person changes."""
-
-    shown = Signal()
-    """Other panes may be shown now."""
 
     def __init__(self, window: Window) -> None:
         super().__init__(window)
@@ -29,7 +26,6 @@ class WindowSettings(QObject):
             window.theme.set_theme(now.theme)
         window.theme.set_size(now.zoom, now.font_px)
         window.panes.fold()
-        self.shown.emit()
 
     def toggle_sidebar(self) -> None:
         """Show or hide the conversations."""

@@ -150,6 +150,18 @@ def test_panes_fold(window: MainWindow, qtbot: QtBot, record: Record) -> None:
     assert window.conversations.isVisible(), "searching shows the list"
 
 
+def test_cells_are_watched_again_when_what_hid_them_is_gone(window: MainWindow, record: Record) -> None:
+    watched = record(window.commands.watch)
+    window.chat_parameters.open()
+    window.store.settings.change(theme=ThemeChoice.DARK)
+    window.chat_parameters.close()
+    assert watched == [(False,), (True,)]
+    window.resize(700, 600)
+    assert (window.inspector.isHidden(), watched[2:]) == (True, [(False,)])
+    window.resize(1280, 800)
+    assert watched[3:] == [(True,)]
+
+
 def test_snapshots_are_asked_for_only_while_somebody_looks(empty_window: MainWindow) -> None:
     sent = record(empty_window.commands.watch)
     empty_window.store.settings.change(**dict(Settings(theme=ThemeChoice.DARK, inspector_visible=False)))
