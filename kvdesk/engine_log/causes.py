@@ -100,10 +100,13 @@ _Found = tuple[Cause, str, tuple[Cure, ...]]
 
 
 def _cause(r: Request, s: Server) -> _Found:
-    looks = [_failure, _stateless, _engine_loss, _moved_on, _slot_loss, _client_change]
-    if (r.forced or r.restored >= 0) and MINOR * _changed(r) > r.same - max(r.reused, 0):
-        looks.append(looks.pop(2))
-    return next((found for look in looks if (found := look(r, s))), None) or _hit(r)
+    is_minor = (r.forced or r.restored >= 0) and MINOR * _changed(r) > max(0, r.same - max(r.reused, 0))
+    others = (_moved_on, _slot_loss, _client_change)
+    looks = (*others, _engine_loss) if is_minor else (_engine_loss, *others)
+    for look in (_failure, _stateless, *looks):
+        if found := look(r, s):
+            return found
+    return _hit(r)
 
 
 def _changed(r: Request) -> int:

@@ -3,6 +3,7 @@
 Must never know requests; which sentence is which event is in `sentences`.
 """
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
@@ -41,9 +42,10 @@ class Event:
     def real(self, name: str, default: float = -1.0) -> float:
         """A value as a number, likewise."""
         try:
-            return float(self.values[name])
-        except (KeyError, ValueError):  # the second for what no engine has written
+            found = float(self.values[name])
+        except (KeyError, ValueError):  # the second, and what is not finite, no engine has written
             return default
+        return found if math.isfinite(found) else default
 
 
 _Rule = tuple[Kind, int, re.Pattern[str]]
@@ -88,6 +90,8 @@ _HINTS: Final = ("throughput: ", "hit rate: GPU", " preempted ", "-token: ", "#r
                  "Prompt cache restore", "Processing Prompt", "CtxLimit:")  # fmt: skip
 """One of them is in each of those: searching for all takes ten times as long."""
 _KEYED: Final = re.compile(r"\s*(?:INFO|WARN|VERB)\s+\[ *\w+\] (?P<msg>[^|]*)\|(?P<rest>.*)")
+_IDS: Final = ("id_slot", "id_task")
+_WHOLE: Final = re.compile(rf"{_ID}$")
 _QUOTED: Final = re.compile(r'(\w{1,30})="?([^"\s]*)')
 _METRIC: Final = re.compile(r"\s*(?P<name>[a-z]+:\w+)(?P<labels>\{[^}]*\})?\s+(?P<n>[\d.e+]{1,30})\s*$")
 
@@ -122,7 +126,7 @@ def event_of(line: LogLine) -> Event | None:
 def _keyed(line: LogLine, keyed: re.Match[str]) -> Event | None:
     """`INFO [function] message | tid="1" id_slot=0 …`."""
     values = dict(_QUOTED.findall(keyed["rest"]))
-    slot, task = (int(values.get(name, -1)) for name in ("id_slot", "id_task"))
+    slot, task = (int(found[0]) if (found := _WHOLE.match(values.get(name, ""))) else -1 for name in _IDS)
     kind = KEYED.get(keyed["msg"].strip())
     if kind is None:
         rules = _ENGINE.get(keyed["msg"].partition(" ")[0].lower(), [])

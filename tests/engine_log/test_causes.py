@@ -52,6 +52,8 @@ def test_hits() -> None:
         ({"forced": True, "reused": 0, "reuse_off": 256}, Server(), Cause.FORCED, 900, "no --cache-reuse"),
         ({"forced": True, "reused": 0, "prepared": "restored"}, Server(), Cause.NO_CHECKPOINT_IN_FILE, 900, "restore"),
         ({"forced": True, "reused": 0, "is_first": True}, Server(slots=1), Cause.NO_CHECKPOINT_IN_FILE, 900, "restore"),
+        ({"forced": True, "reused": 0, "same": -1, "how": "age"}, Server(memory="window", n_dropped=1), Cause.WINDOW, 0,
+         "--swa-full"),
         ({"restored": 300, "reused": 300}, Server(), Cause.CHECKPOINT, 600, "--checkpoint-min-step"),
         ({"forced": True, "reused": 0, "same": 100, "window": 0}, Server(), Cause.DIVERGED, 900, "stable"),
         ({"restored": 90, "reused": 90, "same": 100}, Server(), Cause.DIVERGED, 810, "stable"),
