@@ -172,13 +172,16 @@ def _dropped_bytes(stored: StreamBlob, order: Index, geometry: Geometry) -> int:
 
 
 def _masked(cache: CacheMap, cells: StreamMap) -> NDArray[np.bool_]:
-    """Of the used cells, those that the next token of their only sequence does not see."""
+    """Of the used cells, those that the next token of their only sequence does not see. Its last one stays, which
+    tells llama.cpp where it goes on: behind a whole chunk nothing is seen.
+    """
     used = np.flatnonzero(cells.pos != -1)
     pos, bits = cells.pos[used], cells.seq_bits[used]
     found = np.zeros(len(used), dtype=np.bool_)
     for s in seqs_in(bits):
         mine = seq_has(bits, s)
-        found |= mine & masked_swa(cache.n_swa, cache.swa_type, pos, int(pos[mine].max()) + 1)
+        last = int(pos[mine].max())
+        found |= mine & masked_swa(cache.n_swa, cache.swa_type, pos, last + 1) & (pos < last)
     found &= seq_count(bits) == 1
     return found
 

@@ -118,6 +118,15 @@ def test_cells_that_no_window_sees_stay_out(models: dict[str, Path], flash_attn:
         assert context.memory.mirror.caches[1].streams[0].goes_back(32, "standard")
 
 
+def test_the_last_cell_of_a_whole_chunk_stays() -> None:
+    """The next token sees none of the chunk, but llama.cpp asks there for the position it follows."""
+    facts = ModelFacts("x", "iswa", n_swa=16, swa_type="chunked")
+    mirror = Mirror(plan(facts, ContextParams(n_ctx=512, n_seq_max=1, n_batch=64, kv_unified=True, swa_full=True)))
+    mirror.decode(Batch.of(0, 0, [7] * 32, "none"), 0)
+    base, window = plan_compaction(snapshot_of(mirror), Layout.KEEP_ORDER, drop_masked=True).after
+    assert (base.streams[0].used, window.streams[0].pos.tolist()) == (32, [31])
+
+
 def played() -> Mirror:
     """Sequence 0 at cells 0, 2, 4; sequence 1 at 1, 3; cells 0 and 2 are shared with 2; 5 is a hole; 6 is of 1."""
     mirror = Mirror(plan(FACTS, ContextParams(n_ctx=512, n_seq_max=3, n_batch=64, kv_unified=True)))
