@@ -111,6 +111,8 @@ class QueuedMessages:
             self._tell()
 
     def hold_all(self, why: QueueState) -> None:
+        """No answer runs any more."""
+        self._stopping.clear()
         self.hold(why, *self._known.waiting())
 
     def hold_loaded(self) -> None:

@@ -139,6 +139,16 @@ def test_a_dead_engine_holds_everything(held: Held) -> None:
     assert (questions(held), held.queued(one.conversation)) == (["One"], ("Two",))
 
 
+def test_what_was_stopped_when_the_engine_died_is_no_later_answer(held: Held) -> None:
+    one = held.say("One")
+    held.service.stop(one.conversation)
+    held.service.take([EngineDied("It stopped.", "")])
+    held.service.send(one.conversation, "Two")
+    held.service.send(one.conversation, "Three")
+    held.end(held.asked[-1], "stopped", "by another program")
+    assert state(held, one.conversation) == "stopped"
+
+
 def test_after_a_restart_it_waits_for_a_person_and_for_its_messages(held: Held) -> None:
     known = Conversation(ConversationId("c"), "Old", 0, MessageId("q"), queued=(QueuedMessage("Two"),))
     held.service.load([known])
