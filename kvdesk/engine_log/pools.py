@@ -12,6 +12,8 @@ from kvdesk.values import dataclass, field
 
 FULL: Final = 95.0
 """Percent of a cache from which requests have to wait for it: one more block of each seldom fits."""
+_MOST_SAMPLES: Final = 500
+"""Of metrics, by name and labels: those of more engines than one server has."""
 
 
 @dataclass(slots=True)
@@ -117,7 +119,10 @@ class Pool:
             self.want, self.have = event.number("want"), event.number("have")
 
     def _sample(self, event: Event) -> None:
-        self.samples[event.values["name"], event.values["labels"]] = event.real("n")
+        key = event.values["name"], event.values["labels"]
+        if key not in self.samples and len(self.samples) >= _MOST_SAMPLES:
+            return
+        self.samples[key] = event.real("n")
         now = self.metrics
         self.usage = self.usage if now.usage is None else 100.0 * now.usage
         self.running, self.waiting = int(now.running or 0), int(now.waiting or 0)

@@ -99,7 +99,8 @@ def test_a_number_that_is_none_has_its_default() -> None:
     assert Event(Kind.CACHED, 1).real("n") == -1.0
     assert Event(Kind.METRIC, 1, values={"n": "1e+999"}).number("n", 7) == 7
     released = event_of(LogLine(1, 'INFO [x] slot released | tid="1" id_slot=foo id_task= n_past=9'))
-    assert released is not None and (released.slot, released.task, released.number("n")) == (-1, -1, 9)
+    assert released is not None
+    assert (released.slot, released.task, released.number("n")) == (-1, -1, 9)
 
 
 def test_text_around_a_difference_is_joined() -> None:

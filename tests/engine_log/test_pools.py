@@ -7,6 +7,9 @@ from typing import Any
 import pytest
 
 from kvdesk.cli.doctor import main
+from kvdesk.engine_log.events import Event
+from kvdesk.engine_log.pools import Pool
+from kvdesk.engine_log.sentences import Kind
 from kvdesk.errors import UserError
 
 REPORT = (
@@ -136,3 +139,10 @@ def test_metrics_are_read_too(
     found = sums("# HELP x\n" + text + "other:metric 9\n", tmp_path, capsys)
     assert (found["program"], found["prefix_cache_hit_percent"]) == (program, hits)
     assert len(found["findings"]) == (not hits)
+
+
+def test_metrics_of_endless_engines_stay_bounded() -> None:
+    pool = Pool()
+    for i in range(600):
+        pool.learn(Event(Kind.METRIC, i, values={"name": "vllm:num_requests_running", "labels": f"{i}", "n": "1"}))
+    assert (len(pool.samples), pool.running) == (500, 500)
