@@ -52,10 +52,12 @@ class PrefixLookup:
         if not self._n_swa or not n:
             return True
         cache = next(cache for cache in self._context.memory.mirror.caches if cache.n_swa)
-        cells, before = cache.cells_of(seq_id), np.arange(max(0, n - self._n_swa), n, dtype=np.int32)
-        held = cells.pos[: cells.high_water][cells.seq_has(seq_id)]
-        wanted = before[~masked_swa(cache.n_swa, cache.swa_type, before, n)]
-        return bool(np.isin(wanted, held).all())
+        cells, first = cache.cells_of(seq_id), max(0, n - self._n_swa)
+        missing = ~masked_swa(cache.n_swa, cache.swa_type, np.arange(first, n, dtype=np.int32), n)
+        pos = cells.pos[: cells.high_water]
+        held = pos[cells.seq_has(seq_id) & (pos >= first) & (pos < n)]
+        missing[held - first] = False
+        return not missing.any()
 
     def best_branch(
         self, conversation: ConversationId, prompt: list[int], *, exact: bool
