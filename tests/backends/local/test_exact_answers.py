@@ -12,7 +12,7 @@ from kvdesk.message import ConversationId, Message, new_conversation_id, new_mes
 from kvdesk.protocol.cache import TransferSequence
 from kvdesk.protocol.chat import Client, CloseConversation, Generate, TextDelta, TokenLogprobs, TurnEnded
 from kvdesk.protocol.messages import Event
-from kvdesk.protocol.operations import Compact, Operate, ShiftPositions
+from kvdesk.protocol.operations import Compact, CompactionPreview, Operate, PreviewCompaction, ShiftPositions
 from kvdesk.settings import Sampling
 from kvdesk.values import replace
 from tests.backends.local.conftest import SMALL, emptied, empty, opened_with
@@ -111,6 +111,18 @@ def test_why_says_what_exact_answers_cost(exact: HeadlessEngine) -> None:
     blocks, state = "Exact answers reuse only whole blocks of 32 tokens", "This model's state can be restored only as"
     said = blocks if whole else state
     assert chat.answer("And then?").stats.why.startswith(said)
+
+
+def test_a_preview_of_compaction_is_what_it_does(exact: HeadlessEngine) -> None:
+    first, second = Chat(exact, []), Chat(exact, [])
+    first.answer(LIST)
+    second.answer(f"Twice: {LIST}")
+    exact.do(CloseConversation(first.id))
+    preview = next(e for e in exact.do(PreviewCompaction(Layout.KEEP_ORDER)) if isinstance(e, CompactionPreview))
+    exact.do(Operate(Compact(Layout.KEEP_ORDER), measured=False))
+    maps = exact.engine.session.runtime.context.memory.snapshot().maps
+    used = [[cells.used for cells in cache.streams] for cache in maps]
+    assert used == [[cells.used for cells in cache.streams] for cache in preview.plan.after]
 
 
 @pytest.mark.matrix

@@ -9,7 +9,7 @@ engine's thread.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
-from kvdesk.backends.local.cache_manager.compacting import compact
+from kvdesk.backends.local.cache_manager.compacting import compact, planned
 from kvdesk.backends.local.cache_manager.held import Held, held_by
 from kvdesk.backends.local.cache_manager.leases import Leases, own
 from kvdesk.backends.local.cache_manager.saved_state import SavedState
@@ -17,7 +17,7 @@ from kvdesk.backends.local.cache_manager.sequences import Acquired, CacheSequenc
 from kvdesk.backends.local.cache_manager.state_swapper import Offer
 from kvdesk.backends.local.llama.memory.decodes import DecodeKind, MirroredDecode, PendingDecode
 from kvdesk.cache.batch import Batch
-from kvdesk.cache.compaction import Layout
+from kvdesk.cache.compaction import CompactionPlan, Layout
 from kvdesk.cache.snapshot import CacheSnapshot
 from kvdesk.cache.state.blob import Blob
 from kvdesk.errors import KvdeskError, UserError
@@ -126,6 +126,10 @@ class Cache(Leases):
                 self._memory.seq_rm(seq_id, -1, -1)
 
     # --- the order of cells: changes the cache ------------------------------------------------------------------------
+
+    def planned(self, layout: Layout, hot: Sequence[int] = ()) -> CompactionPlan:
+        """What `compact` would do. Read-only."""
+        return planned(self._context, layout, hot)
 
     def compact(self, layout: Layout, hot: Sequence[int] = ()) -> int:
         """See `compacting.compact`."""

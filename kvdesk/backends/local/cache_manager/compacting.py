@@ -9,23 +9,26 @@ from collections.abc import Sequence
 
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.llama.memory import state
-from kvdesk.cache.compaction import Layout, permute_blob, plan_compaction
+from kvdesk.cache.compaction import CompactionPlan, Layout, permute_blob, plan_compaction
 from kvdesk.cache.state.blob import Blob
 from kvdesk.errors import KvdeskError
 from kvdesk.policies.costs import Costs
 
 
+def planned(context: Context, layout: Layout, hot: Sequence[int] = ()) -> CompactionPlan:
+    """What `compact` would do. For exact answers, cells that no window sees are left out. Read-only."""
+    return plan_compaction(context.memory.snapshot(), layout, hot, drop_masked=context.settings.exact)
+
+
 def compact(context: Context, costs: Costs, layout: Layout, hot: Sequence[int] = ()) -> int:
-    """Move used cells to the front; for exact answers leave out those that no window sees (`plan_compaction`). Changes
-    the cache; audits it. Logits of the last decode are lost.
+    """Move used cells to the front, as `planned`. Changes the cache; audits it. Logits of the last decode are lost.
 
     Returns the bytes of state that were read and written, none where every cell would stay; `costs` learn how long that
     took. Raises RefusedCall if states cannot be saved; EngineError when llama.cpp does not take the new order: then
     the cache is as it was.
     """
     start = time.perf_counter()
-    snapshot = context.memory.snapshot()
-    plan = plan_compaction(snapshot, layout, hot, drop_masked=context.settings.exact)
+    snapshot, plan = context.memory.snapshot(), planned(context, layout, hot)
     if plan.changes_nothing and context.can("compaction"):
         return 0
     blob = context.states.get()

@@ -9,7 +9,7 @@ from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.prompt.prompt import PromptBuilder
 from kvdesk.backends.local.scheduler.jobs import Job, read_once
 from kvdesk.backends.local.scheduler.request import Request
-from kvdesk.cache.compaction import Layout, plan_compaction
+from kvdesk.cache.compaction import Layout
 from kvdesk.cache.reuse.prefix import common_prefix
 from kvdesk.errors import KvdeskError
 from kvdesk.message import Message, MessageId
@@ -53,7 +53,7 @@ class Idle:
         context = self._context
         if not policy.auto_compact or not context.can("compaction"):
             return False
-        plan = plan_compaction(self._cache_manager.snapshot(), Layout.KEEP_ORDER)
+        plan = self._cache_manager.planned(Layout.KEEP_ORDER)
         n_visible = max((len(s.tokens) for s in self._cache_manager.pool), default=0)
         cache = Fragmented(plan.n_kv_before, plan.n_kv_after, n_visible, context.states.size())
         verdict = judge_compaction(self._cache_manager.costs, cache)

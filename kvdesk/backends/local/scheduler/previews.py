@@ -19,7 +19,6 @@ from kvdesk.backends.local.scheduler.document_runs import document_runs
 from kvdesk.backends.local.scheduler.overflow_manager import MOST_CHARACTERS, ContextFull, Fit, OverflowManager
 from kvdesk.backends.local.scheduler.overflow_move import move_for
 from kvdesk.backends.local.scheduler.speed_model import SpeedModel
-from kvdesk.cache.compaction import plan_compaction
 from kvdesk.cache.reuse.prefix import common_prefix
 from kvdesk.errors import ContextError, PromptError, RefusedCall, UserError
 from kvdesk.library.estimate import available_bytes, check_fits, estimate
@@ -65,7 +64,7 @@ class Previews:
         possible = self._context.capabilities["compaction"]
         if not possible.allowed:
             raise RefusedCall(possible.why)
-        plan = plan_compaction(self._cache.snapshot(), asked.layout, asked.hot)
+        plan = self._cache.planned(asked.layout, asked.hot)
         if plan.changes_nothing:
             return CompactionPreview(plan, 1.0, tr("Every cell would stay where it is: nothing would be moved."))
         plan = replace(plan, bytes_to_move=2 * self._context.states.size())
