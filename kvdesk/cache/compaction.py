@@ -172,8 +172,8 @@ def _dropped_bytes(stored: StreamBlob, order: Index, geometry: Geometry) -> int:
 
 
 def _masked(cache: CacheMap, cells: StreamMap) -> NDArray[np.bool_]:
-    """Of the used cells, those that the next token of their only sequence does not see. Its last one stays, which
-    tells llama.cpp where it goes on: behind a whole chunk nothing is seen.
+    """Of the used cells, those that the next token of their only sequence does not see. The last cell of a sequence
+    is none of them, even at the end of a chunk, because it holds the position after which the sequence continues.
     """
     used = np.flatnonzero(cells.pos != -1)
     pos, bits = cells.pos[used], cells.seq_bits[used]

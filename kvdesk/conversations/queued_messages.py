@@ -24,7 +24,7 @@ class QueuedMessages:
         self._state, self._known, self._turns = state, state.known, turns
         self._queues = Queues()
         self._may_send = False  # an event came after which a queued message may go
-        self._stopping: set[ConversationId] = set()  # a user ended their answers, which have not come to it yet
+        self._stopping: set[ConversationId] = set()  # whose answers were told to stop and still run
 
     @property
     def states(self) -> Mapping[ConversationId, QueueState]:
@@ -111,7 +111,7 @@ class QueuedMessages:
             self._tell()
 
     def hold_all(self, why: QueueState) -> None:
-        """No answer runs any more."""
+        """The engine ended, and every answer with it: all queues wait for a user."""
         self._stopping.clear()
         self.hold(why, *self._known.waiting())
 

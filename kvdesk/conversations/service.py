@@ -235,7 +235,7 @@ class ConversationService:
             self._state.tell(changes.DraftChanged(changed))
 
     def keep_edits(self, conversation: ConversationId, edits: Mapping[MessageId, str]) -> None:
-        """What is typed into messages that are being edited does so too; nothing is kept of deleted ones."""
+        """What is typed into messages that are being edited outlives the process too, unless they were deleted."""
         known, tree = self._known.get(conversation), self._known.tree(conversation)
         if known is None or tree is None:
             return

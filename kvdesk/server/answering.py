@@ -51,7 +51,7 @@ class Choice:
     may_inspect: bool = False  # its client may see texts of the cache
     only_reads: bool = False  # its prompt: the engine's first token is for nobody
     read: tuple[int, float] = 0, 0.0  # tokens of the prompt that were computed so far, and how many a second
-    first_at: float = 0.0  # when its first tokens came, in seconds of a clock; 0.0: none did
+    first_at: float = 0.0  # when its first tokens came, in seconds of `time.monotonic`; 0.0: none did
     is_cut: bool = False  # it was ended because it took as long as it may
 
     @property
@@ -60,7 +60,7 @@ class Choice:
 
     @property
     def so_far(self) -> TurnStats:
-        """What it has cost, while it is not over."""
+        """Its statistics while it is still being written."""
         (n_prompt, n_cached), (n_read, read_tok_s), n = self.prompt, self.read, len(self.tokens)
         write_s = time.monotonic() - self.first_at if n > 1 else 0.0
         return TurnStats(n_prompt, n_cached, n_read, n, 0.0, read_tok_s, (n - 1) / write_s if write_s else 0.0)

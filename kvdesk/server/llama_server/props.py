@@ -9,7 +9,7 @@ from kvdesk.server.service import FINGERPRINT, Service
 
 
 async def lora_adapters(_service: Service, _http: Request) -> Response:
-    """As llama-server has it: the adapters, and there are none."""
+    """As llama-server has it: the list of LoRA adapters, which is empty."""
     return JSONResponse([])
 
 

@@ -50,7 +50,7 @@ async def running(service: Service, _http: Request) -> Response:
 
 
 async def pull(service: Service, http: Request) -> Response:
-    """What Ollama's clients ask before they use a model: to download it. The open one is here, whatever its name."""
+    """Ollama's download of a model, which some clients request first: nothing is loaded, and the open model answers."""
     await service.body(http, Body)
     _ = service.model
     return JSONResponse({"status": "success"}, media_type=LINES.media_type)
@@ -117,7 +117,7 @@ def _details(model: ModelInfo) -> dict[str, Any]:
 
 
 def quantization(description: str) -> str:
-    """As names of files have it, such as Q4_K_M, of what llama.cpp says: "qwen2 1B Q4_K - Medium"."""
+    """The type as file names have it (Q4_K_M), from llama.cpp's description ("qwen2 1B Q4_K - Medium")."""
     *_, kind = description.split(" ", 2)
     name, _, size = kind.removeprefix("(guessed) ").partition(" - ")
     return f"{name}_{size[0]}" if size in ("Small", "Medium", "Large") else name

@@ -59,7 +59,7 @@ def _message(one: Mapping[str, Any], at: str) -> dict[str, Any]:
 
 
 class OllamaEvents(Renderer):
-    """Made when the request comes, from when on it counts time."""
+    """Made when the request arrives: `total_duration` counts from then."""
 
     alive = b""
 
@@ -89,7 +89,7 @@ class OllamaEvents(Renderer):
         return {"error": error.message}
 
     def loaded(self, request: OllamaRequest) -> Response:
-        """The answer to a request that only loads the model, or unloads it, which it does not."""
+        """The answer to a request that only loads or unloads the model. It stays open either way."""
         unloads = request.keep_alive in _NO_TIME
         return JSONResponse({**self.part(done=True), "done_reason": "unload" if unloads else "load"})
 
@@ -132,7 +132,9 @@ class OllamaEvents(Renderer):
 
 
 def durations(began_ns: int, work_ns: int) -> dict[str, int]:
-    """Since a request began, and what of that was not its work, in nanoseconds. Ollama's clients take 0 for missing."""
+    """Nanoseconds since a request began, and those of them that were not its work: at least 1, because Ollama's clients
+    read 0 as missing.
+    """
     load_ns = max(1, time.monotonic_ns() - began_ns - work_ns)
     return {"total_duration": load_ns + work_ns, "load_duration": load_ns}
 

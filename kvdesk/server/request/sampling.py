@@ -21,7 +21,7 @@ SAME: Final = (Sampled.model_fields.keys() & Sampling.model_fields.keys()) - {
 """Fields that have the same name and meaning in `Sampling`."""
 _WINDOWS: Final = ("repeat_last_n", "dry_penalty_last_n")
 BANNED: Final = -100.0
-"""As a bias it bans a token."""
+"""The bias that bans a token."""
 _MOST_DIGITS: Final = 10
 
 

@@ -47,7 +47,7 @@ class PrefixLookup:
 
     def window_holds(self, seq_id: int, n: int) -> bool:
         """Whether what a token at position `n` sees through the sliding window is still in the cache. The first
-        position there does not tell: a compaction leaves shared cells before those it drops (`plan_compaction`).
+        position is not enough: a compaction keeps shared cells before those that it drops (`plan_compaction`).
         """
         if not self._n_swa or not n:
             return True
