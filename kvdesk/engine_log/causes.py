@@ -101,9 +101,8 @@ _Found = tuple[Cause, str, tuple[Cure, ...]]
 
 def _cause(r: Request, s: Server) -> _Found:
     is_minor = (r.forced or r.restored >= 0) and MINOR * _changed(r) > max(0, r.same - max(r.reused, 0))
-    others = (_moved_on, _slot_loss, _client_change)
-    looks = (*others, _engine_loss) if is_minor else (_engine_loss, *others)
-    for look in (_failure, _stateless, *looks):
+    others = [_moved_on, _slot_loss, _client_change]
+    for look in [_failure, _stateless, *([*others, _engine_loss] if is_minor else [_engine_loss, *others])]:
         if found := look(r, s):
             return found
     return _hit(r)
