@@ -1,7 +1,8 @@
 """Finds which beginning of a prompt is already in the cache, and which sequence can lend it.
 
 Looks through all leased sequences, at most 64: with 200 tokens in common that takes 1 ms, with 4,000 8 ms. A
-sliding window adds 2 ms if there are 32,768 cells. Reads sequences and cells, changes neither. Runs on the engine's thread.
+sliding window adds 2 ms if there are 32,768 cells. Reads sequences and cells, changes neither. Runs on the
+engine's thread.
 """
 
 import numpy as np
