@@ -93,7 +93,9 @@ def test_the_panes_beside_the_chat_grow_with_the_text_and_come_back(used: MainWi
     panes.setSizes([200, panes.width() - 660, 460])
     panes.splitterMoved.emit(200, 1)  # a person did
     before = panes.sizes()
+    used.rooms.show_settings()
     used.store.settings.change(zoom=125)
+    used.rooms.show_chats()
     grown = [round(used.theme.scale * before[i]) for i in (0, 2)]
     qtbot.waitUntil(lambda: [panes.sizes()[i] for i in (0, 2)] == pytest.approx(grown, abs=2))
     used.store.settings.change(zoom=100)

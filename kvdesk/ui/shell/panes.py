@@ -125,6 +125,7 @@ class Panes(QSplitter):
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         self._refold()
+        QTimer.singleShot(0, self, self._zoom)  # the size was changed in the settings
 
     def _refold(self) -> None:
         if self._n_fitting() != self._fitted:
@@ -133,7 +134,7 @@ class Panes(QSplitter):
 
     def _on_look_changed(self) -> None:
         """Larger text needs wider panes."""
-        if self.isVisible() and not self._unscaled:
+        if self._scale != self._theme.scale and not self._unscaled:
             place = WindowPlace()
             usual = place.sidebar_width, 0, place.inspector_width  # of a pane that is folded away
             known = zip(self.sizes(), usual, strict=True)
