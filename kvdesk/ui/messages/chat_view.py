@@ -219,8 +219,11 @@ class ChatView(MessageList):
         if [name for name in self._messages if name not in deleted] != list(left):
             self.show_messages(messages)
             return
+        self._edits = self.edits
         self._messages = left
         self.remove(deleted)
+        for name in self._widgets():
+            self._edits.pop(name, None)
         self.set_can_answer(self._can_answer)
         self.pinned_changed.emit()
         self.texts_changed.emit()

@@ -218,6 +218,19 @@ def test_an_edit_can_be_left_and_be_continued(window: MainWindow, qtbot: QtBot) 
 
 
 @pytest.mark.usefixtures("fresh")
+def test_an_edit_goes_and_comes_back_with_its_message(window: MainWindow) -> None:
+    shown(window)
+    view = window.chat.view
+    for name in (QUESTION.id, ANSWER.id):
+        view.start_edit(name)
+        view.widget_of(name).editor.edit.setPlainText("Other")
+    remove_messages(window, ONE, (ANSWER.id,), (QUESTION,))
+    view.end_edit()
+    show_messages(window, ONE, (QUESTION, ANSWER))  # undone
+    assert view.edits == {ANSWER.id: "Other"}
+    view.end_edit()
+
+
 def test_a_question_is_edited_in_its_place(window: MainWindow, qtbot: QtBot) -> None:
     """As an answer is: later messages are dimmed, and a draft stays where it is."""
     show_messages(window, ONE, (QUESTION, replace(ANSWER, state="complete"), message("q2", "user", "Go on")))
