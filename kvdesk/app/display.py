@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from kvdesk.translation import marked, tr
+from kvdesk.translation import marked, plural, tr
 
 WITHOUT_DISPLAY: Final = marked("`kvdesk chat` and `kvdesk serve` work without one.")
 _VARIABLES = "QT_QPA_PLATFORM", "DISPLAY", "WAYLAND_DISPLAY"
@@ -45,7 +45,7 @@ def missing_sentence(sonames: Iterable[str]) -> str:
     names = sorted(sonames)
     packages = " ".join(sorted({debian_package(name) for name in names}))
     listed = tr(" and ").join(filter(None, (", ".join(names[:-1]), names[-1])))
-    gone = tr("{names} is missing.") if len(names) == 1 else tr("{names} are missing.")
+    gone = plural("{names} is missing.", "{names} are missing.", len(names))
     if shutil.which("apt"):
         how = tr("Install with: sudo apt install {packages}")
     else:

@@ -10,7 +10,7 @@ from kvdesk.cli.parser import Parser
 from kvdesk.cli.window import can_open
 from kvdesk.engine_log.lines import read_lines
 from kvdesk.engine_log.live import LiveLog, follow
-from kvdesk.translation import tr
+from kvdesk.translation import plural, tr
 
 
 def main(argv: Sequence[str]) -> int:
@@ -35,10 +35,13 @@ def main(argv: Sequence[str]) -> int:
 
     def caught_up() -> None:
         if live.is_quiet:
-            n = live.totals.score.requests
-            one = tr("The log already had 1 request (kvdesk doctor explains it). Ctrl+C ends.")
-            many = tr("The log already had {n:,} requests (kvdesk doctor explains them). Ctrl+C ends.")
-            tell(one if n == 1 else many.format(n=n))
+            tell(
+                plural(
+                    "The log already had 1 request (kvdesk doctor explains it). Ctrl+C ends.",
+                    "The log already had %n requests (kvdesk doctor explains them). Ctrl+C ends.",
+                    live.totals.score.requests,
+                )
+            )
             live.say_cells()
         live.is_quiet = False
 

@@ -47,8 +47,7 @@ class Seen:
 
     @property
     def title(self) -> str:
-        n_layers = len(self.layers)
-        where = tr("layer {n}").format(n=self.layers[0]) if n_layers == 1 else tr("{n} layers").format(n=n_layers)
+        where = plural("layer {layer}", "%n layers", len(self.layers)).format(layer=self.layers[0])
         said = tr("{model}: what {n_rows:,} of {n:,} tokens look at, the mean of {n_heads:,} heads ({where})")
         return said.format(model=self.model, n_rows=self.n_rows, n=len(self.texts), n_heads=self.n_heads, where=where)
 

@@ -14,7 +14,7 @@ from kvdesk.engine_log.cures import Cure
 from kvdesk.engine_log.findings import ELSEWHERE, HITS, UNUSED, Cause, Finding
 from kvdesk.engine_log.notes import is_unlike_all, notes_of
 from kvdesk.engine_log.record import Request, Server
-from kvdesk.translation import tr
+from kvdesk.translation import plural, tr
 
 FEW: Final = 16
 """Tokens that may be read again without a cause: the last block, the beginning of an answer."""
@@ -91,7 +91,8 @@ def _is_more(tokens: int, r: Request) -> bool:
 
 def _counts(r: Request) -> str:
     if r.n_prompt < 0 or r.reused < 0:
-        return tr("{read:,} tokens of the prompt were read.").format(read=r.read) if r.read >= 0 else ""
+        read = plural("1 token of the prompt was read.", "%n tokens of the prompt were read.", r.read)
+        return read if r.read >= 0 else ""
     counts = tr("{reused:,} of {n:,} tokens were reused, {read:,} read.")
     return counts.format(reused=r.reused, n=r.n_prompt, read=max(r.read, 0))
 

@@ -15,6 +15,7 @@ from kvdesk.cache.seq_bits import seq_has
 from kvdesk.cache.signs import signs
 from kvdesk.cache.snapshot import CacheName, StreamMap
 from kvdesk.engine_log.lines import LONGEST, LogLine
+from kvdesk.quantities import cells_text
 from kvdesk.translation import plural, tr
 
 SEARCH: Final = "find_slot: "
@@ -157,7 +158,7 @@ def cache_lines(cache: ShownCache) -> Iterator[str]:
     yield from number_lines(cache)
     if cache.cells is not None:
         per_sign = -(-cache.line.size // 64)
-        yield f"  [{''.join(signs(cache.cells, per_sign))}]  " + tr("{n:,} cells a sign").format(n=per_sign)
+        yield f"  [{''.join(signs(cache.cells, per_sign))}]  " + plural("1 cell a sign", "%n cells a sign", per_sign)
 
 
 def number_lines(cache: ShownCache) -> Iterator[str]:
@@ -181,7 +182,7 @@ def number_lines(cache: ShownCache) -> Iterator[str]:
     for span in cache.spans:
         count = ""
         if cache.cells is not None and (n := int(seq_has(cache.cells.seq_bits, span.seq_id).sum())):
-            count = tr(" · {n:,} cells").format(n=n)
+            count = " · " + cells_text(n)
         said = tr("sequence {seq}: positions {first:,} to {last:,}")
         yield "  " + said.format(seq=span.seq_id, first=span.pos_min, last=span.pos_max) + count
     if cache.cells is None:

@@ -113,7 +113,7 @@ def summary_lines(totals: Totals, servers: Sequence[Server]) -> Iterator[str]:
         if totals.n_known < score.requests:
             requests += " " + tr("in the {n:,} whose numbers the log contains").format(n=totals.n_known)
     if lost:
-        misses += ": " + tr("{n:,} tokens read again").format(n=lost)
+        misses += ": " + plural("1 token read again", "%n tokens read again", lost)
         misses += f", {seconds:,.1f} s" if seconds else ""
     yield f"{requests}. {misses}."
     for cause, found in totals.misses:

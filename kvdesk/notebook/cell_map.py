@@ -13,7 +13,7 @@ from kvdesk.cache.journal.packing import Operation
 from kvdesk.cache.metrics import largest_free_run, shared_cells
 from kvdesk.cache.seq_bits import seq_members
 from kvdesk.cache.snapshot import CacheMap, CacheSnapshot, StreamMap
-from kvdesk.translation import tr
+from kvdesk.translation import plural, tr
 
 _COLUMNS: Final = 64
 _SIDE: Final = 8
@@ -89,7 +89,7 @@ def _drawn(cells: StreamMap) -> str:
     left = cells.size - rows * _COLUMNS
     if left <= 0:
         return svg
-    more = tr("{n:,} more cells are not drawn.").format(n=left)
+    more = plural("1 more cell is not drawn.", "%n more cells are not drawn.", left)
     return f"{svg}<p>{escape(more)}</p>"
 
 

@@ -13,7 +13,7 @@ from kvdesk.printable import printable
 from kvdesk.proxy.exchange import Exchange
 from kvdesk.proxy.sessions import Comparison, Sessions, prompt_of, session_of
 from kvdesk.server.spans import Reused
-from kvdesk.translation import tr
+from kvdesk.translation import plural, tr
 from kvdesk.values import dataclass
 
 CHARS_PER_TOKEN: Final = 4.0
@@ -54,8 +54,12 @@ class Finding:
             head += " " + tr("(broken off)")
         parts = [f"{head}: {self._counts}", *self._changes]
         if stats.miss:
-            said = tr("{n:,} tokens were read again, about {s:.2f} s.")
-            parts.append(said.format(n=stats.reread_tokens, s=self.seconds))
+            said = plural(
+                "1 token was read again, about {s:.2f} s.",
+                "%n tokens were read again, about {s:.2f} s.",
+                stats.reread_tokens,
+            )
+            parts.append(said.format(s=self.seconds))
         return printable(" ".join(parts))
 
     @property

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from kvdesk.printable import printable
-from kvdesk.quantities import tokens_text
+from kvdesk.quantities import cells_text, tokens_text
 from kvdesk.state_files.found import Difference, Fit, Numbers, State, StateFile, Stream
 from kvdesk.translation import marked, plural, tr
 
@@ -122,7 +122,7 @@ def _cells(stream: Stream) -> str:
     runs = [str(a) if a == b else f"{a}–{b}" for a, b in stream.runs[:_MOST_RUNS]]
     if len(stream.runs) > _MOST_RUNS:
         runs.append(tr("and {n:,} more runs").format(n=len(stream.runs) - _MOST_RUNS))
-    text = tr("{n:,} cells, positions {runs}").format(n=stream.n_cells, runs=", ".join(runs))
+    text = tr("{cells}, positions {runs}").format(cells=cells_text(stream.n_cells), runs=", ".join(runs))
     if len(stream.sequences) > 1:
         text += tr(", sequences {ids}").format(ids=" ".join(map(str, stream.sequences)))
     if any(one.n_rows for one in stream.tensors):

@@ -46,7 +46,9 @@ def lines(store: Store, view: CacheView, *, coloured: bool, columns: int = COLUM
             yield from _blocks(strip, columns)
         else:
             per_sign = -(-stream.size // columns)
-            yield [("", f"[{''.join(signs(stream, per_sign))}]  " + tr("{n:,} cells a sign").format(n=per_sign))]
+            yield [
+                ("", f"[{''.join(signs(stream, per_sign))}]  " + plural("1 cell a sign", "%n cells a sign", per_sign))
+            ]
     if not coloured:
         yield [("", tr(SIGN_LEGEND))]
         return
@@ -65,7 +67,7 @@ def _blocks(strip: StripFrame, columns: int) -> Iterator[Fragments]:
         yield _joined([(_colour(table, a), _colour(table, b)) for a, b in zip(upper, lower, strict=True)])
     notes = [plural("a half block is one cell", "a half block is %n cells", per_block)]
     if n_free := strip.stream.size - strip.n_kv:
-        notes.append(tr("{n:,} free cells follow").format(n=n_free))
+        notes.append(plural("1 free cell follows", "%n free cells follow", n_free))
     yield [("fg:ansibrightblack", " · ".join(notes))]
 
 

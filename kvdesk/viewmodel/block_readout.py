@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from kvdesk.blocks.tree import BlockMap
 from kvdesk.protocol.blocks import BlockMapView
+from kvdesk.quantities import tokens_text
 from kvdesk.translation import marked, plural, tr
 from kvdesk.viewmodel.cells.readout import duration
 
@@ -105,7 +106,9 @@ def describe(blocks: BlockMap, index: int) -> str:
     depth, parent, children = int(blocks.depth[index]), int(blocks.parent[index]), int(blocks.n_children[index])
     n = len(block.token_ids)
     lines = [
-        tr("Block {hash}, {n} tokens, on {tiers}").format(hash=block.key[1][:16], n=n, tiers=", ".join(block.tiers)),
+        tr("Block {hash}, {tokens}, on {tiers}").format(
+            hash=block.key[1][:16], tokens=tokens_text(n), tiers=", ".join(block.tiers)
+        ),
         tr("Begins a prompt")
         if parent == -1
         else tr("What precedes it is not known")

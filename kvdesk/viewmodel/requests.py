@@ -10,6 +10,7 @@ from kvdesk.message import ConversationId, MessageId, MessageState
 from kvdesk.protocol.cache import CacheView, ClientShare
 from kvdesk.protocol.chat import EngineDied, EngineRestarted, TextDelta, TurnEnded, TurnStarted
 from kvdesk.protocol.messages import Event
+from kvdesk.quantities import cells_text
 from kvdesk.translation import marked, plural, tr
 from kvdesk.values import dataclass, replace
 from kvdesk.viewmodel.cells.readout import reasons
@@ -95,8 +96,8 @@ class RequestLog:
     def kept(self) -> str:
         """What the cache, and the memory for saved conversations, keep of each program's requests; "" for nothing."""
         found = [
-            tr("{client}: {cells:,} cells, {mb} MB saved").format(
-                client=one.name, cells=one.n_cells, mb=f"{one.saved_bytes / 1e6:,.1f}"
+            tr("{client}: {cells}, {mb} MB saved").format(
+                client=one.name, cells=cells_text(one.n_cells), mb=f"{one.saved_bytes / 1e6:,.1f}"
             )
             for one in self._clients
         ]

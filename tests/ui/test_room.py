@@ -23,7 +23,7 @@ NOTHING = replace(STATS, prompt_tokens=0)
     ("preview", "words", "tone"),
     [
         (FITS, COST, "secondary"),
-        (replace(FITS, n_draft=850), "850 tokens: only 50 are left for the answer", "warning"),
+        (replace(FITS, n_draft=850), "850 tokens: only 50 left for the answer", "warning"),
         (replace(TOO_LONG, n_draft=0, refused="Too long: far"), "Too long: far", "danger"),
         (TOO_LONG, "Too long: 958 tokens, and 772 fit with an answer", "danger"),
         (

@@ -17,7 +17,7 @@ from kvdesk.errors import UserError
 from kvdesk.loose_json import obj
 from kvdesk.protocol.features import Feature
 from kvdesk.protocol.servers import ServerFound, ServerKind
-from kvdesk.translation import tr
+from kvdesk.translation import plural, tr
 from kvdesk.values import dataclass
 
 CHAT: Final = frozenset({Feature.CHAT, Feature.CONTINUE})
@@ -86,8 +86,8 @@ async def _llama_server(client: httpx2.AsyncClient, entry: Json) -> Looked:
         one = tr("One slot with {n_ctx:,} tokens, busy.") if n_busy else tr("One slot with {n_ctx:,} tokens, not busy.")
         facts.append((one if n_rows == 1 else many).format(n=n_rows, n_ctx=n_ctx, busy=n_busy))
     elif n_slots:
-        said = tr("One slot with {n_ctx:,} tokens.") if n_slots == 1 else tr("{n} slots with {n_ctx:,} tokens each.")
-        facts.append(said.format(n=n_slots, n_ctx=n_ctx))
+        said = plural("One slot with {n_ctx:,} tokens.", "%n slots with {n_ctx:,} tokens each.", n_slots)
+        facts.append(said.format(n_ctx=n_ctx))
     facts.append(await _counted(client))
     facts.append(tr("Each answer shows how much of its prompt came from the cache."))
     limit = tr(

@@ -13,7 +13,7 @@ from typing import Any, Final
 from kvdesk.cache.reuse.prefix import common_prefix
 from kvdesk.cache.reuse.usual_causes import AROUND, UsualCause, cause_in_answer, usual_cause
 from kvdesk.loose_json import text_in
-from kvdesk.translation import tr
+from kvdesk.translation import plural, tr
 from kvdesk.values import dataclass, replace
 
 LONGEST: Final = 1 << 20
@@ -371,22 +371,34 @@ def _dropped(old: Sequence[Part], new: Sequence[Part], at: int) -> PromptChange 
     if all(not part.text or _THINKING.fullmatch(part.text) for part in gone):
         return _thinking_gone(at)
     if all(part.role in _INSTRUCTING for part in old[:at]):
-        one = tr("The client dropped a message from the front: message {at}.")
-        many = tr("The client dropped {n} messages from the front, from message {at} on.")
-        change, sentence = Change.FRONT_CUT, one if len(gone) == 1 else many
+        change, sentence = (
+            Change.FRONT_CUT,
+            plural(
+                "The client dropped a message from the front: message {at}.",
+                "The client dropped %n messages from the front, from message {at} on.",
+                len(gone),
+            ),
+        )
     else:
-        many = tr("The client left out {n} messages, from message {at} on.")
-        change, sentence = Change.DROPPED, tr("The client left out message {at}.") if len(gone) == 1 else many
-    return PromptChange(change, at + 1, sentence.format(n=len(gone), at=at + 1))
+        change, sentence = (
+            Change.DROPPED,
+            plural(
+                "The client left out message {at}.", "The client left out %n messages, from message {at} on.", len(gone)
+            ),
+        )
+    return PromptChange(change, at + 1, sentence.format(at=at + 1))
 
 
 def _inserted(old: Sequence[Part], new: Sequence[Part], at: int) -> PromptChange | None:
     """Whether what followed in the old prompt follows later in the new one."""
     if not (more := _left_out(new, old, at)):
         return None
-    many = tr("The client inserted {n} messages before what was message {at}.")
-    one = tr("The client inserted a message before what was message {at}.")
-    return PromptChange(Change.INSERTED, at + 1, (one if len(more) == 1 else many).format(n=len(more), at=at + 1))
+    sentence = plural(
+        "The client inserted a message before what was message {at}.",
+        "The client inserted %n messages before what was message {at}.",
+        len(more),
+    )
+    return PromptChange(Change.INSERTED, at + 1, sentence.format(at=at + 1))
 
 
 def _left_out(longer: Sequence[Part], shorter: Sequence[Part], at: int) -> Sequence[Part]:

@@ -10,7 +10,7 @@ from kvdesk.conversations.markdown_file import as_markdown
 from kvdesk.conversations.porting import html_file, json_file
 from kvdesk.conversations.tree import Tree
 from kvdesk.errors import UserError, explained
-from kvdesk.translation import tr
+from kvdesk.translation import plural, tr
 from kvdesk.values import dataclass
 from kvdesk.whole_file import replacing
 
@@ -55,9 +55,7 @@ def format_named(path: Path) -> ExportFormat:
 
 def written_sentence(n_conversations: int, path: Path) -> str:
     """What came of an export."""
-    if n_conversations == 1:
-        return tr("The chat was saved to {file}.").format(file=path)
-    return tr("{n} chats were saved to {file}.").format(n=f"{n_conversations:,}", file=path)
+    return plural("The chat was saved to {file}.", "%n chats were saved to {file}.", n_conversations).format(file=path)
 
 
 def write(path: Path, form: ExportFormat, conversations: Iterable[Conversation]) -> int:

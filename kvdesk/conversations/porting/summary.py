@@ -9,7 +9,7 @@ from kvdesk.conversations.porting.formats import FORMATS
 from kvdesk.conversations.porting.values import Found, Kind, LeftOut
 from kvdesk.message import ConversationId
 from kvdesk.quantities import day_text
-from kvdesk.translation import tr
+from kvdesk.translation import plural, tr
 from kvdesk.values import dataclass
 
 
@@ -92,10 +92,8 @@ def rows(summary: Summary) -> tuple[tuple[str, str], ...]:
 
 def imported_sentence(n_conversations: int) -> str:
     """What came of an import."""
-    if n_conversations == 1:
-        return tr("One chat was imported.")
     if n_conversations:
-        return tr("{n} chats were imported.").format(n=f"{n_conversations:,}")
+        return plural("One chat was imported.", "%n chats were imported.", n_conversations)
     return tr("Nothing was imported: all of its chats are here already.")
 
 

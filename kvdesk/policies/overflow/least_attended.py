@@ -3,14 +3,16 @@
 from kvdesk.policies.overflow.least_worth import N_RECENT, plan_least_worth
 from kvdesk.policies.overflow.plan import Abilities, OverflowPlan, OverflowPolicy, Situation
 from kvdesk.settings import Overflow
-from kvdesk.translation import marked, tr
+from kvdesk.translation import marked, plural
 
 
 def _plan(now: Situation, can: Abilities) -> OverflowPlan:
     def what(n: int, share: float) -> str:
-        return tr("the {n:,} tokens that the last {last} looked at least ({share:.1%} of their attention)").format(
-            n=n, last=N_RECENT, share=share
-        )
+        return plural(
+            "the token that the last {last} looked at least ({share:.1%} of their attention)",
+            "the %n tokens that the last {last} looked at least ({share:.1%} of their attention)",
+            n,
+        ).format(last=N_RECENT, share=share)
 
     return plan_least_worth(Overflow.LEAST_ATTENDED, now, can, what)
 

@@ -7,12 +7,12 @@ Compression", arXiv 2406.11430): the experiment `eviction` measures whether that
 from kvdesk.policies.overflow.least_worth import plan_least_worth
 from kvdesk.policies.overflow.plan import Abilities, OverflowPlan, OverflowPolicy, Situation
 from kvdesk.settings import Overflow
-from kvdesk.translation import marked, tr
+from kvdesk.translation import marked, plural
 
 
 def _plan(now: Situation, can: Abilities) -> OverflowPlan:
     def what(n: int, _: float) -> str:
-        return tr("the {n:,} tokens with the longest keys").format(n=n)
+        return plural("the token with the longest key", "the %n tokens with the longest keys", n)
 
     return plan_least_worth(Overflow.LOW_NORM_KEYS, now, can, what)
 

@@ -60,7 +60,8 @@ def moved_sentence(full: str, n_messages: int, n_tokens: int, n_before: int, *, 
     what = tr(" and ").join(
         [tr("the beginning of this answer")] * cuts_answer + [_messages(n_messages)] * (n_messages > 0)
     )
-    stays = tr("the first {n:,} tokens stay").format(n=n_before) if n_before else tr("nothing before them stays")
+    first = plural("the first token stays", "the first %n tokens stay", n_before)
+    stays = first if n_before else tr("nothing before them stays")
     return tr(
         "{full} was full: {removed}, {stays}, and the later tokens moved to lower positions without being computed "
         "again. From here on, answers are not exact."

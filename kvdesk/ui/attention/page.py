@@ -11,7 +11,7 @@ from kvdesk.protocol.cache import CacheView
 from kvdesk.quantities import seconds_text
 from kvdesk.session import Changed
 from kvdesk.session.changed import Update
-from kvdesk.translation import tr
+from kvdesk.translation import plural, tr
 from kvdesk.ui.attention.choices import LookChoices
 from kvdesk.ui.attention.head_grid import HeadGrid
 from kvdesk.ui.attention.spot_row import SpotRow, token_at
@@ -240,11 +240,12 @@ class AttentionPage(QWidget):
         )
         where = tr("all layers") if choice.layer is None else tr("layer {layer}").format(layer=choice.layer)
         heads = tr("all heads") if choice.head is None else tr("head {head}").format(head=choice.head)
-        if shown.n_tokens == 1:
-            title = tr("What {token} looked at: {layers}, {heads}.")
-        else:
-            title = tr("What {n} tokens up to {token} looked at: {layers}, {heads}.")
-        return title.format(token=spot, n=f"{shown.n_tokens:,}", layers=where, heads=heads)
+        title = plural(
+            "What {token} looked at: {layers}, {heads}.",
+            "What %n tokens up to {token} looked at: {layers}, {heads}.",
+            shown.n_tokens,
+        )
+        return title.format(token=spot, layers=where, heads=heads)
 
     def _show_results(self, shown: Shown | None) -> None:
         is_new = shown is not None and (self._drawn is None or self._drawn.attended is not shown.attended)

@@ -6,6 +6,7 @@ from PySide6.QtWidgets import QPlainTextEdit, QTextEdit, QToolButton, QWidget
 
 from kvdesk.policies.forecast import in_seconds, put_words
 from kvdesk.protocol.chat import TurnPreview
+from kvdesk.quantities import tokens_text
 from kvdesk.translation import plural, tr
 from kvdesk.ui.markdown.offsets import utf16
 from kvdesk.ui.widgets import boxes
@@ -22,25 +23,25 @@ def room_words(preview: TurnPreview) -> tuple[str, str]:
     if preview.refused and not n_draft:
         return preview.refused, "danger"
     if preview.refused:
-        text = tr("Too long: {n} tokens, and {room} fit with an answer")
-        return text.format(n=f"{n_draft:,}", room=f"{room:,}"), "danger"
+        text = tr("Too long: {tokens}, and {room} fit with an answer")
+        return text.format(tokens=tokens_text(n_draft), room=f"{room:,}"), "danger"
     if preview.n_evicted_tokens:
         n = preview.n_evicted_messages
         if n:
             text = plural(
-                "{n} tokens: the oldest message ({evicted} tokens) is removed from the context for it",
-                "{n} tokens: the %n oldest messages ({evicted} tokens) are removed from the context for it",
+                "{tokens}: the oldest message ({evicted}) is removed from the context for it",
+                "{tokens}: the %n oldest messages ({evicted}) are removed from the context for it",
                 n,
             )
         else:
-            text = tr("{n} tokens: the oldest tokens ({evicted} tokens) are removed from the context for it")
-        return text.format(n=f"{n_draft:,}", evicted=f"{preview.n_evicted_tokens:,}"), "warning"
+            text = tr("{tokens}: the oldest tokens ({evicted}) are removed from the context for it")
+        return text.format(tokens=tokens_text(n_draft), evicted=tokens_text(preview.n_evicted_tokens)), "warning"
     if not preview.n_ctx:
         return preview.sentence, "secondary"
     if n_draft > room:
         left = preview.n_ctx - preview.n_conversation - n_draft
-        text = tr("{n} tokens: only {left} are left for the answer")
-        return text.format(n=f"{n_draft:,}", left=f"{left:,}"), "warning"
+        text = tr("{tokens}: only {left} left for the answer")
+        return text.format(tokens=tokens_text(n_draft), left=f"{left:,}"), "warning"
     return preview.sentence, "secondary"  # how many they are is in the meter
 
 

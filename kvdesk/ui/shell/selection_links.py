@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject
 
 from kvdesk.message import MessageId, as_read
 from kvdesk.session import Changed, Store
-from kvdesk.translation import tr
+from kvdesk.translation import plural, tr
 from kvdesk.ui.messages.chat_view import ChatView
 from kvdesk.ui.shell.inspector import Inspector
 from kvdesk.ui.widgets.access.announce import announce
@@ -156,5 +156,5 @@ def _words(runs: Sequence[links.CellRun]) -> str:
     if not n:
         return tr("None of its tokens is in the cache.")
     first, last = min(int(run.cells[0]) for run in runs), max(int(run.cells[-1]) for run in runs)
-    words = tr("It has cell {first} of the map.") if n == 1 else tr("It has {n} cells of the map, {first} to {last}.")
-    return words.format(n=f"{n:,}", first=f"{first:,}", last=f"{last:,}")
+    words = plural("It has cell {first} of the map.", "It has %n cells of the map, {first} to {last}.", n)
+    return words.format(first=f"{first:,}", last=f"{last:,}")

@@ -23,6 +23,7 @@ from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem,
 
 from kvdesk.cache.journal.packing import REQUEST, Entry
 from kvdesk.cache.journal.recording import Recording
+from kvdesk.quantities import cells_text
 from kvdesk.translation import tr
 from kvdesk.ui.timeline.rows import DECODE, Row, Shown, TimelineRows
 from kvdesk.ui.widgets.controls import plain_tip
@@ -148,7 +149,7 @@ class TimelineModel(QAbstractListModel):
             said = timed if row.ms else untimed
             return plain_tip(said.format(words=words, n_cells=f"{row.n_cells:,}", took=took(row.ms)))
         words = _words(row, self.entry(row.main))
-        n_cells = tr("{n} cells").format(n=f"{row.n_cells:,}")
+        n_cells = cells_text(row.n_cells)
         group = ", " + (tr("unfolded group") if row.opened else tr("folded group")) if row.n > 1 or row.opened else ""
         return tr(", ").join(filter(None, (f"{row.main:,} {words}", took(row.ms), f"{n_cells}{group}")))
 

@@ -44,7 +44,10 @@ def again_text(price: ToolPrice) -> str:
 def read_again_text(price: ToolPrice) -> str:
     """What a change of the tools reads again."""
     time = "" if price.again_ms is None else f", {seconds_text(price.again_ms / 1e3)}"
-    return tr("{n} tokens of this chat are read again{time}.").format(n=f"{price.n_again:,}", time=time)
+    said = plural(
+        "1 token of this chat is read again{time}.", "%n tokens of this chat are read again{time}.", price.n_again
+    )
+    return said.format(time=time)
 
 
 def changed_text(server: str, before: Sequence[Tool], now: Sequence[Tool]) -> str:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvdesk.protocol.attention import Attended
-from kvdesk.translation import tr
+from kvdesk.translation import plural, tr
 from kvdesk.values import dataclass
 from kvdesk.viewmodel.cells.attention import percent, steps_of, token_words
 
@@ -27,7 +27,8 @@ class Heads:
         part = self.parts[row]
         where = tr("Layer {layer}, head {head}").format(layer=part.layer, head=head)
         if head >= part.n_heads:
-            return tr("{where}: this layer has {n} heads").format(where=where, n=part.n_heads)
+            said = plural("{where}: this layer has 1 head", "{where}: this layer has %n heads", part.n_heads)
+            return said.format(where=where)
         got = part.weights[head].sum(axis=0)
         if not got.size or not got.any():
             return tr("{where}: none of the cells").format(where=where)

@@ -11,7 +11,7 @@ from kvdesk.cache.snapshot import CacheSnapshot, StreamMap, Verification
 from kvdesk.graphemes import cut
 from kvdesk.message import ConversationId, TurnStats
 from kvdesk.protocol.cache import CacheView, ContextInfo
-from kvdesk.quantities import rate_text, seconds_text
+from kvdesk.quantities import rate_text, seconds_text, tokens_text
 from kvdesk.translation import tr
 from kvdesk.values import dataclass
 
@@ -170,7 +170,7 @@ def stats_tip(stats: TurnStats) -> str:
     seed = "" if stats.seed < 0 else "\n" + tr("seed {seed}").format(seed=stats.seed)
     said = tr(
         "prompt {prompt} tokens: {reused} were in the cache, {prefilled} were computed{read}\n"
-        "answer {generated} tokens{decoded}\n"
+        "answer {generated}{decoded}\n"
         "{continued}from sending to the first token {ttft}\n"
         "sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}"
     )
@@ -179,7 +179,7 @@ def stats_tip(stats: TurnStats) -> str:
         reused=f"{stats.reused_tokens:,}",
         prefilled=f"{stats.prefilled_tokens:,}",
         read=read,
-        generated=f"{stats.generated_tokens:,}",
+        generated=tokens_text(stats.generated_tokens),
         decoded=decoded,
         continued=continued,
         ttft=seconds_text(stats.ttft_ms / 1e3),

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvdesk.cache.snapshot import SeqId, SequenceSpan
+from kvdesk.quantities import cells_text
 from kvdesk.translation import tr
 from kvdesk.values import replace
 
@@ -88,14 +89,14 @@ class RulerRow:
         missing = sum(stop - start for start, stop in holes)
         where = ", ".join(f"[{start:,}, {stop:,})" for start, stop in holes[:4]) + (", …" if len(holes) > 4 else "")
         said = tr(
-            "{name}\n{sequence}, {cells} cells, {shared} of them shared\n"
+            "{name}\n{sequence}, {cells}, {shared} of them shared\n"
             "positions [{first}, {end}), {missing} missing between{where}\n"
             "next valid position {end}"
         )
         return said.format(
             name=self.name,
             sequence=where_it_is,
-            cells=f"{self.span.n_cells:,}",
+            cells=cells_text(self.span.n_cells),
             shared=f"{self.span.n_shared:,}",
             first=f"{max(self.span.pos_min, 0):,}",
             end=f"{self.span.pos_max + 1:,}",

@@ -26,7 +26,7 @@ from kvdesk.policies.costs import Costs
 from kvdesk.policies.swap import eviction_order
 from kvdesk.protocol.cache import MessageSpan
 from kvdesk.protocol.chat import Client
-from kvdesk.translation import tr
+from kvdesk.translation import plural, tr
 
 
 class Leases:
@@ -103,8 +103,10 @@ class Leases:
                 raise PromptError(tr("No seq_id is free: a larger n_seq_max keeps more conversations in the cache."))
             if not idle:
                 raise PromptError(
-                    tr("All {n_seq_max} sequences are answering. Wait for one to end.").format(
-                        n_seq_max=self._context.n_seq_max
+                    plural(
+                        "The only sequence is answering. Wait for it to end.",
+                        "All %n sequences are answering. Wait for one to end.",
+                        self._context.n_seq_max,
                     )
                 )
             self.evict(

@@ -40,7 +40,7 @@ from kvdesk.protocol.operations import (
     TryDecode,
     Undo,
 )
-from kvdesk.translation import marked, tr
+from kvdesk.translation import marked, plural, tr
 from kvdesk.values import dataclass, replace
 
 BY_HAND = marked("by hand")
@@ -225,15 +225,13 @@ class CacheOperations:
         if sequence is None or last < max(len(sequence.tokens), p1):
             return ""
         n = last + 1 - max(p1, len(sequence.tokens))
-        if n == 1:
-            return tr(
-                "The token behind the hole is read again with the next turn: nothing is left of what was removed."
-            )
-        return tr(
-            "{n} tokens behind the hole are read again with the next turn: then nothing is left of what was removed. "
+        return plural(
+            "The token behind the hole is read again with the next turn: nothing is left of what was removed.",
+            "%n tokens behind the hole are read again with the next turn: then nothing is left of what was removed. "
             "Shifted to close the hole they stay and cost nothing, but were computed while it was there: “Verify” then "
-            "says how much of it they still hold."
-        ).format(n=f"{n:,}")
+            "says how much of it they still hold.",
+            n,
+        )
 
     def _remember(self, operation: HandOperation, before: Before) -> None:
         """Keep the logits from before a part of a sequence was removed, for `verify`."""
