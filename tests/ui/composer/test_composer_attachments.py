@@ -58,19 +58,16 @@ def test_a_pasted_picture_is_refused_with_a_sentence(window: MainWindow) -> None
     """A screenshot; from a spreadsheet, which gives text and a picture of it, the text is pasted."""
     edit = window.chat.composer.edit
     heard: list[object] = []
-    window.store.listen(lambda _changed, update: heard.append(update))
+    forget = window.store.listen(lambda _changed, update: heard.append(update))
     pasted = QMimeData()
     pasted.setImageData(QImage(8, 8, QImage.Format.Format_RGB32))
-    QGuiApplication.clipboard().setMimeData(pasted)
-    edit.paste()
+    paste(window, pasted)
+    forget()
     (said,) = (one for one in heard if isinstance(one, Notice))
     assert said.sentence.startswith("A picture cannot be pasted.")
     assert edit.toPlainText() == ""
-    pasted = QMimeData()
-    pasted.setImageData(QImage(8, 8, QImage.Format.Format_RGB32))
     pasted.setText("1\t2")
-    QGuiApplication.clipboard().setMimeData(pasted)
-    edit.paste()
+    paste(window, pasted)
     assert edit.toPlainText() == "1\t2"
     edit.clear()
 
