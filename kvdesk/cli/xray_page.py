@@ -106,8 +106,7 @@ def png(pixels: NDArray[np.uint8]) -> bytes:
 
 
 def _picture(layer: LayerAttention, pixels: NDArray[np.uint8]) -> str:
-    name, n = tr("Layer {number}").format(number=layer.layer), layer.n_heads
-    heads = plural("1 head", "%n heads", n)
+    name, heads = tr("Layer {number}").format(number=layer.layer), plural("1 head", "%n heads", layer.n_heads)
     data = b64encode(png(pixels)).decode()
     return (
         f"<h2>{escape(name)}</h2>"

@@ -64,7 +64,7 @@ class ChatImport(QObject):
         self.dialog: ImportDialog | None = None
 
     def start(self, *paths: Path) -> None:
-        """Read the files, and ask whether its chats are to be added."""
+        """Read the files, and ask whether to add their chats."""
         if self._run is not None and self.dialog is not None:
             self.dialog.bring_up()
             return

@@ -176,7 +176,7 @@ class Composer(QFrame):
 
     def submit(self) -> None:
         """Send what is typed, if that is possible; while an answer is written it waits in the queue."""
-        self.edit.confirm()
+        self.edit.commit_preedit()
         text, preview, selected = self.text, self._preview, self._kit.store.selected
         if selected is not None and self._has_draft and not self._why_not():
             if preview is not None and preview.n_attached:

@@ -32,7 +32,7 @@ class Drafts(QObject):
         shown, name = self._store.shown, self._store.selected
         if name == self._of:
             return False
-        self._composer.edit.confirm()
+        self._composer.edit.commit_preedit()
         self.keep()
         self._texts[self._of] = self._composer.text
         self._of = name

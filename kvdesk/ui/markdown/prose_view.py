@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 _INDENT_PX: Final = 20  # of a list; more where its numbers need it
 _BAR_PX: Final = 3  # of a quote
 _DEFINITION: Final = re.compile(r"^[\d \t>*+.)-]*+\[[^\]\n]+\]:", re.MULTILINE)
-"""Of a link by its name: what precedes it may have that link."""
+"""Of a reference link: the text before it may refer to it."""
 
 
 class ProseView(QTextBrowser):

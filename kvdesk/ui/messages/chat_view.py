@@ -138,7 +138,7 @@ class ChatView(MessageList):
         return any(name in edits for name in takewhile(lambda name: name != message, self._messages))
 
     def restore_edits(self, edits: Mapping[MessageId, str]) -> None:
-        """Messages of this chat, which are yet to be shown, are being edited: the text of each so far."""
+        """The texts so far of messages that are being edited in this chat. Call it before they are shown."""
         self._edits = {**edits}
 
     def edit_changed(self) -> None:

@@ -85,10 +85,10 @@ class MessageEdit(PlainField):
             return False
         return super().event(event)
 
-    def confirm(self) -> None:
-        """What an input method composes becomes text, as if the keyboard went elsewhere."""
+    def commit_preedit(self) -> None:
+        """Take what an input method composes as typed, as when the field loses the focus."""
         QGuiApplication.inputMethod().commit()
-        if composed := self.textCursor().block().layout().preeditAreaText():  # not every input method can
+        if composed := self.textCursor().block().layout().preeditAreaText():  # not every input method commits
             event = QInputMethodEvent()
             event.setCommitString(composed)
             QApplication.sendEvent(self, event)

@@ -5,8 +5,8 @@ from PySide6.QtWidgets import QScrollArea, QWidget
 
 
 class ScrollColumn(QScrollArea):
-    """Never narrower than what is in it needs, with its scroll bar: nothing could be scrolled to sideways. The scroll
-    bar is in the right margin of what is in it, which so is as wide with it as without.
+    """Never narrower than its content and its scroll bar need: nothing scrolls sideways. The scroll bar takes the
+    place of the content's right margin, so that the content keeps its width.
 
     `name`: what a screen reader says, since the keys scroll it.
     """
@@ -17,7 +17,7 @@ class ScrollColumn(QScrollArea):
         self.setWidgetResizable(True)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._inside = inside
-        self._margin: int | None = None  # on the right, without a scroll bar
+        self._margin: int | None = None  # of the content on the right, without a scroll bar
         self.verticalScrollBar().rangeChanged.connect(self._keep_width)
         inside.setObjectName("column")
         self.setWidget(inside)
@@ -36,7 +36,7 @@ class ScrollColumn(QScrollArea):
 
     @property
     def _margins(self) -> tuple[int, int]:
-        """The right margin of what is in it: now, and without a scroll bar."""
+        """The content's right margin now, and without a scroll bar."""
         layout = self._inside.layout()
         now = layout.contentsMargins().right() if layout is not None else 0
         if self._margin is None and layout is not None:

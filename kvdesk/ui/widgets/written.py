@@ -1,4 +1,4 @@
-"""Fields in which a person writes several lines: what Qt's own do with long words and no-break spaces."""
+"""Fields for several lines that keep no-break spaces and stay fast with long words, as Qt's own do not."""
 
 import re
 from typing import Final
@@ -11,13 +11,13 @@ _LONG_RUN: Final = re.compile(r"\S{2000}")
 
 
 def written(document: QTextDocument) -> str:
-    """The text of a document that a person writes: `toPlainText` makes blanks of no-break spaces."""
+    """The text of a document, with its no-break spaces: Qt's `toPlainText` replaces them with spaces."""
     return document.toRawText().replace("\u2029", "\n").replace("\u2028", "\n")
 
 
 def wrap_for(field: QPlainTextEdit | QTextEdit, text: str, *, is_all: bool = False) -> None:
-    """Before `text` comes in: Qt looks for a word's end again and again in a run that has none. `is_all`: it replaces
-    what is there.
+    """Choose how the field wraps, before `text` is inserted: Qt takes seconds to break a very long word at its end.
+    `is_all`: it replaces the text of the field.
     """
     if _LONG_RUN.search(text) is not None:
         field.setWordWrapMode(QTextOption.WrapMode.WrapAnywhere)
