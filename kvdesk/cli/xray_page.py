@@ -48,8 +48,12 @@ class Seen:
     @property
     def title(self) -> str:
         where = plural("layer {layer}", "%n layers", len(self.layers)).format(layer=self.layers[0])
-        said = tr("{model}: what {n_rows:,} of {n:,} tokens look at, the mean of {n_heads:,} heads ({where})")
-        return said.format(model=self.model, n_rows=self.n_rows, n=len(self.texts), n_heads=self.n_heads, where=where)
+        said = plural(
+            "{model}: what {n_rows:,} of {n:,} tokens look at, in 1 head ({where})",
+            "{model}: what {n_rows:,} of {n:,} tokens look at, the mean of %n heads ({where})",
+            self.n_heads,
+        )
+        return said.format(model=self.model, n_rows=self.n_rows, n=len(self.texts), where=where)
 
     def best(self, n: int) -> list[int]:
         """The tokens that get most."""

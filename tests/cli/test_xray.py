@@ -45,7 +45,7 @@ def test_json_has_each_head(capsys: pytest.CaptureFixture[str], talking_file: Pa
     one = json.loads(xray(capsys, "--model", str(talking_file), "--json", "--last", "3", "--layer", "1", "--head", "0"))
     assert one["layers"] == found["layers"][1:]
     (title, *_) = xray(capsys, "--model", str(talking_file), "--last", "3", "--layer", "1").splitlines()
-    assert title.endswith("what 3 of 12 tokens look at, the mean of 1 heads (layer 1)")
+    assert title.endswith("what 3 of 12 tokens look at, in 1 head (layer 1)")
 
 
 def test_what_an_indexer_chose(capsys: pytest.CaptureFixture[str], tiny_folder: Path, tmp_path: Path) -> None:

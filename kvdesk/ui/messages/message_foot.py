@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QWidget
 
 from kvdesk.message import FEW_TOKENS, Message, ended_early, finish_of, is_limit_note
 from kvdesk.quantities import rate_text
-from kvdesk.translation import marked, tr
+from kvdesk.translation import marked, plural, tr
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, ThinProgress, label, link_button
 from kvdesk.ui.widgets.kit import Kit
@@ -64,11 +64,12 @@ class Waiting(QWidget):
     def show_prompt(self, reused: int, prompt: int) -> None:
         if not prompt:
             return  # nobody says how long it is
-        new = prompt - reused
-        text = tr("Reading {new} new tokens, {reused} are in the cache already")
-        if new == 1:
-            text = tr("Reading {new} new token, {reused} are in the cache already")
-        self._text.setText(text.format(new=f"{new:,}", reused=f"{reused:,}"))
+        text = plural(
+            "Reading 1 new token, {reused} are in the cache already",
+            "Reading %n new tokens, {reused} are in the cache already",
+            prompt - reused,
+        )
+        self._text.setText(text.format(reused=f"{reused:,}"))
         self._bar.set_share(0.0)
 
     def show_prefill(self, done: int, total: int, tok_s: float) -> None:
