@@ -112,15 +112,15 @@ def test_ctrl_c_stops_an_answer_and_no_more(begin: Callable[..., Dialogue]) -> N
 
     def interrupt(text: str) -> None:
         pieces.append(text)
-        if len(pieces) == 3:
+        if len(pieces) == 1:  # of few on a busy machine
             signal.raise_signal(signal.SIGINT)
 
-    long = SETTINGS.model_copy(update={"sampling": Sampling(temperature=0.0, max_tokens=150)})
+    long = SETTINGS.model_copy(update={"sampling": Sampling(temperature=0.0, max_tokens=200)})
     dialogue = begin(interrupt, long)
     with dialogue.stopped_by_interrupt():
         ended = dialogue.ask("Tell me everything.")
     assert ended.state == "stopped"
-    assert ended.stats.generated_tokens < 150
+    assert ended.stats.generated_tokens < 200
     assert dialogue.ask("Go on.").state == "complete"  # the next turn is as any other
 
 
