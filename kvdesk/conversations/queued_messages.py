@@ -24,7 +24,7 @@ class QueuedMessages:
         self._state, self._known, self._turns = state, state.known, turns
         self._queues = Queues()
         self._may_send = False  # an event came after which a queued message may go
-        self._stopping: set[ConversationId] = set()  # whose answers were told to stop and still run
+        self._stopping: set[ConversationId] = set()  # a user stopped their answers, which still run
 
     @property
     def states(self) -> Mapping[ConversationId, QueueState]:
