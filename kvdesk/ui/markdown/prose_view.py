@@ -110,7 +110,7 @@ class ProseView(QTextBrowser):
         if self._kind != "markdown":
             self._settled_text, self._settled_end = "", 0
         self._kind, self._source = "markdown", source
-        if not source.startswith(self._settled_text) or _DEFINITION.search(source):
+        if not source.startswith(self._settled_text) or ("]:" in source and _DEFINITION.search(source)):
             self._settled_text, self._settled_end = "", 0
         if not self._settled_text:
             self._highest = 0
