@@ -371,20 +371,16 @@ def _dropped(old: Sequence[Part], new: Sequence[Part], at: int) -> PromptChange 
     if all(not part.text or _THINKING.fullmatch(part.text) for part in gone):
         return _thinking_gone(at)
     if all(part.role in _INSTRUCTING for part in old[:at]):
-        change, sentence = (
-            Change.FRONT_CUT,
-            plural(
-                "The client dropped a message from the front: message {at}.",
-                "The client dropped %n messages from the front, from message {at} on.",
-                len(gone),
-            ),
+        change = Change.FRONT_CUT
+        sentence = plural(
+            "The client dropped a message from the front: message {at}.",
+            "The client dropped %n messages from the front, from message {at} on.",
+            len(gone),
         )
     else:
-        change, sentence = (
-            Change.DROPPED,
-            plural(
-                "The client left out message {at}.", "The client left out %n messages, from message {at} on.", len(gone)
-            ),
+        change = Change.DROPPED
+        sentence = plural(
+            "The client left out message {at}.", "The client left out %n messages, from message {at} on.", len(gone)
         )
     return PromptChange(change, at + 1, sentence.format(at=at + 1))
 
