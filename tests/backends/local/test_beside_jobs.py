@@ -10,6 +10,7 @@ import pytest
 
 from kvdesk.backends.local.llama.binding import CountdownFlag
 from kvdesk.backends.local.llama.memory.decodes import DecodeKind, PendingDecode
+from kvdesk.backends.local.scheduler import answer_events
 from kvdesk.backends.local.scheduler.jobs import CELLS_NEEDED
 from kvdesk.cache.batch import Batch
 from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
@@ -35,8 +36,11 @@ def large(talking_file: Path) -> Iterator[HeadlessEngine]:
     yield from opened_with(talking_file, LARGE)
 
 
-def test_an_answer_begins_and_is_written_while_a_long_chat_is_verified(large: HeadlessEngine) -> None:
+def test_an_answer_begins_and_is_written_while_a_long_chat_is_verified(
+    large: HeadlessEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As much time goes to the answer as to the verification, which ends although the answer goes on."""
+    monkeypatch.setattr(answer_events, "TELL_S", 0.0)  # every token is told
     engine, chat = large.engine, HeadlessChat(large)
     engine.session.loaded.model.vocab.ignore_eog()
     stats = chat.answer("the sea " * 2000, Sampling(temperature=0.0, max_tokens=4)).stats

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from kvdesk.backends.local.cache_manager.cache import Cache
+from kvdesk.backends.local.scheduler import answer_events
 from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
 from kvdesk.message import MessageId
 from kvdesk.protocol.cache import Forget, RebuildContext, VerifyConversation
@@ -33,6 +34,7 @@ def ends(headless: HeadlessEngine) -> dict[MessageId, TurnEnded]:
 @pytest.fixture
 def writing(narrow: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> Iterator[Generate]:
     """An answer that has begun to be written in 256 cells, and does not end by itself."""
+    monkeypatch.setattr(answer_events, "TELL_S", 0.0)  # every token is told
     monkeypatch.setattr(narrow.engine.session.loaded.model.vocab, "is_eog", lambda _: False)
     writer = asked(TOLD, n_tokens=120)
     narrow.events = []

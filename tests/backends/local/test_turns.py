@@ -9,6 +9,7 @@ import pytest
 
 from kvdesk.backends.local.llama.binding import engine_log
 from kvdesk.backends.local.llama.memory.decodes import DecodeKind, PendingDecode
+from kvdesk.backends.local.scheduler import answer_events
 from kvdesk.cache.batch import Batch
 from kvdesk.errors import DecodeError, UserError
 from kvdesk.headless import HeadlessChat, HeadlessEngine
@@ -215,7 +216,8 @@ def test_stop_in_prefill(
     assert tuple(t for e in of(events, TextDelta) for t in e.tokens) == fresh_long
 
 
-def test_stop_in_decode_then_go_on(headless: HeadlessEngine) -> None:
+def test_stop_in_decode_then_go_on(headless: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answer_events, "TELL_S", 0.0)  # every token is told
     chat = HeadlessChat(headless)
     answers: list[TextDelta] = []
 
