@@ -177,6 +177,7 @@ class Engine:
                 self._rebuild(command)
             case Generate():
                 self._scheduler.add(command, at_s)
+                return  # nothing has changed yet
             case Forget() | DropMessages() | CloseConversation():
                 self._forget(command)
             case AuditCache():

@@ -41,15 +41,17 @@ class IdleRequests:
             idle = [s for s in idle if common_prefix(s.tokens, prompt) < MIN_REUSE_TOKENS]
         if not idle:
             return
+        n_new = len(prompt) - common_prefix(beside.tokens, prompt)
+        n_mean = n_new + EXPECTED // 2  # of the answer, in the mean
+        now, seen = manager.walk(beside, n_mean)
+        if manager.walk(beside, n_mean, idle)[0] >= now:
+            return  # as a rule, and found sooner than what each of them costs
         states, limits = swapper.saved_states.values(), swapper.saved_states.limits
         leaving = [
             (s, r)
             for s, r in ((s, swapper.resident(s)) for s in idle)
             if r.n_own and (r.has_saved_state or place(r, states, limits).to == "memory")
         ]
-        n_new = len(prompt) - common_prefix(beside.tokens, prompt)
-        n_mean = n_new + EXPECTED // 2  # of the answer, in the mean
-        now, seen = manager.walk(beside, n_mean)
         after, seen_after = manager.walk(beside, n_mean, [s for s, _ in leaving])
         if after >= now:
             return
