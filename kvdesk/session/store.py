@@ -1,7 +1,7 @@
 """The state of one run, without Qt: settings, selection, conversations, model, requests, cells and measurements."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from typing import Final, TypeAlias
 
@@ -138,11 +138,12 @@ class Store(State):
 
     def show_conversations(self, conversations: Iterable[Conversation], selected: ConversationId | None) -> Changed:
         """The conversations there are, and the one that is shown; None if `selected` is none of them."""
-        before = self.selected
+        before, known = self.selected, self.conversations
         self.conversations = {one.id: one for one in conversations}
         self.selected = selected if selected in self.conversations else None
         if self.selected == before:
-            return self._tell(Changed.CONVERSATIONS)
+            looks_same = _look_same(known.values(), self.conversations.values())
+            return Changed.NOTHING if looks_same else self._tell(Changed.CONVERSATIONS)
         self.forks = {}
         return self._tell(Changed.CONVERSATIONS | Changed.SELECTED | self._forget_attention())
 
@@ -473,3 +474,11 @@ class Store(State):
         if not self.running or now - self._counted_s >= _COUNT_S:
             self._counted_s = now
             self.measured.add_view(view, self.context)
+
+
+def _look_same(before: Collection[Conversation], after: Collection[Conversation]) -> bool:
+    """Whether only their last messages and times of use differ, which nothing shows."""
+    return len(before) == len(after) and all(
+        one is other or replace(one, leaf=other.leaf, updated_ms=other.updated_ms) == other
+        for one, other in zip(before, after, strict=True)
+    )

@@ -220,7 +220,7 @@ def test_listeners_hear_what_changed_until_they_stop_and_one_that_fails_costs_no
     state.notify("Saved.", "good")
     state.complain("The disk is full.")
     state.show_conversations(CONVERSATIONS, TWO)
-    state.show_conversations(CONVERSATIONS, TWO)
+    state.show_conversations(CONVERSATIONS[::-1], TWO)
     stop()
     state.show_conversations(CONVERSATIONS, ONE)
     assert heard == [
@@ -231,6 +231,20 @@ def test_listeners_hear_what_changed_until_they_stop_and_one_that_fails_costs_no
     ]
     assert (state.selected, state.shown) == (ONE, CONVERSATIONS[0])
     assert reported == [RuntimeError] * 5
+
+
+def test_nobody_hears_of_what_no_list_of_chats_shows() -> None:
+    state, heard = Store(), list[Changed]()
+    state.show_conversations(CONVERSATIONS, TWO)
+    state.listen(lambda changed, _update: heard.append(changed))
+    first, *others = CONVERSATIONS
+    used = replace(first, leaf=ANSWER, updated_ms=1)
+    state.show_conversations((used, *others), TWO)
+    assert heard == []
+    assert state.conversations[ONE].leaf == ANSWER
+    for seen in (replace(used, title="B"), replace(used, title="B", draft="Why"), replace(used, draft="Why")):
+        state.show_conversations((seen, *others), TWO)
+    assert heard == [Changed.CONVERSATIONS] * 3
 
 
 def test_a_listener_is_called_only_for_those_frequent_events_that_it_needs() -> None:
