@@ -258,8 +258,10 @@ class ThinProgress(QProgressBar):
 
     def set_share(self, share: float | None) -> None:
         """0.0 to 1.0, or None for nothing under way."""
+        self.setUpdatesEnabled(False)  # else each value is painted at once, before all else that waits for it
         self.setMaximum(_STEPS)
         self.setValue(round(_STEPS * (share or 0.0)))
+        self.setUpdatesEnabled(True)
         self.setVisible(share is not None)
 
     def set_busy(self) -> None:
