@@ -15,10 +15,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from kvdesk.children.framing import framed, read_message
+from kvdesk.children.parent_death import ask_for
 from kvdesk.codec import decode, encode
 
 _MAX_MESSAGE_BYTES = (1 << 32) - 1
-_PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
 def run(target: str, argv: Sequence[str]) -> int:
@@ -41,13 +41,10 @@ class Parent:
         os.dup2(2, 1)
         self._writing = threading.Lock()
         self._inbox: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-        if sys.platform == "linux":
-            import ctypes
-
-            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         if sys.platform != "win32":
             import resource
 
+            ask_for(signal.SIGKILL)
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         faulthandler.enable()
         self._at_end: Callable[[], None] = lambda: None
@@ -58,10 +55,7 @@ class Parent:
         nothing else ends it then.
         """
         self._at_end = at_end
-        if sys.platform == "linux":
-            import ctypes
-
-            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, 0, 0, 0, 0)
+        ask_for(0)
 
     def receive(self) -> bytes:
         """The next message. Blocks."""

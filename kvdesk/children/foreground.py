@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
+from kvdesk.children.parent_death import asking_for
+
 if sys.platform == "win32":
     from kvdesk.children.job import Job
 
@@ -39,14 +41,14 @@ def running(
     on_signal: Callable[[], None] = lambda: None,
 ) -> Iterator[subprocess.Popen[bytes]]:
     """The program, which is ended behind the block if it still runs. Ctrl+C is the program's; what ends this process
-    ends the program first. Raises OSError if it cannot be started.
+    ends the program first, and if it is killed the program is asked to end. Raises OSError if it cannot be started.
 
     piped      its output and errors are read from `stdout`
     on_signal  is called, on the main thread, for each signal that asks both to end
     """
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT} if piped else {}
+    options: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT} if piped else {}
     with _signals(on_signal) as forward:
-        process = subprocess.Popen(command, env=dict(environment), **pipes)  # type: ignore[call-overload]
+        process = subprocess.Popen(command, env=dict(environment), preexec_fn=asking_for("SIGTERM"), **options)
         forward(process)
         if sys.platform == "win32":
             job = Job(process.pid)

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from kvdesk.children.entry import Parent
+from kvdesk.children.parent_death import asking_for
 from kvdesk.values import dataclass
 
 FLAG: Final = "--tool-server"
@@ -61,7 +62,12 @@ def child_main(parent: Parent, _argv: Sequence[str]) -> int:
         return NOT_FOUND
     try:
         server = subprocess.Popen(
-            [program, *start.args], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env, cwd=folder
+            [program, *start.args],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=env,
+            cwd=folder,
+            preexec_fn=asking_for("SIGKILL"),  # if this process is killed together with kvdesk
         )
     except (OSError, ValueError) as error:  # ValueError: a NUL, or a variable whose name has "="
         sys.stderr.write(f"{error}\n")

@@ -78,6 +78,20 @@ print(foreground.run([{sys.executable!r}, "-c", said], {{}}), flush=True)
         assert parent.wait() == 0
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="prctl(2)")
+def test_if_the_parent_is_killed_the_program_is_asked_to_end() -> None:
+    code = f"""
+import os
+from kvdesk.children import foreground
+said = "import signal as s, sys; s.signal(15, lambda *_: sys.exit(print('asked'))); print('ready', flush=True); s.pause()"
+foreground.run([{sys.executable!r}, "-c", said], dict(os.environ))
+"""
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout.readline() == "ready\n"
+        parent.kill()
+        assert parent.stdout.read() == "asked\n"
+
+
 def test_a_program_that_is_read_ends_behind_the_block() -> None:
     code = "import time; print('begun', flush=True); time.sleep(600)"
     with foreground.running([sys.executable, "-c", code], dict(os.environ), piped=True) as process:

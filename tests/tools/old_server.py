@@ -5,6 +5,7 @@ ends where it is told to: `dies` at its start, `silent` never says a word, and t
 
 import json
 import sys
+import time
 from typing import Any
 
 ASKED = {"sample": "sampling/createMessage", "elicit": "elicitation/create"}
@@ -69,6 +70,8 @@ def main() -> None:
         message = json.loads(line)
         if "method" in message and "id" in message and message.get("params", {}).get("name") != "hang":
             send({"id": message["id"], **answer(message)})
+    while "stays" in sys.argv:
+        time.sleep(600)
 
 
 if __name__ == "__main__":
