@@ -48,7 +48,8 @@ def running(
     """
     options: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT} if piped else {}
     with _signals(on_signal) as forward:
-        process = subprocess.Popen(command, env=dict(environment), preexec_fn=asking_for("SIGTERM"), **options)
+        ask = asking_for("SIGTERM")
+        process = subprocess.Popen(command, env=dict(environment), preexec_fn=ask, **options)  # noqa: PLW1509
         forward(process)
         if sys.platform == "win32":
             job = Job(process.pid)

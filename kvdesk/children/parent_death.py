@@ -21,8 +21,8 @@ def ask_for(number: int) -> None:
 
 
 def asking_for(name: str) -> Callable[[], None] | None:
-    """The same (a signal's name) for a program that this process starts: the `preexec_fn` of `subprocess.Popen`. It takes no lock that
-    another thread may hold. None on other systems.
+    """The same for a program that this process starts (`name`: of the signal): a `preexec_fn` for `subprocess.Popen`,
+    None on other systems. It takes no lock that another thread may hold, and so is safe beside threads.
     """
     if sys.platform != "linux":
         return None

@@ -67,7 +67,7 @@ def child_main(parent: Parent, _argv: Sequence[str]) -> int:
             stdout=subprocess.PIPE,
             env=env,
             cwd=folder,
-            preexec_fn=asking_for("SIGKILL"),  # if this process is killed together with kvdesk
+            preexec_fn=asking_for("SIGKILL"),  # noqa: PLW1509 - if this process is killed together with kvdesk
         )
     except (OSError, ValueError) as error:  # ValueError: a NUL, or a variable whose name has "="
         sys.stderr.write(f"{error}\n")

@@ -83,7 +83,12 @@ def test_if_the_parent_is_killed_the_program_is_asked_to_end() -> None:
     code = f"""
 import os
 from kvdesk.children import foreground
-said = "import signal as s, sys; s.signal(15, lambda *_: sys.exit(print('asked'))); print('ready', flush=True); s.pause()"
+said = '''
+import signal, sys
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(print("asked")))
+print("ready", flush=True)
+signal.pause()
+'''
 foreground.run([{sys.executable!r}, "-c", said], dict(os.environ))
 """
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as parent:
