@@ -1,4 +1,5 @@
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -6,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import kvdesk
 from kvdesk import whole_file
 from kvdesk.whole_file import replacing, write_whole
 
@@ -121,3 +123,11 @@ def test_a_file_for_its_owner_alone(tmp_path: Path) -> None:
     path.chmod(0o644)
     write_whole(path, b"new", mode=0o600)
     assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_nobody_writes_a_file_in_its_place() -> None:
+    """But for reports of commands, which may go to a terminal or a pipe, and what only developers run."""
+    root = Path(kvdesk.__file__).parent
+    in_place = re.compile(r"(?<!part)\.(write_text|write_bytes|open\(\"[wx]\")|setFileName\(|\.save\(str\(")
+    found = {path.relative_to(root).as_posix() for path in root.rglob("*.py") if in_place.search(path.read_text())}
+    assert {name for name in found if not name.startswith("dev/")} == {"cli/audit.py", "cli/verify_engine.py"}

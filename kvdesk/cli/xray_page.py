@@ -14,6 +14,7 @@ from kvdesk.errors import explained
 from kvdesk.experiments import report
 from kvdesk.translation import plural, tr
 from kvdesk.values import dataclass
+from kvdesk.whole_file import write_whole
 
 _GAP: Final = 3
 _LEAST: Final = 48
@@ -76,8 +77,8 @@ def write(folder: Path, seen: Seen, layers: Sequence[LayerAttention], n: int) ->
     padded = [np.pad(one, ((0, 0), (0, width - one.shape[1]), (0, 0)), constant_values=_BETWEEN) for one in strips]
     with explained(tr("{folder} cannot be written: {why}."), folder=folder):
         folder.mkdir(parents=True, exist_ok=True)
-        picture.write_bytes(png(np.concatenate(padded)))
-        page.write_text(_page(seen, layers, strips, n), "utf-8")
+        write_whole(picture, png(np.concatenate(padded)))
+        write_whole(page, _page(seen, layers, strips, n).encode())
     return page, picture
 
 

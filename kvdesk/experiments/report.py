@@ -18,6 +18,7 @@ from kvdesk.protocol.experiment import Record, Sample, Table, number_text, serie
 from kvdesk.translation import installed, tr
 from kvdesk.values import replace
 from kvdesk.viewmodel.lab import REPORT, RESULT, conditions, figures_table
+from kvdesk.whole_file import write_whole
 
 MOST_RESULT = 64 << 20
 """Bytes of a result.json that is read: twice as many as the longest runs write."""
@@ -47,21 +48,23 @@ def folder_for(experiment_id: str, at: datetime) -> Path:
 
 
 def write(record: Record, folder: Path) -> Path:
-    """Write report.html, result.json and samples.csv into `folder`, which is made. Returns the HTML file.
+    """Write report.html, samples.csv and at the end result.json, by which the run is found, into `folder`, which is
+    made. Returns the HTML file.
 
     Raises OSError.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / RESULT).write_bytes(encode(record, indent=1))
     _write(folder / "samples.csv", _csv(record.samples))
     for i, plot in enumerate(record.finished.result.plots):
         _write(folder / f"plot-{i + 1}.svg", svg(plot, record.finished.result.series_names))
-    return _write(folder / REPORT, html(record))
+    page = _write(folder / REPORT, html(record))
+    write_whole(folder / RESULT, encode(record, indent=1))
+    return page
 
 
 def _write(file: Path, text: str) -> Path:
     """In UTF-8; what that lacks is written as an escape: the name of a model's file may have bytes that are no text."""
-    file.write_bytes(text.encode("utf-8", "backslashreplace"))
+    write_whole(file, text.encode("utf-8", "backslashreplace"))
     return file
 
 

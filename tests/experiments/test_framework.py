@@ -321,6 +321,14 @@ def test_a_model_whose_name_is_no_text_has_a_report(tmp_path: Path) -> None:
 # --- reading what was kept --------------------------------------------------------------------------------------------
 
 
+def test_a_run_is_found_when_all_of_it_is_written(tmp_path: Path) -> None:
+    """One whose writing was ended, by a kill or a full disk, has no result."""
+    (tmp_path / "report.html").mkdir()
+    with pytest.raises(OSError):  # noqa: PT011  # another class on every system
+        report.write(RECORD, tmp_path)
+    assert not (tmp_path / "result.json").exists()
+
+
 def test_a_result_is_read_with_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = report.write(RECORD, tmp_path).parent / "result.json"
     assert report.read(file) == RECORD

@@ -1,4 +1,5 @@
 import csv
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -266,6 +267,25 @@ def test_a_failed_export_is_said(page: GraphsPage, tmp_path: Path, monkeypatch: 
     page._ask("png")
     with pytest.raises(OSError, match="must end in"):
         page.export(tmp_path / "x.gif")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a limit of POSIX is the full disk")
+@pytest.mark.usefixtures("styled")
+@pytest.mark.parametrize("ending", ["png", "svg", "csv"])
+def test_a_full_disk_leaves_the_file_that_was_there(page: GraphsPage, tmp_path: Path, ending: str) -> None:
+    import resource
+
+    file = tmp_path / f"out.{ending}"
+    file.write_bytes(b"earlier")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            page.export(file)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert file.read_bytes() == b"earlier"
+    assert list(tmp_path.iterdir()) == [file]
 
 
 @pytest.mark.usefixtures("styled")

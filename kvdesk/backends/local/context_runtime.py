@@ -38,6 +38,7 @@ from kvdesk.protocol import calls
 from kvdesk.protocol.cache import Audited, CacheView, ContextInfo, LedgerRow, MemoryLedger
 from kvdesk.settings import CachePolicy
 from kvdesk.translation import marked, tr
+from kvdesk.whole_file import write_whole
 
 _MAP_IS: Mapping[VerificationState, str] = {
     "verified": marked("the map is verified"),
@@ -185,7 +186,7 @@ class ContextRuntime:
         if report is None:
             raise UserError(tr("There is no mismatch to report: the map has agreed with the engine."))
         with explained(tr("The report could not be written to {path}: {why}."), path=path):
-            path.write_text(report.to_json() + "\n", encoding="utf-8")
+            write_whole(path, f"{report.to_json()}\n".encode())
 
     # --- private ------------------------------------------------------------------------------------------------------
 

@@ -1,16 +1,17 @@
 """Graphs in files: pictures of a widget, and every series as a table."""
 
 import csv
+import io
 import math
 from pathlib import Path
 
-from PySide6.QtCore import QPoint, QRect
+from PySide6.QtCore import QBuffer, QPoint, QRect
 from PySide6.QtGui import QColor, QPainter, QPixmap, QRegion
 from PySide6.QtSvg import QSvgGenerator
 from PySide6.QtWidgets import QWidget
 
-from kvdesk.translation import tr
 from kvdesk.viewmodel.graphs.measurements import Measurements
+from kvdesk.whole_file import write_whole
 
 PNG_SCALE = 2.0
 """Pixels of a PNG per pixel of the widget."""
@@ -24,23 +25,23 @@ def write_png(widget: QWidget, background: str, file: Path) -> None:
     painter = QPainter(pixmap)
     _render(widget, painter)
     painter.end()
-    if not pixmap.save(str(file), "PNG"):
-        raise OSError(tr("{file} cannot be written").format(file=file))
+    buffer = QBuffer()
+    pixmap.save(buffer, "PNG")
+    write_whole(file, buffer.data().data())
 
 
 def write_svg(widget: QWidget, background: str, file: Path) -> None:
     """The same as lines and text, which stay sharp at any size. Raises OSError."""
-    generator = QSvgGenerator()
-    generator.setFileName(str(file))
+    buffer, generator = QBuffer(), QSvgGenerator()
+    generator.setOutputDevice(buffer)
     generator.setSize(widget.size())
     generator.setViewBox(QRect(QPoint(0, 0), widget.size()))
     generator.setTitle("kvdesk: graphs")
-    painter = QPainter()
-    if not painter.begin(generator):
-        raise OSError(tr("{file} cannot be written").format(file=file))
+    painter = QPainter(generator)
     painter.fillRect(widget.rect(), QColor(background))
     _render(widget, painter)
     painter.end()
+    write_whole(file, buffer.data().data())
 
 
 def write_csv(measured: Measurements, file: Path) -> None:
@@ -49,16 +50,17 @@ def write_csv(measured: Measurements, file: Path) -> None:
     A gap in a series is an empty value.
     """
     start = measured.start_s or 0.0
-    with file.open("w", encoding="utf-8", newline="") as stream:
-        writer = csv.writer(stream)
-        writer.writerow(("second", "series", "value", "unit"))
-        for name, unit, series in measured.all_series():
-            for at_s, value in zip(series.times.tolist(), series.values.tolist(), strict=True):
-                writer.writerow((f"{at_s - start:.6f}", name, "" if math.isnan(value) else f"{value:.6g}", unit))
-        for mark in measured.marks:
-            operation = mark.operation
-            second = f"{operation.at_s - start:.6f}"
-            writer.writerow((second, f"operation {operation.name}: {operation.call}", f"{operation.ms:.6g}", "ms"))
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow(("second", "series", "value", "unit"))
+    for name, unit, series in measured.all_series():
+        for at_s, value in zip(series.times.tolist(), series.values.tolist(), strict=True):
+            writer.writerow((f"{at_s - start:.6f}", name, "" if math.isnan(value) else f"{value:.6g}", unit))
+    for mark in measured.marks:
+        operation = mark.operation
+        second = f"{operation.at_s - start:.6f}"
+        writer.writerow((second, f"operation {operation.name}: {operation.call}", f"{operation.ms:.6g}", "ms"))
+    write_whole(file, text.getvalue().encode())
 
 
 def _render(widget: QWidget, painter: QPainter) -> None:

@@ -16,6 +16,7 @@ from kvdesk.ui.widgets.choose_file import ask_where_to_save
 from kvdesk.ui.widgets.controls import IconButton, label
 from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.ui.widgets.text_height import text_height
+from kvdesk.whole_file import write_whole
 
 _HIGHLIGHT_WHILE_OPEN: Final = 8_000  # characters; a longer program is coloured once, when it is complete
 _HIGHLIGHT_AT_ALL: Final = 200_000
@@ -81,7 +82,7 @@ class CodeBlock(QFrame):
         text = self._segment.whole or self._segment.text
         self._problem.hide()
         try:
-            file.write_text(f"{text}\n", encoding="utf-8", errors="replace", newline="\n")
+            write_whole(file, f"{text}\n".encode(errors="replace"))
         except OSError as error:
             why = error.strerror or str(error)
             self._problem.setText(tr("{file} cannot be written: {why}.").format(file=file.name, why=why))

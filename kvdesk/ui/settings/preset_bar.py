@@ -17,6 +17,7 @@ from kvdesk.ui.widgets.allow import allow
 from kvdesk.ui.widgets.choose_file import ask_for_file, ask_where_to_save
 from kvdesk.ui.widgets.controls import Choice, IconButton, below, label, push_button, show_text
 from kvdesk.ui.widgets.style.theme import Theme
+from kvdesk.whole_file import write_whole
 
 
 class PresetBar(QWidget):
@@ -134,7 +135,7 @@ class PresetBar(QWidget):
     def export_file(self, file: Path, preset: Preset) -> None:
         """Write a preset to a file."""
         try:
-            file.write_text(presets.exported(preset), encoding="utf-8")
+            write_whole(file, presets.exported(preset).encode())
         except OSError as error:
             self._say(tr("The preset cannot be saved ({why}).").format(why=error.strerror))
             return

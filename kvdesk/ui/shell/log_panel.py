@@ -15,6 +15,7 @@ from kvdesk.ui.widgets.controls import Choice, label, push_button, set_tone
 from kvdesk.ui.widgets.search_field import SearchField
 from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.ui.widgets.timers import every, once
+from kvdesk.whole_file import write_whole
 
 _MAX_LINES: Final = 5000
 _INTERVAL_MS: Final = 250
@@ -126,7 +127,7 @@ class LogPanel(QWidget):
     def save(self, file: Path) -> None:
         """Write the lines that are shown, and say what came of it."""
         try:
-            file.write_text(self._shown_text(), encoding="utf-8", errors="replace")
+            write_whole(file, self._shown_text().encode(errors="replace"))
         except OSError as error:
             self._say(tr("It could not be saved: {why}.").format(why=error.strerror), "danger")
             return
