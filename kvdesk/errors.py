@@ -70,6 +70,10 @@ class TemplateError(UserError):
     """The chat template cannot be rendered."""
 
 
+class TemplateStopped(TemplateError):
+    """A chat template's process did not answer. Another one may."""
+
+
 class RefusedCall(UserError):
     """A call to llama.cpp that was not made, because it would abort the process or do harm."""
 

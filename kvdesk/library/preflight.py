@@ -30,6 +30,8 @@ FIXED_BYTES = 6 << 30  # address space of Python, numpy's and llama.cpp's thread
 ENDS = 1 << 20  # bytes of both ends of the file that are hashed besides the header
 MOST_VERDICTS = 500
 _MOST_BYTES = 1 << 24  # of their file: 500 have some 100 KB
+_FROM_OUTSIDE = "SIGKILL"
+"""No model's doing: the system was out of memory, or somebody killed the trial."""
 TRIAL = 2  # what a trial tries; a verdict of an earlier kind of trial is not believed
 LONG_LINE = 200_000
 """Characters in one line of text that a trial gives the tokenizer."""
@@ -54,13 +56,18 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the child says after each part of the trial. in_long_lines: all else has been tried."""
+    """What the child says after each part of the trial.
+
+    in_long_lines  all else has been tried
+    certain        another trial would say the same
+    """
 
     ok: bool
     sentence: str = ""
     detail: str = ""
     template_problem: str = ""
     in_long_lines: bool = False
+    certain: bool = True
 
 
 def run_preflight(
@@ -141,7 +148,8 @@ def _try(header: GgufHeader, settings: ContextSettings, cancelled: Callable[[], 
                 verdict = replace(verdict, sentence=f"{verdict.sentence} {words}")
     except OSError as error:
         return Verdict(False, tr("The trial of the model could not be started."), repr(error)), False
-    return verdict, not crash_name(code) or verdict.ok
+    certain = crash_name(code) != _FROM_OUTSIDE and (told is None or told.certain)
+    return verdict, certain and (verdict.ok or not crash_name(code))
 
 
 def _judge(name: str, code: int, told: Answer | None, last_words: str) -> Verdict:
@@ -151,7 +159,12 @@ def _judge(name: str, code: int, told: Answer | None, last_words: str) -> Verdic
             return Verdict(told.ok, told.sentence, told.detail, told.template_problem)
         if told.in_long_lines:
             return Verdict(True, "", last_words, told.template_problem, longest_line=SHORT_LINE)
-    if how := crash_name(code):
+    if (how := crash_name(code)) == _FROM_OUTSIDE:
+        sentence = tr(
+            "The trial of {name} was killed ({how}), perhaps because memory ran out. Open it again to try once more."
+        )
+        return Verdict(False, sentence.format(name=name, how=how), last_words)
+    if how:
         sentence = tr("{name} makes llama.cpp crash ({how}); it did so in a trial, so nothing is lost.")
         return Verdict(False, sentence.format(name=name, how=how), last_words)
     return Verdict(False, tr("{name} failed in a trial (exit code {code}).").format(name=name, code=code), last_words)

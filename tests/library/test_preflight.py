@@ -181,6 +181,24 @@ def test_a_tokenizer_that_dies_of_long_lines_gets_short_ones(model: Path, childr
     assert run_preflight(model, SETTINGS).remembered
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+@pytest.mark.parametrize("said", ["{'ok': True}", "{'ok': True, 'in_long_lines': True}"])
+def test_a_trial_that_was_killed_from_outside_is_remembered_of_no_model(
+    model: Path, children: list[str], said: str
+) -> None:
+    """As by a system that is out of memory."""
+    children[:] = [f"import os; say({said}); os.kill(os.getpid(), 9)", "say({'ok': True})"]
+    killed = run_preflight(model, SETTINGS)
+    assert killed.ok or killed.sentence.startswith("The trial of model.gguf was killed (SIGKILL)")
+    assert run_preflight(model, SETTINGS) == Verdict(ok=True)
+
+
+def test_a_template_that_did_not_answer_once_is_tried_again(model: Path, children: list[str]) -> None:
+    children[:] = ["say({'ok': True, 'template_problem': 'It was slow.', 'certain': False})", "say({'ok': True})"]
+    assert run_preflight(model, SETTINGS).template_problem == "It was slow."
+    assert run_preflight(model, SETTINGS) == Verdict(ok=True)
+
+
 def test_the_command_line(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     command = trial_command(model, small_settings(SETTINGS), 123)
     assert command[:4] == [sys.executable, "-m", "kvdesk", "--preflight"]

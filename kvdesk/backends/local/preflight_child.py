@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kvdesk.children.entry import Parent, limit
-from kvdesk.errors import KvdeskError, ModelFileError, TemplateError
+from kvdesk.errors import KvdeskError, ModelFileError, TemplateError, TemplateStopped
 from kvdesk.library.preflight import LONG_LINE, Answer
 from kvdesk.message import ConversationId, Message, MessageId
 from kvdesk.settings import ContextSettings
@@ -63,7 +63,8 @@ def _try(file: Path, settings: ContextSettings) -> Iterator[Answer]:
     answer = Answer(True)
     if model.vocab.has_text:
         _vocabulary(model.vocab)
-        answer = Answer(True, template_problem=_template_problem(model))
+        problem, certain = _template_problem(model)
+        answer = Answer(True, template_problem=problem, certain=certain)
         yield replace(answer, in_long_lines=True)
         for char in LONG_OF:
             _long_lines(model.vocab, char)
@@ -105,7 +106,8 @@ def _vocabulary(vocab: Vocab) -> None:
             vocab.tokenize(text, add_special=False, parse_special=parse_special)
 
 
-def _template_problem(model: Model) -> str:
+def _template_problem(model: Model) -> tuple[str, bool]:
+    """Why its chat template must not be rendered ("": it may), and whether that is certain."""
     from kvdesk.backends.local.prompt.prompt import PromptBuilder
 
     message = Message(MessageId("1"), ConversationId("1"), None, "user", "Hello")
@@ -113,10 +115,10 @@ def _template_problem(model: Model) -> str:
     try:
         builder.tokens([message])
     except TemplateError as error:
-        return str(error)
+        return str(error), not isinstance(error, TemplateStopped)
     finally:
         builder.close()
-    return ""
+    return "", True
 
 
 def _long_lines(vocab: Vocab, char: str) -> None:

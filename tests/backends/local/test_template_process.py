@@ -81,6 +81,19 @@ def test_a_process_that_was_killed_is_started_again() -> None:
         assert process.rendering(chat("Hi"), True) == before
 
 
+@pytest.mark.parametrize("asked", ["compile", "send_value"])
+def test_what_a_process_was_asked_when_it_was_killed_is_asked_of_another(asked: str) -> None:
+    """As by a system that is out of memory. The template is not blamed for it."""
+    with closing(TemplateProcess("{{ messages[0].content }}")) as process:
+        child = process._child
+        if asked == "send_value":
+            assert process.traits
+        ask = getattr(child, asked)
+        setattr(child, asked, lambda value: (child.kill(), ask(value)))
+        assert process.rendering(chat("a"), True).text == "a"
+        assert process._child is not child
+
+
 def test_what_a_template_refuses_is_told_and_the_next_rendering_works() -> None:
     with closing(
         TemplateProcess(

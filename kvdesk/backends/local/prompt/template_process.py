@@ -9,18 +9,20 @@ killed, and costs a fraction of a millisecond per rendering.
 The system limits memory where it can (RLIMIT_AS), and everywhere the process is checked while it works.
 
 Owns the process: it starts with the template, is killed when it takes too much time or memory, and starts again with
-the next rendering. Knows nothing of Jinja2.
+the next rendering. If it ends on its own, something else may have killed it, such as a system that is out of memory:
+the same is asked of another process once. Knows nothing of Jinja2.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from kvdesk.backends.local.prompt.template_child import Answer, Compile, Render
 from kvdesk.backends.local.prompt.template_traits import TemplateTraits
 from kvdesk.backends.local.prompt.templates import MODELS_OWN, Rendering, stopped
 from kvdesk.children.process import Child, ChildStopped, child_command
-from kvdesk.errors import TemplateError
+from kvdesk.errors import TemplateError, TemplateStopped
 from kvdesk.message import Message
 from kvdesk.translation import tr
 from kvdesk.values import replace
@@ -28,6 +30,11 @@ from kvdesk.values import replace
 TIME_LIMIT_S = 2.0  # for everything one rendering does
 START_LIMIT_S = 30.0  # for the start of the process on a busy machine
 MEMORY_LIMIT = 600_000_000  # bytes of real memory
+T = TypeVar("T")
+
+
+class _Ended(TemplateStopped):
+    """The process has ended on its own."""
 
 
 class TemplateProcess:
@@ -64,17 +71,22 @@ class TemplateProcess:
 
         Raises TemplateError: broken, refusing, forbidden or endless template.
         """
-        child = self._compiled()
-        child.send_value(Render(tuple(map(_short, messages)), add_generation_prompt, tools, variables))
-        rendering = _checked(child.answer(TIME_LIMIT_S)).rendering
-        assert rendering is not None
-        return rendering
+        request = Render(tuple(map(_short, messages)), add_generation_prompt, tools, variables)
+
+        def render() -> Rendering:
+            child = self._compiled()
+            child.send_value(request)
+            rendering = _checked(child.answer(TIME_LIMIT_S)).rendering
+            assert rendering is not None
+            return rendering
+
+        return _twice(render)
 
     @property
     def traits(self) -> TemplateTraits:
         """The template's traits; if it cannot be compiled, empty ones."""
         try:
-            return self._compiled().traits
+            return _twice(self._compiled).traits
         except TemplateError:
             return TemplateTraits()
 
@@ -94,6 +106,8 @@ class TemplateProcess:
             raise TemplateError(tr("The process that renders chat templates could not be started."))
         try:
             self._child.compile(self._template)
+        except _Ended:
+            raise
         except TemplateError as error:
             self._refused = error  # another process would fail too
             raise
@@ -150,9 +164,18 @@ class _Child(Child):
             self.close()
             if error.reason == "time":
                 sentence = tr("{name} did not finish within {limit_s:g} seconds.")
-                raise TemplateError(sentence.format(name=self._name, limit_s=limit_s)) from error
-            raise TemplateError(stopped(self._name), error.detail) from error
+                raise TemplateStopped(sentence.format(name=self._name, limit_s=limit_s)) from error
+            kind = _Ended if error.reason == "ended" else TemplateStopped
+            raise kind(stopped(self._name), error.detail) from error
         return answer
+
+
+def _twice(ask: Callable[[], T]) -> T:
+    """What `ask` returns, which is called again if the process has ended meanwhile."""
+    try:
+        return ask()
+    except _Ended:
+        return ask()
 
 
 def _short(message: Message) -> Message:
