@@ -127,8 +127,8 @@ class Kept:
         problems += [f"{m.id} still streams" for m in found.values() if m.state == "streaming"]
         problems += [f"a deleted chat is back: {name}" for name in self.gone & names]
         for name, text in self.texts.items():
-            if self.where[name] in self.gone | self.asked_to_go:
-                continue
+            if not text or self.where[name] in self.gone | self.asked_to_go:
+                continue  # an answer that is stopped before its first token is taken back
             if name not in found:
                 problems.append(f"an acknowledged message is not there: {name}")
             elif not found[name].text.startswith(text):
