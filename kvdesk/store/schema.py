@@ -232,13 +232,11 @@ def create(connection: apsw.Connection, version: int) -> None:
 
 def back_up(connection: apsw.Connection, target: Path) -> None:
     """A whole copy beside the file, complete or not there: then nothing of it takes room either."""
-    with (
-        replacing(target) as part,
-        closing(apsw.Connection(str(part))) as copy,
-        copy.backup("main", connection, "main") as backup,
-    ):
-        while not backup.done:
-            backup.step(1000)
+    with replacing(target) as part, closing(apsw.Connection(str(part))) as copy:
+        copy.pragma("journal_mode", "off")  # a part needs none, and a kill would leave it there
+        with copy.backup("main", connection, "main") as backup:
+            while not backup.done:
+                backup.step(1000)
 
 
 def remove_backups(path: Path) -> None:

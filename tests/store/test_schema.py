@@ -1,7 +1,11 @@
 """Whose file it is, how it gets from version to version, and that a file which is not ours is left byte for byte."""
 
 import os
+import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -209,6 +213,29 @@ def test_the_backup_is_made_whole_or_not_at_all(path: Path) -> None:
     connection.close()
     Store(target).close()
     assert not list(path.parent.glob("*.part"))
+
+
+KILLED = """
+import resource, signal, sys
+from pathlib import Path
+import apsw
+from kvdesk.store import schema
+signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+schema.back_up(apsw.Connection(sys.argv[1]), Path(sys.argv[2]))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a limit of POSIX kills it")
+def test_a_kill_leaves_one_part_that_the_next_backup_removes(path: Path) -> None:
+    Store(path).close()
+    target = path.with_name("copy")
+    ended = subprocess.run([sys.executable, "-c", KILLED, str(path), str(target)], check=False)
+    assert ended.returncode == -signal.SIGXFSZ
+    assert [file.suffix for file in path.parent.glob("copy*")] == [".part"]
+    with closing(apsw.Connection(str(path))) as connection:
+        schema.back_up(connection, target)
+    assert list(path.parent.glob("copy*")) == [target]
 
 
 def test_a_backup_that_cannot_be_made_is_a_sentence(path: Path) -> None:
