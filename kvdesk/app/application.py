@@ -111,9 +111,7 @@ def run(file: str | None) -> int:
         starts.close()
         parts.controller.shut_down()
     if lost := parts.controller.lost:
-        sys.stderr.write(
-            tr("kvdesk was closed, and {what} could not be saved. {why}\n").format(what=lost.what, why=lost.why)
-        )
+        sys.stderr.write(lost.at_the_end)
         code = 1
     if not parts.controller.engine_ended:
         sys.stderr.write(tr("The engine stopped responding; kvdesk ended without it.\n"))

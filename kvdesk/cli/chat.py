@@ -25,14 +25,14 @@ from kvdesk.protocol.chat import TokenLogprobs, TokenProb, TurnEnded
 from kvdesk.protocol.logprobs import as_values, unpack
 from kvdesk.settings import Settings
 from kvdesk.store.listener import StoreListener, read_tree
-from kvdesk.store.writer import StoreWriter
+from kvdesk.store.writer import StoreWriter, Unsaved
 from kvdesk.terminal.dialogue import Dialogue, cost_line
 from kvdesk.thinking import LEVELS
 from kvdesk.translation import tr
 
 
 def main(argv: Sequence[str]) -> int:
-    """Exit code 0. Raises KvdeskError."""
+    """Exit code 0; 1 if a chat that is kept could not be saved. Raises KvdeskError."""
     parser = Parser(
         "chat",
         tr(
@@ -65,9 +65,10 @@ def main(argv: Sequence[str]) -> int:
     settings = Settings().model_copy(update=said)
     context = options.context_settings(args)
     chat = _typed if args.prompt is None and not args.json and _is_terminal() else partial(_read, args)
-    with _kept(args.chat, keep=args.keep) as kept, running(options.model_path(args), context) as host:
+    lost = list[Unsaved]()
+    with _kept(args.chat, lost, keep=args.keep) as kept, running(options.model_path(args), context) as host:
         chat(partial(_dialogue, host, settings, context.n_ctx, _thinking(args), *kept))
-    return 0
+    return int(bool(lost))
 
 
 Kept: TypeAlias = tuple[StoreListener | None, tuple[Conversation, Tree] | None]
@@ -166,9 +167,9 @@ def _is_terminal() -> bool:
 
 
 @contextmanager
-def _kept(name: str | None, *, keep: bool) -> Iterator[Kept]:
-    """The store of the window, if the chat is kept. Raises StoreError: a window has it open, for one; UserError if
-    no chat has the name.
+def _kept(name: str | None, lost: list[Unsaved], *, keep: bool) -> Iterator[Kept]:
+    """The store of the window, if the chat is kept. At the end `lost` gets what could not be saved. Raises StoreError:
+    a window has it open, for one; UserError if no chat has the name.
     """
     if not (keep or name):
         yield None, None
@@ -190,4 +191,5 @@ def _kept(name: str | None, *, keep: bool) -> Iterator[Kept]:
         yield listener, stored
     finally:
         if unsaved := writer.close():
-            say(unsaved.sentence)
+            lost.append(unsaved)
+            sys.stderr.write(unsaved.at_the_end)

@@ -1,11 +1,11 @@
 """The stored chats, for commands that work on them while no window has them."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from kvdesk import paths
 from kvdesk.chat import Conversation
-from kvdesk.errors import StoreInUseError, UserError
+from kvdesk.errors import StoreError, StoreInUseError, UserError
 from kvdesk.store.store import Store
 from kvdesk.translation import tr
 
@@ -20,8 +20,9 @@ def chats_there() -> Iterator[Store]:
         sentence = tr("The chats are open in kvdesk's window: close it, or export and import there.")
         raise StoreInUseError(sentence, error.detail) from error
     try:
-        if (rest := store.leftover()) is not None:
-            rest.finish()
+        with suppress(StoreError):  # a full disk: it stays hidden, and the rest can be read
+            if (rest := store.leftover()) is not None:
+                rest.finish()
         yield store
     finally:
         store.close()

@@ -74,6 +74,11 @@ class Unsaved:
         return said.format(what=self.what, why=self.why)
 
     @property
+    def at_the_end(self) -> str:
+        """The same as a line for a terminal, when nothing is tried any more."""
+        return tr("kvdesk was closed, and {what} could not be saved. {why}\n").format(what=self.what, why=self.why)
+
+    @property
     def what(self) -> str:
         """How much, in words."""
         messages = plural("1 message", "%n messages", self.n_messages)

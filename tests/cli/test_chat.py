@@ -2,6 +2,7 @@
 
 import io
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from kvdesk.__main__ import main
 from kvdesk.cli.chats_there import chats_there
 from tests.backends.local.tiny_models import write
+from tests.store.values import conversation
 
 
 @pytest.mark.usefixtures("models_are_tried")
@@ -57,6 +59,31 @@ def test_a_kept_chat_goes_on(talking_file: Path, capsys: pytest.CaptureFixture[s
     with chats_there() as store:
         (kept,) = store.conversations()
         assert [message.role for message in store.all_messages(kept.id)] == ["user", "assistant"] * 2
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a limit of POSIX is the full disk")
+@pytest.mark.usefixtures("home")
+def test_what_could_not_be_saved_is_an_error_at_the_end(
+    talking_file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever continues the chat would miss it. Without room the chats can still be read."""
+    import resource
+
+    monkeypatch.setattr("kvdesk.store.addition.PIECE", 1)
+    with chats_there() as store:
+        left = store.begin_addition([conversation("a"), conversation("b")])
+        assert left.step()  # as when an import is killed
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4000, before[1]))
+    try:
+        assert main([*ARGUMENTS, "--model", str(talking_file), "--prompt", "hi", "--keep"]) == 1
+        assert "kvdesk was closed, and 2 messages could not be saved." in capsys.readouterr().err
+        with chats_there() as store:
+            assert store.conversations() == ()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    with chats_there() as store:
+        assert store.leftover() is None
 
 
 @pytest.mark.usefixtures("home")
