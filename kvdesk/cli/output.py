@@ -4,6 +4,7 @@ import codecs
 import io
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -36,6 +37,39 @@ def private_file(path: Path) -> BinaryIO:
     file = new_file(path, 0o600)
     tell(tr("{file} contains prompts; only you can read it.").format(file=path))
     return file
+
+
+class Log:
+    """A private file beside what goes on without it. If it cannot be written any more, a line says so, and it stays as
+    it is. None: no file.
+
+    is_whole  nothing was left out
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._file = private_file(path) if path is not None else None
+        self.is_whole = True
+
+    def write(self, data: bytes) -> None:
+        """At the end of the file, for others to read at once."""
+        if self._file is None:
+            return
+        try:
+            self._file.write(data)
+            self._file.flush()
+        except OSError as error:
+            said = tr("{file} cannot be written any more: {strerror}. Everything else goes on.")
+            say(said.format(file=self._path, strerror=error.strerror))
+            self.is_whole = False
+            self.close()
+
+    def close(self) -> None:
+        """May be called again."""
+        if self._file is not None:
+            with suppress(OSError):  # what was left out
+                self._file.close()
+            self._file = None
 
 
 def new_file(path: Path, mode: int = 0o666) -> BinaryIO:

@@ -2,13 +2,13 @@
 
 import json
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Final
 
 from kvdesk.cli import options
 from kvdesk.cli.ending import as_interrupt
-from kvdesk.cli.output import private_file, tell
+from kvdesk.cli.output import Log, tell
 from kvdesk.cli.parser import Parser
 from kvdesk.protocol.servers import is_readable_on_the_way, server_url
 from kvdesk.proxy.report import Finding
@@ -18,7 +18,9 @@ DEFAULT_PORT: Final = 8090
 
 
 def main(argv: Sequence[str]) -> int:
-    """Exit code 0. Raises UserError for an address that is none, a port that is taken, a log that cannot be written."""
+    """Exit code 0; 1 if the log is not whole. Raises UserError for an address that is none, a port that is taken, a log
+    that cannot be made.
+    """
     parser = Parser(
         "proxy",
         tr(
@@ -37,8 +39,7 @@ def main(argv: Sequence[str]) -> int:
     url = server_url(args.to)
     from kvdesk.proxy.server import ProxyServer
 
-    log = private_file(args.log) if args.log else None
-    try:
+    with closing(Log(args.log)) as log:
         server = ProxyServer(url, args.port, lambda found: _tell(found, log))
         listening = server.listen()
         tell(tr("kvdesk proxy passes requests at {url} on to {to}").format(url=server.url, to=url))
@@ -47,14 +48,9 @@ def main(argv: Sequence[str]) -> int:
         with suppress(KeyboardInterrupt), as_interrupt():
             server.run(listening)
         tell("\n".join(server.reporter.lines))
-    finally:
-        if log:
-            log.close()
-    return 0
+    return int(not log.is_whole)
 
 
-def _tell(found: Finding, log: BinaryIO | None) -> None:
+def _tell(found: Finding, log: Log) -> None:
     tell(found.line)
-    if log:
-        log.write(json.dumps(found.as_json()).encode() + b"\n")
-        log.flush()
+    log.write(json.dumps(found.as_json()).encode() + b"\n")

@@ -6,13 +6,13 @@ import re
 import sys
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from itertools import pairwise
 from pathlib import Path
-from typing import IO, BinaryIO, Final
+from typing import IO, Final
 
 from kvdesk.children import foreground
-from kvdesk.cli.output import private_file, tell
+from kvdesk.cli.output import Log, tell
 from kvdesk.cli.parser import Parser
 from kvdesk.cli.window import can_open
 from kvdesk.engine_log.lines import CHUNK, LogLine, read_lines
@@ -58,12 +58,8 @@ def main(argv: Sequence[str]) -> int:
     is_text = args.text or not can_open("kvdesk.app.windows.attach")
     level = args.cells or default_level(command)
     tell(level_sentence(level))
-    log = private_file(args.log) if args.log else None
-    try:
+    with closing(Log(args.log)) as log:
         return _watched(command, level, log, is_text)
-    finally:
-        if log:
-            log.close()
 
 
 def default_level(command: Sequence[str]) -> int:
@@ -90,7 +86,7 @@ def level_sentence(level: int) -> str:
     }[level]
 
 
-def _watched(command: Sequence[str], level: int, log: BinaryIO | None, is_text: bool) -> int:
+def _watched(command: Sequence[str], level: int, log: Log, is_text: bool) -> int:
     environment = {
         "LLAMA_SERVER_SLOTS_DEBUG": "1",
         "LLAMA_SERVER_SLOTS_N_DIFF": "24",
@@ -112,21 +108,19 @@ def _watched(command: Sequence[str], level: int, log: BinaryIO | None, is_text: 
                 live.feed(line)
             live.close()
         else:
-            from kvdesk.app.windows.attach import Log, run
+            from kvdesk.app.windows import attach
 
             def lines() -> Iterator[LogLine]:
                 return passed.on(read_lines(_output(server.stdout, log)))
 
-            run(Log(Path(command[0]).name, lines, server.terminate, is_over=over.is_set))
+            attach.run(attach.Log(Path(command[0]).name, lines, server.terminate, is_over=over.is_set))
         return foreground.exit_code(server)
 
 
-def _output(pipe: IO[bytes] | None, log: BinaryIO | None) -> Iterator[bytes]:
+def _output(pipe: IO[bytes] | None, log: Log) -> Iterator[bytes]:
     assert pipe is not None
     while chunk := os.read(pipe.fileno(), CHUNK):
-        if log:
-            log.write(chunk)
-            log.flush()
+        log.write(chunk)
         yield chunk
 
 

@@ -191,3 +191,23 @@ def test_that_sentence_is_written_in_every_encoding(tmp_path: Path) -> None:
     assert ended.returncode == 2
     assert rb"\u0444\u0430\u0439\u043b \ud83d\ude00 cannot be made" in ended.stderr
     assert ended.stderr.count(b"\n") == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a limit of POSIX is the full disk")
+def test_a_watched_server_goes_on_when_its_log_cannot_be_written_any_more(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import resource
+
+    log, ended = tmp_path / "server.log", tmp_path / "ended"
+    server = f"import pathlib; print('x' * 9000, flush=True); print('last'); pathlib.Path({str(ended)!r}).touch()"
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
+    try:
+        assert main(["watch", "--text", "--log", str(log), "--", sys.executable, "-c", server]) == 0
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert ended.exists()
+    said = capsys.readouterr().err
+    assert said.count(f"{log} cannot be written any more: File too large.") == 1
+    assert "last" in said
