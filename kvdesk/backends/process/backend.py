@@ -146,7 +146,7 @@ class ProcessBackend:
         if unhandled and not isinstance(unhandled[0], Generate):
             killer = unhandled.pop(0)  # the command it was carrying out is not repeated
             if not is_wish(killer):
-                self._emit(CommandFailed(killer, _failed(killer), how))
+                self._emit(CommandFailed(killer, self._failed(killer), how))
         if self._works:
             self._emit(Working("", 0, 0))
         first = [command for command in (self._policy, self._watch, self._loaded) if command is not None]
@@ -246,13 +246,14 @@ class ProcessBackend:
             raise ChildStopped("ended", f"{error}\n{self._child.ending()}") from error
         return report
 
+    def _failed(self, command: Command) -> str:
+        if not isinstance(command, LoadModel):
+            return tr("The engine stopped unexpectedly while it did this.")
+        if self._loaded is None:
+            said = tr("The engine stopped while it loaded {name}. Open it to try again.")
+        else:
+            said = tr("The engine stopped while it loaded {name}. What was open before is loaded again.")
+        return said.format(name=command.source.name)
+
     def _how(self) -> str:
         return self._why_not if self._child is None else self._child.ending()
-
-
-def _failed(command: Command) -> str:
-    if isinstance(command, LoadModel):
-        return tr("The engine stopped while it loaded {name}. What was open before is loaded again.").format(
-            name=command.source.name
-        )
-    return tr("The engine stopped unexpectedly while it did this.")

@@ -171,6 +171,30 @@ def test_it_is_stopped_speaks_another_language_and_closes(heard: InProcesses, mo
     assert ended.stats.ttft_ms > 0, "by the child itself"
 
 
+def abort_at(command: Command, heard: InProcesses, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first engine aborts as it gets this command."""
+    taken = wire.frame
+
+    def aborts(kind: object, request: object) -> bytes:
+        if getattr(request, "command", None) is command:
+            os.kill(heard.backends[0].pid, signal.SIGABRT)
+        return taken(kind, request)
+
+    monkeypatch.setattr(process_backend, "frame", aborts)
+
+
+@posix
+def test_an_abort_at_the_first_load_promises_no_model_from_before(
+    heard: InProcesses, model: LocalFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = LoadModel(model, TINY)
+    abort_at(first, heard, monkeypatch)
+    heard.send(first)
+    heard.wait(lambda: heard.of(CommandFailed))
+    (failed,) = heard.of(CommandFailed)
+    assert failed.sentence == f"The engine stopped while it loaded {model.name}. Open it to try again."
+
+
 @posix
 def test_an_abort_at_a_load_is_said_and_the_model_before_is_loaded_again(
     heard: InProcesses, model: LocalFile, monkeypatch: pytest.MonkeyPatch
@@ -181,14 +205,7 @@ def test_an_abort_at_a_load_is_said_and_the_model_before_is_loaded_again(
     while heard.backends[0].busy and time.monotonic() < deadline:  # until it has said that the load is done
         time.sleep(0.005)
     other = LoadModel(LocalFile(Path("/models/other.gguf")), TINY)
-    taken = wire.frame
-
-    def aborts(kind: object, request: object) -> bytes:
-        if getattr(request, "command", None) is other:
-            os.kill(heard.backends[0].pid, signal.SIGABRT)
-        return taken(kind, request)
-
-    monkeypatch.setattr(process_backend, "frame", aborts)
+    abort_at(other, heard, monkeypatch)
     waits = generate("Still there?")
     heard.send(other, waits)
     heard.wait(lambda: heard.of(TurnEnded))
