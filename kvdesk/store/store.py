@@ -122,6 +122,14 @@ class Store:
         with _plain_errors(self._path), self._connection:
             yield
 
+    def refuse_removed(self) -> None:
+        """Raises StoreError if the file is not in its place: SQLite would go on writing to one without a name."""
+        with suppress(PermissionError):  # of its folder: it is still there
+            if not self._path.exists():
+                raise StoreError(
+                    tr("The database {file} was removed while kvdesk has it open.").format(file=self._path)
+                )
+
     def put_conversation(self, conversation: Conversation) -> None:
         """Insert or replace, without its messages."""
         with _plain_errors(self._path):

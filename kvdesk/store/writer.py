@@ -259,6 +259,7 @@ class StoreWriter:
         self._has_deleted |= bool(self._to_delete or self._messages_to_delete)
         try:
             try:
+                store.refuse_removed()
                 self._write_at_once(store)
             except Exception as error:  # of one of them, and the others must go in
                 if isinstance(error, StoreError) and not _breaks_rule(error):

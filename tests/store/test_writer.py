@@ -241,6 +241,24 @@ def test_no_error_ends_the_thread(
     assert [m.id for m in stored(path)] == ["a", "b"]
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="an open file cannot be removed there")
+def test_nothing_counts_as_saved_in_a_database_that_was_removed(
+    path: Path, writer: StoreWriter, errors: list[StoreError], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once it is back in its place, everything is."""
+    monkeypatch.setattr(writer_module, "RETRY_S", 0.0)
+    writer.put_conversation(conversation())
+    writer.flush().result(WAIT_S)
+    elsewhere = path.rename(path.with_name("elsewhere"))
+    writer.put_message(message("a"))
+    writer.flush().result(WAIT_S)
+    assert writer.unsaved.n_messages == 1
+    assert str(errors[0]) == f"The database {path} was removed while kvdesk has it open."
+    elsewhere.rename(path)
+    assert not writer.close()
+    assert stored(path) == (message("a"),)
+
+
 def test_what_always_raises_holds_up_no_other(
     path: Path, errors: list[StoreError], monkeypatch: pytest.MonkeyPatch
 ) -> None:
