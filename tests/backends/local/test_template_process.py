@@ -87,7 +87,7 @@ def test_what_a_process_was_asked_when_it_was_killed_is_asked_of_another(asked: 
     with closing(TemplateProcess("{{ messages[0].content }}")) as process:
         child = process._child
         if asked == "send_value":
-            assert process.traits
+            assert not process.traits.takes_tools
         ask = getattr(child, asked)
         setattr(child, asked, lambda value: (child.kill(), ask(value)))
         assert process.rendering(chat("a"), True).text == "a"
