@@ -46,6 +46,7 @@ class FormulaDrawer(QObject):
         self._known: OrderedDict[tuple[str, bool], Formula | None] = OrderedDict()
         self._waiting: dict[tuple[str, bool], None] = {}  # in the order in which they were asked for
         self._sent: list[tuple[str, bool]] = []
+        self._retried: set[tuple[str, bool]] = set()
         self._process: Child | None = None
         self._answers = 0  # of the process that runs
         self._limit = once(self, 0, self._on_limit)
@@ -112,7 +113,7 @@ class FormulaDrawer(QObject):
                 if self._sent:
                     self._keep(self._sent.pop(0), Formula(*told) if told else None)
         except ChildStopped:
-            self._give_up()
+            self._give_up(ended=True)
             return
         if self._answers > n_before:
             self._limit.stop()
@@ -120,14 +121,19 @@ class FormulaDrawer(QObject):
 
     def _on_limit(self) -> None:
         """What takes so long is not shown as a formula."""
-        self._give_up()
+        self._give_up(ended=False)
 
-    def _give_up(self) -> None:
-        """The formula that the process was drawing is one that cannot be shown; the others are drawn by a new one."""
+    def _give_up(self, *, ended: bool) -> None:
+        """The formula that the process was drawing cannot be shown; the others are drawn by a new one. If the process
+        ended on its own, something may have killed it: the formula is tried once more.
+        """
         broken = self._sent[:1]
         self.stop()
         for key in broken:
-            self._keep(key, None)
+            if ended and key not in self._retried:
+                self._retried.add(key)
+            else:
+                self._keep(key, None)
         self._go_on()
 
     def _go_on(self) -> None:
