@@ -152,6 +152,22 @@ def test_damaged(tmp_path: Path, changes: dict[str, Any]) -> None:
         load_journal(write(tmp_path / "j", lines(**changes)))
 
 
+def test_what_a_kill_or_a_full_disk_cut_off_is_left_out(tmp_path: Path) -> None:
+    """Wherever that was: the operations before are read, and no part of one."""
+    header, first, second = lines(cells=[[0, 0, 1, 0, [0], 1, [5]]])
+    path = write(tmp_path / "j", [header, first, {"more": [[0, 1, 1, 1, [0], 1, [6]]]}, second])
+    whole = path.read_bytes()
+    begin, first_line, first_end, second_end = (i for i, byte in enumerate(whole) if byte == ord("\n"))
+    for n in range(begin + 4, len(whole)):
+        if n in (first_line, first_line + 1):  # nothing tells that the operation goes on
+            continue
+        path.write_bytes(whole[:n])
+        _, loaded = load_journal(path)
+        may_go_on = first_end + 1 < n < first_end + 4
+        assert loaded.last == (n >= first_end and not may_go_on) + (n >= second_end)
+        assert loaded.state_at(loaded.last)[0].streams[0].used == (0, 2, 1)[loaded.last]
+
+
 @pytest.mark.parametrize(
     "data",
     [

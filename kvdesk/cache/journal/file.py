@@ -31,6 +31,7 @@ limit whatever the file holds.
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, BinaryIO, get_args
 
@@ -58,6 +59,7 @@ _MAX_NUMBER = 2**31 - 1  # of an operation
 _MAX_STREAMS = 512  # 256 sequences in two caches
 _LINE_VALUES = 20_000  # numbers of runs in one line; each takes at most 21 characters
 _TEXT = 4096  # characters of a call, a reason, a name
+_MORE = b'{"more"'  # a line that continues an operation begins so
 _TOO_DAMAGED = marked("The journal is damaged or was not written by kvdesk.")
 
 
@@ -164,7 +166,8 @@ class GrowingJournal:
 
 
 def load_journal(path: Path) -> tuple[JournalHeader, Recording]:
-    """Read a journal. Beyond MAX_BYTES of memory the oldest operations are dropped, as during recording.
+    """Read a journal. Beyond MAX_BYTES of memory the oldest operations are dropped, as during recording. An operation
+    whose last line is cut off, by a kill or a full disk, is left out.
 
     Raises UserError: the file cannot be read, is not a journal, is damaged or of a newer version.
     """
@@ -176,6 +179,10 @@ def load_journal(path: Path) -> tuple[JournalHeader, Recording]:
             raise UserError(tr("{name} is too large for a journal: {size:,} bytes.").format(name=path.name, size=size))
         with path.open("rb") as file:
             return _Reader(file).read()
+
+
+class _CutOffError(Invalid):
+    """The last line has no end, and may continue an operation."""
 
 
 class _Reader:
@@ -199,9 +206,10 @@ class _Reader:
         header, shape = _header(value), _shape(value)
         start = integer(value.get("start"), 0, _MAX_NUMBER)
         recorder = Recorder(shape, start, self._patch(value, Flat(shape), start), MAX_BYTES)
-        while (value := self._next()) is not None:
-            operation = _operation(value, recorder.last)
-            recorder.append(operation, self._patch(value, recorder.flat, operation.number))
+        with suppress(_CutOffError):
+            while (value := self._next()) is not None:
+                operation = _operation(value, recorder.last)
+                recorder.append(operation, self._patch(value, recorder.flat, operation.number))
         return header, recorder.recording()
 
     def _patch(self, value: dict[str, Any], flat: Flat, number: int) -> Patch:
@@ -224,7 +232,7 @@ class _Reader:
         return patch
 
     def _next(self) -> dict[str, Any] | None:
-        """The next line as an object, None at the end."""
+        """The next line as an object, None at the end, and for the beginning of an operation that is cut off there."""
         if self._ahead is not None:
             value, self._ahead = self._ahead, None
             return value
@@ -237,7 +245,11 @@ class _Reader:
         try:
             value = read_json(line)
         except (ValueError, RecursionError) as error:
-            raise Invalid(str(error)[:200]) from error
+            if line.endswith(b"\n"):
+                raise Invalid(str(error)[:200]) from error
+            if line[: len(_MORE)] == _MORE[: len(line)]:
+                raise _CutOffError("the last line") from error
+            return None
         if type(value) is not dict:
             raise Invalid("a line is not an object")
         return value
