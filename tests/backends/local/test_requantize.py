@@ -157,6 +157,16 @@ def test_v_is_transposed_where_flash_attention_is_off(llama: Model, types: tuple
         np.testing.assert_array_equal(found, wanted)
 
 
+def test_a_cache_without_layers_is_taken_too(tiny_folder: Path) -> None:
+    """All attention of this hybrid has a window: the other cache has cells, and neither K nor V."""
+    with closing(Model(written(tiny_folder, "hybrid_iswa"))) as model:
+        source = filled(model, settings(F16))
+        assert [] in [
+            [*streams[0].sections] for streams in parse_state(source.states.get(), source.traits.geometry).caches
+        ]
+        moved(moved(source, settings(F16, flash_attn=False)), settings(Q8))
+
+
 def as_floats(blob: Blob, section: Section, n_cells: int) -> NDArray[np.float32]:
     """Rows of q8_0 as ggml itself reads them (`to_float`)."""
     found = ggml_function("ggml_get_type_traits")

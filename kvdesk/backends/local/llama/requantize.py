@@ -24,18 +24,16 @@ from kvdesk.translation import tr
 from kvdesk.values import replace
 
 _HEAD: Final = 12  # bytes before each tensor (llama-kv-cache.cpp:2202): type and row size; or type, element size, rows
+_V_TRANS: Final = 4  # bytes of the layout of V, behind the table of cells
 _PIECE: Final = 1 << 17  # bytes converted together, so that they fit into the processor's cache
 _TRIAL: Final = (64, 1024)  # rows, numbers of each
 
 
 class _Conversion(NamedTuple):
-    """The conversion of one tensor. `first`: of its stream, so the layout of V precedes it. Rotations: numbers that are
-    rotated together, before and after.
-    """
+    """The conversion of one tensor. Rotations: numbers that are rotated together, before and after."""
 
     section: Section
     n_cells: int
-    first: bool
     type: int
     width: int
     transposed: bool
@@ -91,30 +89,32 @@ def requantize(blob: Blob, source: Traits, target: Traits, *, whole: bool = True
     Raises BlobError for an invalid state, EngineError if there is not enough memory.
     """
     state = (parse_state if whole else parse_seq_state)(blob, source.geometry)
+    stored = [(cache, stream) for cache, streams in enumerate(state.caches) for stream in streams if stream.n_cells]
     conversions = [
-        _conversion(section, stored.n_cells, section is stored.sections[0], (source, target), i)
-        for i, streams in enumerate(state.caches)
-        for stored in streams
-        for section in stored.sections
+        [_conversion(section, stream.n_cells, (source, target), cache) for section in stream.sections]
+        for cache, stream in stored
     ]
     view, done, at = memoryview(blob).cast("B"), 0, 0
-    grown = sum(c.n_cells * c.row_bytes - c.section.n_bytes for c in conversions)
+    grown = sum(c.n_cells * c.row_bytes - c.section.n_bytes for of_stream in conversions for c in of_stream)
     result = room(len(view) + grown)
     out = np.frombuffer(result, np.uint8)
-    for c in conversions:
-        start = c.section.offset - _HEAD
+    for (_, stream), of_stream in zip(stored, conversions, strict=True):
+        start = stream.table.stop  # of v_trans, which the engine compares even if the stream has no layers
         result[at : at + start - done] = view[done:start]
-        at += start - done
-        if c.first:  # v_trans, before the number of layers
-            struct.pack_into("<I", result, at - 8, target.geometry.v_trans)
-        if c.transposed:
-            struct.pack_into("<iII", result, at, c.type, TYPES[c.type].size, c.width)
-        else:
-            struct.pack_into("<iQ", result, at, c.type, c.row_bytes)
-        at += _HEAD
-        n_bytes = c.n_cells * c.row_bytes
-        _convert(view, c, out[at : at + n_bytes])
-        at, done = at + n_bytes, c.section.offset + c.section.n_bytes
+        struct.pack_into("<I", result, at + start - done, target.geometry.v_trans)
+        at, done = at + start - done + _V_TRANS, start + _V_TRANS
+        for c in of_stream:
+            start = c.section.offset - _HEAD
+            result[at : at + start - done] = view[done:start]
+            at += start - done
+            if c.transposed:
+                struct.pack_into("<iII", result, at, c.type, TYPES[c.type].size, c.width)
+            else:
+                struct.pack_into("<iQ", result, at, c.type, c.row_bytes)
+            at += _HEAD
+            n_bytes = c.n_cells * c.row_bytes
+            _convert(view, c, out[at : at + n_bytes])
+            at, done = at + n_bytes, c.section.offset + c.section.n_bytes
     result[at:] = view[done:]
     return result
 
@@ -184,14 +184,13 @@ def _width(section: Section) -> int:
     return section.row_bytes // kind.size * kind.block
 
 
-def _conversion(section: Section, n_cells: int, first: bool, sides: tuple[Traits, Traits], cache: int) -> _Conversion:
+def _conversion(section: Section, n_cells: int, sides: tuple[Traits, Traits], cache: int) -> _Conversion:
     source, target = sides
     is_k = section.kind == "k"
     before, after = ((t.rotated_k if is_k else t.rotated_v)[cache] for t in (source, target))
     return _Conversion(
         section,
         n_cells,
-        first,
         ggml_type(target.settings.type_k if is_k else target.settings.type_v),
         _width(section),
         transposed=not is_k and target.geometry.v_trans,
