@@ -13,7 +13,7 @@ from heapq import heapify, heapreplace
 from typing import Final, NamedTuple
 
 from kvdesk.policies.tuned import KEPT, SCATTER, TILE
-from kvdesk.translation import tr
+from kvdesk.translation import marked, tr
 from kvdesk.values import dataclass
 
 SIZES: Final = tuple(2**n for n in range(1, TILE.bit_length()))
@@ -21,6 +21,12 @@ SIZES: Final = tuple(2**n for n in range(1, TILE.bit_length()))
 
 _QUARTER: Final = TILE // 4
 """Tokens of a batch from which on `Costs` knows what they cost. The first rest of an answer has as many steps."""
+
+_WHY: Final = {
+    "nothing": marked("No drafts: nothing that was there before came again often enough."),
+    "answers": marked("No drafts: in this context only one answer at a time can have them."),
+    "texts": marked("No drafts: other texts were read at the same time."),
+}
 
 UsualMs = Callable[[int], float | None]
 """ms of a batch of that many tokens, if it is known otherwise."""
@@ -209,6 +215,10 @@ class Drafts:
             self._rests, self._rested = self._next_rest, True
             self._next_rest *= 2
 
+    def waited(self, *, for_answers: bool) -> None:
+        """The next batch may have no guesses, because of other answers, or of a text that is being read."""
+        self._why["answers" if for_answers else "texts"] += 1
+
     def none(self, chance: Chance, price: Price | None) -> None:
         """No guess is in the next batch; `price` as in `Draft`."""
         why = "nothing"
@@ -228,8 +238,8 @@ class Drafts:
         if not self._why:
             return self._why_not
         ((why, _),) = self._why.most_common(1)
-        if why == "nothing":
-            return tr("No drafts: nothing that was there before came again often enough.")
+        if why in _WHY:
+            return tr(_WHY[why])
         n, steps, _ = self._prices[why]
         if why == "dear":
             return tr("No drafts: a batch of {n} costs {steps:.1f} steps here.").format(n=n, steps=steps)

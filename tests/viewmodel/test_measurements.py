@@ -46,6 +46,16 @@ def test_answers_at_once_share_batches_and_wait_for_each_others_prompts() -> Non
     assert len(measured.token_ms) == 2, "a batch of several is no time of one token"
 
 
+def test_right_guesses_come_at_once_and_a_batch_with_guesses_is_no_time_of_one_token() -> None:
+    measured = Measurements()
+    measured.start_turn()
+    tokens(measured, [1.0])
+    measured.add_speed(SpeedSample(1.4, "decode", 4, 390.0, 256, n_drafted=7, n_accepted=3))
+    measured.add_speed(SpeedSample(1.8, "decode", 1, 390.0, 256, n_drafted=7, n_accepted=0))
+    assert measured.rolling() == pytest.approx((0.0, 400.0, 400.0))
+    assert len(measured.token_ms) == 1
+
+
 def test_latency_is_drawn_from_answer_to_answer() -> None:
     measured = Measurements()
     for start in (0.0, 100.0):

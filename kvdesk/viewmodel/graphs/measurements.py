@@ -303,15 +303,15 @@ class Measurements:
         )
 
     def _add_token(self, sample: events.SpeedSample) -> None:
-        if sample.n_tokens == 1:
+        if sample.n_tokens == 1 and not sample.n_drafted:
             self.token_ms.append(sample.at_s, sample.ms)
             self.token_n_kv.append(sample.at_s, sample.n_kv)
         before, self._token_s = self._token_s, sample.at_s if self._n_running else None
         if before is None:
             return
         gap = (sample.at_s - before) * 1e3
-        for _ in range(sample.n_tokens):  # one for each answer
-            self.gaps.add(gap)
+        for i in range(sample.n_tokens):  # one for each answer; right guesses come at the same moment
+            self.gaps.add(gap if i < max(1, sample.n_tokens - sample.n_accepted) else 0.0)
         if self.moved is not None:
             self._since_moved.append(gap)
             self.moved.after = of_values(self._since_moved).p50

@@ -268,6 +268,20 @@ def test_several_answers_draft_at_once(several: HeadlessEngine, monkeypatch: pyt
     assert audited.state == "verified", audited.sentence
 
 
+def test_where_only_one_answer_can_have_guesses_several_say_so(
+    earlier: HeadlessEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    headless = emptied(earlier, monkeypatch)
+    headless.do(UsePolicy(CachePolicy(drafts=True)))
+    headless.events = []
+    for chat in (HeadlessChat(headless), HeadlessChat(headless)):
+        chat.add_question(ASKED)
+        headless.engine.handle(Generate(chat.id, chat.messages[-1].id, tuple(chat.messages), GREEDY))
+    headless.host.run_until_idle()
+    said = {event.stats.draft_why for event in of(headless.events, TurnEnded)}
+    assert said == {"No drafts: in this context only one answer at a time can have them."}
+
+
 @pytest.mark.parametrize("free", [False, True])
 def test_where_batches_are_dear_it_says_so_and_where_they_are_free_it_drafts(
     headless: HeadlessEngine, monkeypatch: pytest.MonkeyPatch, *, free: bool

@@ -31,17 +31,26 @@ class DraftedBatches:
         """The statistics of a request that begins."""
         return Drafts(self._size.why_not if self._size.wanted else "")
 
-    def may_draft(self, n_requests: int) -> bool:
-        """With exact answers only one answer at a time, because wrong guesses of several leave holes between their
-        cells (`keep_order`). The same with a state: llama.cpp may not keep the earlier states of several in one ubatch.
+    def may_draft(self, requests: Sequence[Request], *, all_write: bool = True) -> bool:
+        """Not while one of them, or the job, reads a text. With exact answers only one answer at a time, because wrong
+        guesses of several leave holes between their cells (`keep_order`). The same with a state: llama.cpp may not keep
+        the earlier states of several in one ubatch. Answers that therefore have none can say so.
         """
-        return not self._size.is_off and n_requests <= self._most_answers
+        if self._size.is_off:
+            return False
+        alone = len(requests) <= self._most_answers
+        if all_write and alone:
+            return True
+        for request in requests:
+            if not request.n_to_read:
+                request.drafts.waited(for_answers=not alone)
+        return False
 
     def next_tokens(self, requests: Sequence[Request], n_room: int) -> list[Part]:
         """The token that each answer sampled last, followed by guesses if they pay off. `n_room`: tokens for each that
         fit without another check.
         """
-        if not self.may_draft(len(requests)):
+        if not self.may_draft(requests):
             return [(request, request.next_token()) for request in requests]
         n_most = min(n_room, self._most_tokens)
         chances = [request.chance(n_most) for request in requests]

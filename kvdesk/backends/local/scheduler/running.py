@@ -303,11 +303,8 @@ class Running:
 
     def _fitting(self, running: Sequence[Request | Reading]) -> list[Part]:
         """What to decode next, of those that have room. The job never takes room from a request."""
-        if (
-            self._guesses.may_draft(len(self._requests))
-            and len(running) == len(self._requests)
-            and not any(one.n_to_read for one in running)
-        ):
+        all_write = len(running) == len(self._requests) and not any(one.n_to_read for one in running)
+        if self._guesses.may_draft(self._requests, all_write=all_write):
             batches = self._next_tokens(self._n_steps())
         elif len(running) == 1:
             one = running[0]

@@ -36,14 +36,15 @@ class SpeedModel:
         record, batch, kind, ms, at_s = decode
         n = decode.n_tokens
         learns = record.rc == 0 and kind != "flush"
-        told = "flush" if kind == "check" else kind
+        told = "flush" if kind == "check" else "decode" if kind == "draft" else kind
         counts = record.n_ubatches, record.n_tested // record.n_decodes, record.rc, record.n_shifted
         for i, (n_kv, took, end) in enumerate(zip(record.n_kv, ms, at_s, strict=True)):
             if learns:
                 self._n_kv = n_kv
                 self.n_visible = 1.0 + (batch.pos[i] if n == 1 else fmean(batch.pos[i * n : (i + 1) * n]))
                 self.costs.learn(n, n_kv, self.n_visible, took)
-            if told != "draft" and (kind != "check" or record.n_shifted):  # of a draft it is said once it is verified
+            verified_later = kind == "draft" and record.rc == 0  # and reported then
+            if not verified_later and (kind != "check" or record.n_shifted):
                 self._emit(SpeedSample(end, told, n, took, n_kv, *counts))
 
     def decode_tok_s(self, settings: ContextSettings) -> float | None:
