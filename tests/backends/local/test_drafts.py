@@ -2,12 +2,15 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from kvdesk.backends.local.cache_manager.cache import Cache
+from kvdesk.backends.local.llama.memory.decodes import DecodeKind
 from kvdesk.backends.local.scheduler import request as requests
 from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
-from kvdesk.message import TurnStats
+from kvdesk.message import TurnStats, new_message_id
 from kvdesk.policies.drafting import Chance, Draft, DraftSize
 from kvdesk.protocol.cache import AuditCache, Audited, OperationDone, SpeedSample, UsePolicy
 from kvdesk.protocol.chat import CloseConversation, Generate, TextDelta, TurnEnded
@@ -192,6 +195,30 @@ def test_wrong_guesses_are_seen_to_leave(headless: HeadlessEngine, monkeypatch: 
     assert samples
     assert all(0 <= sample.n_accepted <= sample.n_tokens <= sample.n_drafted + 1 for sample in samples)
     assert all(sample.n_accepted < sample.n_tokens for sample in samples[:-1])  # the end of an answer is no token
+
+
+@much
+def test_a_batch_of_guesses_that_was_stopped_is_counted(
+    headless: HeadlessEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chat, _ = answer(headless, drafts=False)
+    guess(monkeypatch, chat.messages[-1].tokens)
+    headless.do(UsePolicy(CachePolicy(drafts=True)))
+    asked = Generate(chat.id, new_message_id(), tuple(chat.messages[:-1]), GREEDY)
+    decode = Cache.decode
+
+    def stopped(cache: Cache, parts: Any, kind: DecodeKind) -> object:
+        if kind == "draft":
+            headless.host.stop(asked.answer)
+        return decode(cache, parts, kind)
+
+    monkeypatch.setattr(Cache, "decode", stopped)
+    events = headless.do(asked)
+    assert [event.rc for event in of(events, SpeedSample) if event.rc] == [2]
+    (ended,) = of(events, TurnEnded)
+    assert ended.state == "stopped"
+    (audited,) = of(headless.do(AuditCache()), Audited)
+    assert audited.state == "verified", audited.sentence
 
 
 @much
