@@ -37,7 +37,7 @@ STEP = {"f16": 1e-3, "bf16": 8e-3, "q8_0": 1 / 127, "q5_1": 1 / 16, "q5_0": 1 / 
 """The largest error of a type, in parts of the largest number of a block, or of the number itself."""
 
 
-@pytest.fixture(scope="module", params=["llama", "iswa", "granitehybrid"])
+@pytest.fixture(scope="module", params=["llama", "iswa", "granitehybrid", "hybrid_iswa"])
 def model(request: pytest.FixtureRequest, tiny_folder: Path) -> Iterator[Model]:
     model = Model(written(tiny_folder, request.param))
     yield model

@@ -111,10 +111,12 @@ def model_traits(architecture: str, rope_type: int, n_ctx_train: int, meta: Meta
 def context_traits(
     model: ModelTraits, geometry: Geometry, settings: ContextSettings, n_vocab: int, said: Iterable[str]
 ) -> Traits:
-    """`said`: the engine's log messages while it made the context."""
-    lines = list(said)
+    """`said`: the engine's log messages while it made the context. Graphs of hybrid memories with windows leave the
+    rotation out that it announces (llama-graph.cpp:3655, `build_inp_mem_hybrid_iswa`).
+    """
+    lines, rotates = list(said), geometry.facts.kind != "hybrid_iswa"
     found = [match.groups() for line in lines if (match := _ROTATION.match(line))]
-    of_k = [(on == "1", int(head)) for part, on, head in found if part == "k"]
+    of_k = [(rotates and on == "1", int(head)) for part, on, head in found if part == "k"]
     return Traits(
         model=model,
         geometry=geometry,
@@ -123,7 +125,7 @@ def context_traits(
         creation=parse_creation(lines),
         head_k=tuple(head for _, head in of_k),
         rotated_k=tuple(_largest_rotation(head) if on else 0 for on, head in of_k),
-        rotated_v=tuple(_SMALLEST_ROTATION * (on == "1") for part, on, _ in found if part == "v"),
+        rotated_v=tuple(_SMALLEST_ROTATION * (rotates and on == "1") for part, on, _ in found if part == "v"),
     )
 
 
