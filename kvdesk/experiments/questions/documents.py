@@ -227,11 +227,19 @@ def _answer(_values: Values, measured: Measured) -> Result:
         )
         short = tr("A document can be read once: {sooner:.0f} times as soon, {same:.0%} of answers the same.")
     else:
-        key, said = "does not hold", tr("A document is not read once: with its first {n} tokens read again {numbers}.")
-        short = tr("A document cannot be read once: {sooner:.0f} times as soon, {same:.0%} of answers the same.")
+        key, said = (
+            "does not hold",
+            tr("A document should be read each time: with its first {n} tokens read again {numbers}. {needed}"),
+        )
+        short = tr("A document should be read each time: {sooner:.0f} times as soon, {same:.0%} of answers the same.")
+    needed = tr("At least {faster:.0f} times and {agree:.0%} are needed.").format(faster=FASTER, agree=AGREE)
     n = holding if holding is not None else READ_AGAIN[-1]
     return Result(
-        Verdict(key, said.format(n=n, numbers=numbers), short.format(sooner=best.sooner.value, same=best.same.value)),
+        Verdict(
+            key,
+            said.format(n=n, numbers=numbers, needed=needed),
+            short.format(sooner=best.sooner.value, same=best.same.value),
+        ),
         figures=tuple(figure for f in found.values() for figure in (f.sooner, f.same, f.kl)),
         tables=(Table(tr("What is read again"), columns, tuple(rows)),),
         remarks=(
