@@ -9,12 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kvdesk.backends.local.cache_manager.documents import READ_AGAIN, Documents
+from kvdesk.backends.local.cache_manager.documents import READ_AGAIN, Documents, Run
 from kvdesk.backends.local.cache_manager.forgotten_states import forget_saved
 from kvdesk.backends.local.cache_manager.operation_journal import OperationJournal
 from kvdesk.backends.local.cache_manager.saved_states import NOBODY, SavedStateStore
 from kvdesk.backends.local.cache_manager.sequences import CacheSequence
 from kvdesk.backends.local.llama.model import Model
+from kvdesk.backends.local.scheduler.document_runs import all_read
 from kvdesk.cache.compaction import Layout
 from kvdesk.cache.compare import divergence
 from kvdesk.chat import Conversation, QueuedMessage
@@ -281,6 +282,11 @@ def test_contexts_that_cannot_say_why(talking_file: Path, changed: dict[str, obj
     settings = ContextSettings(**(SMALL.model_dump() | changed))
     for headless in opened_with(talking_file, settings):
         assert said in session_of(headless).runtime.documents.why_not
+
+
+def test_names_in_the_reason_stay_as_they_are() -> None:
+    run = Run("report.txt", 0, 400, MessageId("1"))
+    assert all_read([run], 0, "K is bf16: no.") == ["report.txt is read: K is bf16: no."]
 
 
 def test_an_exact_overflow_policy_reads_it(headless: HeadlessEngine) -> None:

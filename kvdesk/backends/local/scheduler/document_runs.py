@@ -49,4 +49,4 @@ def all_read(runs: Sequence[Run], n_held: int, why: str) -> list[str]:
 
 
 def _is_read(name: str, why: str) -> str:
-    return tr("{name} is read: {why}.").format(name=name, why=why[:1].lower() + why[1:].rstrip("."))
+    return tr("{name} is read: {why}.").format(name=name, why=why.rstrip("."))
