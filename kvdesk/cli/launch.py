@@ -58,6 +58,7 @@ def _parser() -> Parser:
     parser.add_argument("--url", default="", metavar="URL", help=tr("a running server, such as http://127.0.0.1:8080"))
     parser.add_argument("--api-key", default="", metavar="KEY", help=tr("key of that server"))
     parser.add_argument("--cache-ram", type=int, metavar="MB", help=tr("memory for saved conversations"))
+    options.add_drafts(parser)
     options.add_model(parser)
     options.add_context(parser, tr("cells of the KV cache (default {n})").format(n=N_CTX))
     sampling_options.add_sampling(parser, {"max_tokens": tr("as long as the context")})

@@ -45,6 +45,13 @@ def add_context(parser: Parser, n_ctx: str = "") -> None:
     )
 
 
+def add_drafts(parser: Parser) -> None:
+    """The option of *Speculative decoding*."""
+    parser.flag(
+        "--drafts", tr("guess next tokens and verify several in one batch where that pays (default: the setting)")
+    )
+
+
 def add_port(parser: Parser, default: int) -> None:
     """The port at which a command listens; see `check_port`."""
     parser.add_argument(

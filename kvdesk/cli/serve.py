@@ -84,6 +84,7 @@ def main(argv: Sequence[str]) -> int:
         metavar="MB",
         help=tr("memory for saved conversations (default: twice the context, and at most the setting)"),
     )
+    options.add_drafts(parser)
     parser.add_argument(
         "--slot-save-path",
         type=Path,
@@ -170,7 +171,7 @@ def serving(config: ServerConfig, args: argparse.Namespace) -> Iterator[Serving]
     check(config)
     load = LoadModel(LocalFile(options.model_path(args)), options.context_settings(args))
     sampling = sampling_options.chosen(args).sampling
-    policy = _policy()
+    policy = _policy(drafts=args.drafts)
     sys.setswitchinterval(GIL_SWITCH_S)
     host = Host(Engine)
     over = threading.Event()
@@ -194,16 +195,17 @@ def serving(config: ServerConfig, args: argparse.Namespace) -> Iterator[Serving]
         engine.join()
 
 
-def _policy() -> UsePolicy:
-    """What the user wants kvdesk to do with the cache automatically. States stay in memory: those on the disk are the
-    window's, which may be open at the same time. Model, context and sampling are those of the command line alone.
+def _policy(*, drafts: bool) -> UsePolicy:
+    """What the user wants kvdesk to do with the cache automatically, with *Speculative decoding* if `drafts`. States
+    stay in memory: those on the disk are the window's, which may be open at the same time. Model, context and sampling
+    are those of the command line alone.
     """
     from kvdesk.store.settings_file import load_settings
 
     settings, complaint = load_settings(paths.settings_file(make_folder=False))
     if complaint:
         say(complaint)
-    return UsePolicy(settings.cache)
+    return UsePolicy(settings.cache.model_copy(update={"drafts": drafts or settings.cache.drafts}))
 
 
 def _bounded(policy: UsePolicy, context: ContextInfo | None, cache_ram: int | None) -> UsePolicy:

@@ -151,7 +151,8 @@ def test_what_keeps_nothing_needs_no_home_and_makes_none(
     assert main(["--version"]) == 0
     assert main(["doctor", str(tmp_path / "a file")]) == 2
     assert "contains no request" in capsys.readouterr().err
-    assert serve._policy() == UsePolicy(CachePolicy())
+    assert serve._policy(drafts=False) == UsePolicy(CachePolicy())
+    assert serve._policy(drafts=True) == UsePolicy(CachePolicy(drafts=True))
     assert [file.name for file in tmp_path.iterdir()] == ["a file"]
     assert run_preflight(talking_file, ContextSettings()).ok
 

@@ -47,6 +47,7 @@ def test_a_prediction_speeds_up_and_changes_nothing(http: httpx.Client) -> None:
         assert done["timings"]["draft_n"] == n
         assert done["timings"]["draft_n_accepted"] == guessed["accepted_prediction_tokens"]
         assert done["usage"]["completion_tokens"] == plain["usage"]["completion_tokens"]
+    assert all(slot["speculative"] for slot in http.get("/slots").json())
 
 
 @pytest.mark.parametrize(

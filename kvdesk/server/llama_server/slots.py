@@ -28,7 +28,7 @@ def _slots(state: ServerState, view: CacheView | None, *, inspect: bool) -> list
         one: dict[str, Any] = {
             "id": seq_id,
             "n_ctx": n_ctx,
-            "speculative": False,
+            "speculative": state.counters.drafted > 0,
             "is_processing": slot is not None and slot.is_processing,
         }
         if slot is not None:
