@@ -1,7 +1,7 @@
 """Reads the next-token logits of a sequence from a copy, without changing it.
 
-Owns how they are read. The copy has a reserved seq_id. Only the head of the map may differ afterwards. Runs on the
-engine's thread.
+Owns how they are read. The copy has a reserved seq_id. Afterwards only the head of the map may differ, and a full
+window cache may have lost cells that no window sees any more. Runs on the engine's thread.
 """
 
 import numpy as np
@@ -34,7 +34,7 @@ class Probe:
         before a hole, up to which its `tokens` are known.
 
         If no part of a sequence can be removed (recurrent states), the token is decoded after itself: other logits, but
-        equal ones for equal states. Changes nothing but the head. Raises RefusedCall, DecodeError.
+        equal ones for equal states. Changes nothing but what the module says. Raises RefusedCall, DecodeError.
         """
         context, memory = self._context, self._context.memory
         n_known = len(sequence.tokens)
