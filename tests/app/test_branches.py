@@ -120,6 +120,19 @@ def test_an_edit_is_there_again_after_another_chat(rig: Rig, qtbot: QtBot) -> No
 
 
 @over_both
+def test_an_undo_after_another_chat_brings_the_edit_back(rig: Rig, qtbot: QtBot) -> None:
+    asked = say(rig, "Question")
+    answer(rig, qtbot, asked, "Answer")
+    edited_at(rig, 1).edit.setPlainText("Another answer")
+    removals = rig.window.commands.conversations.removals
+    removals.delete(asked.conversation, rig.window.chat.view.widgets[1].message.id, with_pair=False)
+    rig.window.commands.new_chat()
+    rig.window.commands.select(asked.conversation)
+    removals.undo(asked.conversation)
+    assert rig.window.chat.view.widgets[1].editor.text == "Another answer"
+
+
+@over_both
 def test_what_is_left_of_three_answers_can_be_stopped(rig: Rig, qtbot: QtBot) -> None:
     asked = say(rig, "Joke?")
     answer(rig, qtbot, asked, "First joke")

@@ -217,7 +217,7 @@ class ChatPane(QWidget):
         self._show_overflow()
         if is_other:
             self._set_messages(())
-            self.view.restore_edits(dict(conversation.edits) if conversation else {})
+            self.view.restore_edits(self.drafts.edits())
             self.header.set_branches(False)
 
     def _show_messages(

@@ -4,7 +4,7 @@ from typing import Final
 
 from PySide6.QtCore import QObject
 
-from kvdesk.message import ConversationId
+from kvdesk.message import ConversationId, MessageId
 from kvdesk.ui.composer.composer import Composer
 from kvdesk.ui.messages.chat_view import ChatView
 from kvdesk.ui.widgets.kit import Kit
@@ -21,6 +21,7 @@ class Drafts(QObject):
         super().__init__(composer)
         self._store, self._commands, self._composer, self._view = kit.store, kit.commands, composer, view
         self._texts: dict[ConversationId | None, str] = {}
+        self._edits: dict[ConversationId | None, dict[MessageId, str]] = {}  # of deleted messages too
         self._of: ConversationId | None = None  # whose draft is in the composer
         self._untold = False  # something was typed that is not kept
         self._keeping = once(self, KEEP_MS, self.keep)
@@ -34,11 +35,16 @@ class Drafts(QObject):
             return False
         self._composer.edit.commit_preedit()
         self.keep()
-        self._texts[self._of] = self._composer.text
+        self._texts[self._of], self._edits[self._of] = self._composer.text, self._view.edits
         self._of = name
         self._composer.set_text(self._texts.get(name, shown.draft if shown else ""))
         self._untold = False
         return True
+
+    def edits(self) -> dict[MessageId, str]:
+        """The texts so far of messages of this conversation that were being edited when it was left or stored last."""
+        shown = self._store.shown
+        return self._edits.get(self._of, dict(shown.edits) if shown else {})
 
     def keep(self) -> None:
         """Keep now what is typed, if it is not kept."""

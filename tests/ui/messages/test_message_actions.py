@@ -227,6 +227,7 @@ def test_an_edit_goes_and_comes_back_with_its_message(window: MainWindow) -> Non
     view.end_edit()
 
 
+@pytest.mark.usefixtures("fresh")
 def test_a_question_is_edited_in_its_place(window: MainWindow, qtbot: QtBot) -> None:
     """As an answer is: later messages are dimmed, and a draft stays where it is."""
     show_messages(window, ONE, (QUESTION, replace(ANSWER, state="complete"), message("q2", "user", "Go on")))
