@@ -87,6 +87,44 @@ def test_at_twice_the_size_the_chat_is_seen_and_the_inspector_on_demand(used: Ma
         assert used.chat.composer.edit.hasFocus()
 
 
+def test_without_room_for_both_the_chats_are_listed_in_the_chats_place(used: MainWindow, qtbot: QtBot) -> None:
+    used.store.show_conversations(CONVERSATIONS, ONE)
+    used.resize(900, 700)
+    used.store.settings.change(zoom=200, inspector_visible=False)
+    chat, chats = used.chat, used.conversations
+    qtbot.waitUntil(lambda: chats.isHidden() and chat.width() == used.width())
+    row = chats.view.visualRect(chats.view.model().index(0, 0)).center()
+    leave = (
+        lambda: qtbot.mouseClick(chats.view.viewport(), Qt.MouseButton.LeftButton, pos=row),
+        lambda: qtbot.keyClick(chats.view, Qt.Key.Key_Return),
+        lambda: qtbot.keyClick(chats.view, Qt.Key.Key_Escape),
+        lambda: qtbot.keyClick(chats.view, Qt.Key.Key_A),
+    )
+    for go_on in leave:
+        qtbot.keyClick(used, Qt.Key.Key_B, CONTROL)
+        assert (chats.isVisible(), chat.isVisible()) == (True, False)
+        chats.view.setFocus()
+        go_on()
+        assert (chats.isVisible(), chat.isVisible()) == (False, True)
+        assert chat.composer.edit.hasFocus()
+    assert chat.composer.text == "a"
+    used.resize(1400, 700)
+    qtbot.waitUntil(chats.isVisible)
+    assert chat.isVisible()
+
+
+@pytest.mark.parametrize("search", ["chat.search", "view.sidebar"])
+def test_the_chats_come_in_place_of_the_parameters_without_room_for_both(used: MainWindow, search: str) -> None:
+    used.resize(900, 700)
+    used.store.settings.change(inspector_visible=False)
+    used.action_set.run("chat.parameters")
+    assert used.conversations.isHidden()
+    used.action_set.run(search)
+    assert used.conversations.isVisible()
+    assert used.chat.isVisible()
+    assert not used.panes.shows_parameters
+
+
 def test_the_panes_beside_the_chat_grow_with_the_text_and_come_back(used: MainWindow, qtbot: QtBot) -> None:
     used.resize(1800, 900)
     panes = used.panes

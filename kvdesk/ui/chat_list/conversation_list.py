@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from PySide6.QtCore import QItemSelectionModel, QModelIndex, QPersistentModelIndex, QPoint, Qt
+from PySide6.QtCore import QItemSelectionModel, QModelIndex, QPersistentModelIndex, QPoint, Qt, Signal
 from PySide6.QtGui import QAction, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QMenu, QStackedWidget, QWidget
 
@@ -42,6 +42,8 @@ _FORGET_CALL: Final = calls.seq_rm("seq_id", -1, -1)
 class ConversationList(QWidget):
     """Select, rename, arrange, export, delete, forget. A menu is of the row where it is asked for."""
 
+    chosen = Signal()  # a chat, or a place in one, by a click or Enter
+
     def __init__(self, kit: Kit) -> None:
         super().__init__()
         theme = kit.theme
@@ -59,6 +61,7 @@ class ConversationList(QWidget):
         self.view.collapsed.connect(self._on_collapsed)
         self.view.menu_requested.connect(self._on_menu_requested)
         self.view.selectionModel().currentChanged.connect(self._on_current_changed)
+        self.view.chosen.connect(self.chosen)
         self._add_keys()
         self._none = label("", tone="secondary", scale="small", wrap=True)
         self._none.setAlignment(Qt.AlignmentFlag.AlignTop)
@@ -67,6 +70,7 @@ class ConversationList(QWidget):
         self._stack.addWidget(self.view)
         self._stack.addWidget(self._none)
         self.results = SearchResults(theme, kit.commands)
+        self.results.chosen.connect(self.chosen)
         self.search.returnPressed.connect(lambda: self.results.step(1))
         self._stack.addWidget(self.results)
         self.folder_field = FolderField(self, kit.commands)  # over the list, at the row of its chat

@@ -19,6 +19,7 @@ class ConversationView(QListView):
     """
 
     collapsed = Signal(str, bool)  # folder; whether its chats are to be listed no longer
+    chosen = Signal()  # a chat, by a click or Enter
     menu_requested = Signal(QModelIndex, QPoint)  # where, on the screen
 
     def __init__(self, theme: Theme, model: ConversationModel) -> None:
@@ -67,6 +68,8 @@ class ConversationView(QListView):
         elif row is not None and row.folder and key == Qt.Key.Key_Left:
             self.setCurrentIndex(self._conversations.index_of_folder(row.folder))
             return
+        elif row is not None and key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self.chosen.emit()
         super().keyPressEvent(event)
 
     def more_rect(self, index: QModelIndex) -> QRect:
@@ -115,8 +118,12 @@ class ConversationView(QListView):
             return
         super().mouseReleaseEvent(event)
         row = self._row(self.indexAt(event.position().toPoint()))
-        if event.button() == Qt.MouseButton.LeftButton and row is not None and row.conversation is None:
+        if event.button() != Qt.MouseButton.LeftButton or row is None:
+            return
+        if row.conversation is None:
             self.collapsed.emit(row.folder, row.is_open)
+        else:
+            self.chosen.emit()
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         index = self.indexAt(event.position().toPoint())

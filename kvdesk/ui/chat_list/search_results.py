@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from PySide6.QtCore import QAbstractListModel, QItemSelectionModel, QModelIndex, QPointF, QRect, QSize, Qt
+from PySide6.QtCore import QAbstractListModel, QItemSelectionModel, QModelIndex, QPointF, QRect, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QKeyEvent, QPainter, QPen, QTextCharFormat, QTextLayout
 from PySide6.QtWidgets import QAbstractItemView, QListView, QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
@@ -30,6 +30,8 @@ _PAD: Final = 6
 class SearchResults(QListView):
     """A row that becomes the current one is gone to; so is the next one by `step`."""
 
+    chosen = Signal()  # a row, by a click or Enter
+
     def __init__(self, theme: Theme, commands: Commands) -> None:
         super().__init__()
         self._commands = commands
@@ -47,7 +49,7 @@ class SearchResults(QListView):
         self.setMouseTracking(True)
         passes_typing_on(self)
         self.selectionModel().currentChanged.connect(self._on_current_changed)
-        self.clicked.connect(self._on_clicked)
+        self.clicked.connect(self._on_chosen)
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -83,13 +85,17 @@ class SearchResults(QListView):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.currentIndex().isValid():
-            self._on_clicked(self.currentIndex())
+            self._on_chosen(self.currentIndex())
         else:
             super().keyPressEvent(event)
 
     def _on_current_changed(self, current: QModelIndex) -> None:
         if current.isValid() and not self._silent:
             self._on_clicked(current)
+
+    def _on_chosen(self, index: QModelIndex) -> None:
+        self._on_clicked(index)
+        self.chosen.emit()
 
     def _on_clicked(self, index: QModelIndex) -> None:
         row: FoundRow = index.data(_ROW_ROLE)

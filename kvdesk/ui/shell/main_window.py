@@ -163,7 +163,8 @@ class MainWindow(Window):
             open_menu_of(focus)
         elif presses(focus, event):
             pass
-        elif is_typing(event) and self.rooms.shows_chats and composer.isVisible():
+        elif is_typing(event) and self.rooms.shows_chats and not composer.isHidden():
+            self.panes.show_chat()
             composer.focus_edit()
             QApplication.sendEvent(composer.edit, event)
         else:

@@ -22,8 +22,8 @@ CHAT_PX: Final = 408  # a model's name, how full the context is and what happens
 
 class Panes(QSplitter):
     """Three panes. The third is the inspector, or the parameters in its place while they are open. Where the window has
-    no room for three, it is shown instead of the conversations; without room for two, the chat alone, or the third
-    where someone asks for it.
+    no room for three, it is shown instead of the conversations; without room for two, the chat alone, or the pane
+    beside it that someone asks for.
     """
 
     parameters_shown = Signal(bool)
@@ -35,12 +35,12 @@ class Panes(QSplitter):
         self._sidebar, self._chat, self._inspector = sidebar, chat, inspector
         theme = self._theme = kit.theme
         self._settings = kit.store.settings
-        self._fitted = 3
+        self._fitted = 3, True
         self._parameters: QWidget | None = None
         self.shows_parameters = False
         """Whether they are open; they may have no room now."""
-        self.prefers_inspector = False
-        """Without room for two: the inspector is shown, since someone asked for it, and not the chat."""
+        self.asked_for: QWidget | None = None
+        """Without room for two: this pane is shown, since someone asked for it, and not the chat."""
         self._side = QWidget()
         self._beside = boxes.row(inspector, on=self._side, margins=0)
         self.setHandleWidth(1)
@@ -50,6 +50,7 @@ class Panes(QSplitter):
             self.setStretchFactor(place, stretch)
         self._scale = theme.scale
         self._unscaled: list[float] = []  # widths without zoom; none since a person has moved a handle
+        sidebar.chosen.connect(self.show_chat)
         self.splitterMoved.connect(lambda *_: self._unscaled.clear())
         theme.follow(self._on_look_changed)
 
@@ -75,6 +76,14 @@ class Panes(QSplitter):
             self.fold()
             self.parameters_shown.emit(False)
 
+    def show_chat(self) -> None:
+        """And nothing in its place."""
+        if self._chat.isHidden():
+            self.hide_parameters()
+            self.asked_for = None
+            self.fold()
+            self._chat.composer.focus_edit()
+
     def is_in_parameters(self, widget: QWidget) -> bool:
         """Whether a widget is a part of them."""
         return self._parameters is not None and self._parameters.isAncestorOf(widget)
@@ -85,12 +94,19 @@ class Panes(QSplitter):
         is_theirs = self.shows_parameters and self._parameters is not None
         return self._parameters if is_theirs and self._parameters is not None else self._inspector
 
+    @property
+    def _room(self) -> int:
+        """The width for all panes; as wide as the screen while the window is hidden."""
+        return self.width() if self.isVisible() else self.screen().availableGeometry().marginsRemoved(FRAME).width()
+
     def _n_fitting(self) -> int:
         """How many panes there is room for: the chat, what is beside it, the conversations."""
-        screen = self.screen().availableGeometry().marginsRemoved(FRAME)
-        room = self.width() if self.isVisible() else screen.width()
         two = self._chat.minimumWidth() + self._third.minimumWidth() + 2 * self.handleWidth()
-        return 3 if room >= two + self._sidebar.minimumWidth() else 2 if room >= two else 1
+        return 3 if self._room >= two + self._sidebar.minimumWidth() else 2 if self._room >= two else 1
+
+    def _fits_list(self) -> bool:
+        """Whether there is room for the chat and the conversations, without a third."""
+        return self._room >= self._chat.minimumWidth() + self._sidebar.minimumWidth() + self.handleWidth()
 
     def minimumSizeHint(self) -> QSize:
         """A window that is made narrower loses the conversations, then the inspector."""
@@ -106,12 +122,13 @@ class Panes(QSplitter):
         """Show what the settings want to be shown, as far as there is room."""
         settings = self._settings.current
         self._inspector.show_all(settings.all_instruments)
-        self._fitted = n = self._n_fitting()
+        self._fitted = n, fits_list = self._n_fitting(), self._fits_list()
         parameters = self.shows_parameters and self._parameters is not None
-        alone = n == 1 and (parameters or (settings.inspector_visible and self.prefers_inspector))
+        alone = n == 1 and (parameters or (settings.inspector_visible and self.asked_for is self._inspector))
         third = (parameters or settings.inspector_visible) and (n > 1 or alone)
-        self._sidebar.setVisible(settings.sidebar_visible and not alone and not (third and n < 3))
-        self._chat.setVisible(not alone)
+        listed = settings.sidebar_visible and not (third and n < 3) and (fits_list or self.asked_for is self._sidebar)
+        self._sidebar.setVisible(listed)
+        self._chat.setVisible(not alone and (fits_list or not listed))
         if self._parameters is not None:
             self._parameters.setVisible(third and parameters)
         self._inspector.setVisible(third and not parameters)
@@ -128,8 +145,8 @@ class Panes(QSplitter):
         QTimer.singleShot(0, self, self._zoom)  # the size was changed in the settings
 
     def _refold(self) -> None:
-        if self._n_fitting() != self._fitted:
-            self.prefers_inspector = False
+        if (self._n_fitting(), self._fits_list()) != self._fitted:
+            self.asked_for = None
             self.fold()
 
     def _on_look_changed(self) -> None:

@@ -139,7 +139,7 @@ class Verbs:
 
 
 def escape(window: Window) -> None:
-    """Leave another room, a question, the search, or a message that is edited; stop the answer; close a token or
+    """Leave another room, a question, the search, what is in the chat's place, or a message that is edited; stop the answer; close a token or
     "Why?", and dismiss the newest notice.
     """
     made, chats, chat = window.inspector.cache.made_instruments, window.conversations, window.chat
@@ -155,9 +155,12 @@ def escape(window: Window) -> None:
         made.compaction.refuse()
     elif chats.search.hasFocus() or chats.results.hasFocus():
         chats.search.clear()
+        window.panes.show_chat()
         chat.composer.focus_edit()
     elif window.panes.shows_parameters and _is_in_parameters(window):
         window.panes.hide_parameters()
+    elif chat.isHidden():
+        window.panes.show_chat()
     elif chat.leave():
         pass
     elif chat.view.is_editing:

@@ -4,6 +4,7 @@ The store owns the values; nothing here keeps any.
 """
 
 from PySide6.QtCore import QObject
+from PySide6.QtWidgets import QWidget
 
 from kvdesk.ui.shell.window import Window
 from kvdesk.ui.widgets.choose_file import last_folder
@@ -29,15 +30,18 @@ class WindowSettings(QObject):
 
     def toggle_sidebar(self) -> None:
         """Show or hide the conversations."""
-        shown = self._window.conversations.isHidden()
-        beside = self._store.current.inspector_visible and not (shown and self._window.panes.is_narrow)
+        panes, shown = self._window.panes, self._window.conversations.isHidden()
+        beside = self._store.current.inspector_visible and not (shown and panes.is_narrow)
+        if shown and panes.is_narrow:
+            panes.hide_parameters()
+        self._ask_for(self._window.conversations if shown else None)
         self._store.change(sidebar_visible=shown, inspector_visible=beside)
 
     def toggle_inspector(self) -> None:
         """Show or hide the inspector; it is shown where the parameters, or the chat, were in its place."""
         shown = self._window.inspector.isHidden()
         self._window.panes.hide_parameters()
-        self._prefer_inspector(shown)
+        self._ask_for(self._window.inspector if shown else None)
         self._store.change(inspector_visible=shown)
 
     def toggle_instruments(self) -> None:
@@ -47,7 +51,7 @@ class WindowSettings(QObject):
     def show_instruments(self, shows_all: bool) -> None:
         """All of the inspector; else the cell map and four numbers."""
         self._window.panes.hide_parameters()
-        self._prefer_inspector(True)
+        self._ask_for(self._window.inspector)
         self._store.change(all_instruments=shows_all, inspector_visible=True)
 
     def zoom(self, steps: int) -> None:
@@ -62,15 +66,12 @@ class WindowSettings(QObject):
         self._store.change(font_px=min(max(px, LEAST_FONT_PX), MOST_FONT_PX) if by else 0)
 
     def show_chat(self) -> None:
-        """The chat is shown if the inspector or the parameters are in its place."""
-        if self._window.chat.isHidden():
-            self._window.panes.hide_parameters()
-        if self._window.chat.isHidden():
-            self._prefer_inspector(False)
+        """The chat is shown if another pane is in its place."""
+        self._window.panes.show_chat()
 
-    def _prefer_inspector(self, wanted: bool) -> None:
-        """Whether it is shown where there is room for it or the chat."""
-        self._window.panes.prefers_inspector = wanted
+    def _ask_for(self, pane: QWidget | None) -> None:
+        """The pane that is shown where there is room for it or the chat; None: the chat."""
+        self._window.panes.asked_for = pane
         self.show_changed(frozenset())
 
     def toggle_probabilities(self) -> None:
