@@ -84,9 +84,16 @@ class Panes(QSplitter):
             self.fold()
             self._chat.composer.focus_edit()
 
-    def is_in_parameters(self, widget: QWidget) -> bool:
-        """Whether a widget is a part of them."""
-        return self._parameters is not None and self._parameters.isAncestorOf(widget)
+    def leave(self) -> bool:
+        """Leave what is in the chat's place, or the parameters with the keyboard in them. False: neither is so."""
+        focus = self.window().focusWidget()
+        if self._chat.isHidden():
+            self.show_chat()
+        elif self.shows_parameters and focus is not None and self._side.isAncestorOf(focus):
+            self.hide_parameters()
+        else:
+            return False
+        return True
 
     @property
     def _third(self) -> QWidget:

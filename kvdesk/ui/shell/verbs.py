@@ -3,10 +3,6 @@
 Every method can be called at any time: what is not possible now does nothing. `refusals` says why.
 """
 
-from typing import cast
-
-from PySide6.QtWidgets import QWidget
-
 from kvdesk.protocol.cache import Forget
 from kvdesk.translation import tr
 from kvdesk.ui.chat_list.chat_files import export_chats
@@ -139,8 +135,8 @@ class Verbs:
 
 
 def escape(window: Window) -> None:
-    """Leave another room, a question, the search, what is in the chat's place, or a message that is edited; stop the answer; close a token or
-    "Why?", and dismiss the newest notice.
+    """Leave another room, a question, the search, what is in the chat's place, or a message that is edited; stop the
+    answer; close a token or "Why?", and dismiss the newest notice.
     """
     made, chats, chat = window.inspector.cache.made_instruments, window.conversations, window.chat
     if window.activity.has_keyboard:
@@ -157,11 +153,7 @@ def escape(window: Window) -> None:
         chats.search.clear()
         window.panes.show_chat()
         chat.composer.focus_edit()
-    elif window.panes.shows_parameters and _is_in_parameters(window):
-        window.panes.hide_parameters()
-    elif chat.isHidden():
-        window.panes.show_chat()
-    elif chat.leave():
+    elif window.panes.leave() or chat.leave():
         pass
     elif chat.view.is_editing:
         chat.view.end_edit()
@@ -169,9 +161,3 @@ def escape(window: Window) -> None:
         window.kit.actions.run("chat.stop")
     elif not (chat.view.close_token() or chat.view.close_reasons()):
         window.activity.dismiss()
-
-
-def _is_in_parameters(window: Window) -> bool:
-    """Whether the focus is in the parameters, or they are in the chat's place."""
-    focus = cast("QWidget | None", window.focusWidget())
-    return window.chat.isHidden() or (focus is not None and window.panes.is_in_parameters(focus))
