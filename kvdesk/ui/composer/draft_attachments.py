@@ -112,6 +112,8 @@ class DraftAttachments(QObject):
         if kept and len(kept) <= len(self._attachments):
             whole = self._attachments[len(kept) - 1]
             self._whole[kept[-1]] = self._whole.get(whole, whole)
+            if left_out := [attachment.name for attachment in self._attachments[len(kept) :]]:
+                self._store.notify(tr("No room for {names}").format(names=", ".join(left_out)), "warning")
             self._change(kept)
 
     def _on_counted(self, n_tokens: tuple[int, ...]) -> None:

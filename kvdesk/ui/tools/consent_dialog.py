@@ -37,7 +37,7 @@ class ConsentDialog(_Question):
     """(yes, for good): sent once."""
 
     def __init__(self, theme: Theme, parent: QWidget | None, server: ToolServer) -> None:
-        title = (tr("Start the server {name}?") if server.command else tr("Connect to the server {name}?")).format(
+        title = (tr("Start the server “{name}”?") if server.command else tr("Connect to the server “{name}”?")).format(
             name=server.name
         )
         super().__init__(theme, parent, title)

@@ -179,6 +179,16 @@ def test_what_fits_is_offered_and_all_of_it_again(
     assert not link.isVisible(), "nothing of it fits"
 
 
+def test_files_without_room_are_named(window: MainWindow) -> None:
+    show(window, PAPER, NOTES, replace(NOTES, name="more.md"))
+    preview(window, 2000, 20, 20, refused="The conversation needs 2,100 tokens.", n_fitting=400)
+    heard: list[object] = []
+    forget = window.store.listen(lambda _changed, update: heard.append(update))
+    window.chat.composer.help.links[0].click()
+    forget()
+    assert Notice(f"No room for {NOTES.name}, more.md", "warning") in heard
+
+
 def test_shortening_takes_from_the_end() -> None:
     n = len(attachment_as_read(NOTES))
     assert shortened((NOTES, PAPER), n + 100)[0] == NOTES
