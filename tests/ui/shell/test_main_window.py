@@ -442,6 +442,10 @@ def test_nothing_measured_of_one_model_is_shown_under_the_name_of_the_next(windo
     assert "40 tok/s" in seen(window.status)
     window.store.apply(TurnEnded(ONE, MessageId("a"), "complete", STATS))
     assert "tok/s" not in seen(window.status), "the answer shows its own"
+    window.store.apply(TurnStarted(ONE, MessageId("b"), 0, 140, 128))
+    window.store.apply(SpeedSample(12.0, "prefill", 140, 2000.0, 256))
+    window.store.count()
+    assert "40 tok/s" not in seen(window.status), "a prompt is read: nothing is written yet"
     window.chat.composer.set_text("hello")
     window.store.apply(TurnPreview(ONE, 20, 9, 120.0, "20 tokens from cache, 9 to compute", text="hello"))
     measured = window.store.measured
