@@ -23,8 +23,9 @@ from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.viewmodel.lab import PastResult, Question
 
 QUESTIONS_PX: Final = 264
-QUESTIONS_LEAST_PX: Final = 152
+QUESTIONS_LEAST_PX: Final = 168
 SETUP_PX: Final = 296
+RESULT_PX: Final = 480  # the questions leave it to the result, unless someone moves a border
 
 
 class LabPage(QWidget):
@@ -52,18 +53,31 @@ class LabPage(QWidget):
         self.past.chosen.connect(self._on_chosen)
         name, tip, leave = tr("Back to the chats"), tr("Back to the chats (Ctrl+Shift+L)"), kit.act("chat.write")
         back = IconButton(theme, "chevron-left", name, tip, clicked=leave)
-        split = QSplitter(Qt.Orientation.Horizontal, handleWidth=1, childrenCollapsible=False)
+        split = self._split = QSplitter(Qt.Orientation.Horizontal, handleWidth=1, childrenCollapsible=False)
         self._left, self._middle = self._make_left(back), self._make_middle()
         for part in (self._left, self._middle, self._make_right()):
             split.addWidget(part)
         split.setStretchFactor(2, 1)
+        self._is_moved = False
+        split.splitterMoved.connect(lambda: setattr(self, "_is_moved", True))
         theme.follow(self._fit)
-        split.setSizes([theme.px(QUESTIONS_PX), theme.px(SETUP_PX), 720])
         boxes.column(split, on=self, margins=0)
 
     def _fit(self) -> None:
         self._left.setMinimumWidth(self._theme.px(QUESTIONS_LEAST_PX))
         self._middle.setMinimumWidth(self._theme.px(SETUP_PX))
+        self._share()
+
+    def _share(self) -> None:
+        """Give the columns their widths, if nobody has."""
+        if not self._is_moved:
+            least, most, middle, right = map(self._theme.px, (QUESTIONS_LEAST_PX, QUESTIONS_PX, SETUP_PX, RESULT_PX))
+            left = min(max(self.width() - middle - right, least), most)
+            self._split.setSizes([left, middle, max(0, self.width() - left - middle)])
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._share()
 
     @property
     def question(self) -> Question | None:

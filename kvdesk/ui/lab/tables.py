@@ -32,10 +32,11 @@ class ResultTable(QWidget):
 
 class _Cells(Grid):
     """Columns as wide as their texts, and wider if a person draws them so. If they have no room side by side, titles
-    get several lines; if that is not enough, the widest columns are cut.
+    get several lines, and so do texts in the widest columns.
     """
 
     _titles: tuple[str, ...] = ()
+    _is_narrow = False
 
     def show_table(self, table: Table) -> None:
         head = self.horizontalHeader()
@@ -55,7 +56,8 @@ class _Cells(Grid):
         texts = [self.sizeHintForColumn(column) for column in columns]
         titles = [head.sectionSizeHint(column) for column in columns]
         widths = _widths(texts, titles)
-        if sum(widths) > room:
+        self._is_narrow = sum(widths) > room
+        if self._is_narrow:
             wide = head.fontMetrics().horizontalAdvance
             words = [max(map(wide, title.split()), default=0) for title in self._titles]
             edges = [whole - wide(title) for whole, title in zip(titles, self._titles, strict=True)]
@@ -68,6 +70,15 @@ class _Cells(Grid):
         for column, width in enumerate(widths):
             self.setColumnWidth(column, width)
         self.fit_height()
+
+    def fit_height(self) -> None:
+        super().fit_height()
+        self.setWordWrap(self._is_narrow)
+        row = self._theme.px(self._row_px)
+        around = row - self.fontMetrics().height()
+        for i in range(self.rowCount()):
+            self.setRowHeight(i, max(row, self.sizeHintForRow(i) + around) if self._is_narrow else row)
+        self.setFixedHeight(self.height() + self.verticalHeader().length() - row * self.rowCount())
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

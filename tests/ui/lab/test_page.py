@@ -466,3 +466,13 @@ def test_two_runs_share_their_plots(page: LabPage) -> None:
     page.past.select(0, 1)
     (plot,) = page.result.findChildren(CurvePlot)
     assert [series.name for series in plot.shown.series] == ["A: with", "B: with"]
+
+
+def test_the_questions_leave_room_to_a_result(page: LabPage) -> None:
+    page.resize(1280, 800)
+    assert page._left.width() == 264
+    page.resize(900, 600)
+    assert page._left.width() == 168
+    page._split.splitterMoved.emit(200, 1)  # a person did
+    page.resize(1280, 800)
+    assert page._left.width() < 264

@@ -17,7 +17,7 @@ WIDE = Table(
 )
 
 
-def test_a_wide_table_fits_and_a_key_tells_what_is_cut(
+def test_a_wide_table_fits_and_a_key_tells_the_whole(
     theme: Theme, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(key_tips, "TIP_MS", 0)
@@ -52,3 +52,20 @@ def test_a_title_is_broken_between_words() -> None:
     assert wrapped("waited over never", len, 11) == "waited over\nnever"
     assert wrapped("compactions", len, 5) == "compactions"
     assert wrapped("", len, 5) == ""
+
+
+@pytest.mark.usefixtures("styled")
+def test_texts_in_a_narrow_table_get_several_lines(theme: Theme, qtbot: QtBot) -> None:
+    table = Table("Figures", ("figure", "median"), (("cells when they were removed", "0"), ("made", "98.91 MB")))
+    shown = ResultTable(theme, table)
+    qtbot.addWidget(shown)
+    shown.resize(500, 300)
+    shown.show()
+    (grid,) = shown.findChildren(Grid)
+    before = grid.rowHeight(0), grid.height()
+    shown.resize(180, 300)
+    qtbot.waitUntil(lambda: grid.rowHeight(0) > 1.5 * before[0])
+    assert grid.rowHeight(1) == before[0]
+    assert grid.height() - before[1] == grid.rowHeight(0) - before[0], "all of it is seen"
+    shown.resize(500, 300)
+    qtbot.waitUntil(lambda: (grid.rowHeight(0), grid.height()) == before)
