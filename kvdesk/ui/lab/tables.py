@@ -71,14 +71,11 @@ class _Cells(Grid):
             self.setColumnWidth(column, width)
         self.fit_height()
 
-    def fit_height(self) -> None:
-        super().fit_height()
+    def _fit_rows(self, px: int) -> None:
         self.setWordWrap(self._is_narrow)
-        row = self._theme.px(self._row_px)
-        around = row - self.fontMetrics().height()
+        around = px - self.fontMetrics().height()
         for i in range(self.rowCount()):
-            self.setRowHeight(i, max(row, self.sizeHintForRow(i) + around) if self._is_narrow else row)
-        self.setFixedHeight(self.height() + self.verticalHeader().length() - row * self.rowCount())
+            self.setRowHeight(i, max(px, self.sizeHintForRow(i) + around) if self._is_narrow else px)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

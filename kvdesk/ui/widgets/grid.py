@@ -57,9 +57,13 @@ class Grid(QTableWidget):
         head, row = self.horizontalHeader(), self._theme.px(self._row_px)
         self.verticalHeader().setMinimumSectionSize(row)
         self.verticalHeader().setDefaultSectionSize(row)
+        self._fit_rows(row)
         bar = self.horizontalScrollBar().sizeHint().height() if head.length() > self.width() else 0
         top = 0 if head.isHidden() else head.sizeHint().height()
-        self.setFixedHeight(top + row * self.rowCount() + bar + 2)
+        self.setFixedHeight(top + self.verticalHeader().length() + bar + 2)
+
+    def _fit_rows(self, px: int) -> None:
+        """Give rows their heights, if they need others than `px`."""
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

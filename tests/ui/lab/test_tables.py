@@ -55,7 +55,7 @@ def test_a_title_is_broken_between_words() -> None:
 
 
 @pytest.mark.usefixtures("styled")
-def test_texts_in_a_narrow_table_get_several_lines(theme: Theme, qtbot: QtBot) -> None:
+def test_texts_in_a_narrow_table_get_several_lines(theme: Theme, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
     table = Table("Figures", ("figure", "median"), (("cells when they were removed", "0"), ("made", "98.91 MB")))
     shown = ResultTable(theme, table)
     qtbot.addWidget(shown)
@@ -65,6 +65,12 @@ def test_texts_in_a_narrow_table_get_several_lines(theme: Theme, qtbot: QtBot) -
     before = grid.rowHeight(0), grid.height()
     shown.resize(180, 300)
     qtbot.waitUntil(lambda: grid.rowHeight(0) > 1.5 * before[0])
+    qtbot.wait(20)
+    calls: list[None] = []
+    with monkeypatch.context() as patched:
+        patched.setattr(grid, "fit_height", lambda: calls.append(None))
+        qtbot.wait(20)
+    assert not calls, "it has come to rest"
     assert grid.rowHeight(1) == before[0]
     assert grid.height() - before[1] == grid.rowHeight(0) - before[0], "all of it is seen"
     shown.resize(500, 300)
