@@ -162,3 +162,33 @@ def test_what_is_shown_grows_with_the_text(used: MainWindow, qtbot: QtBot) -> No
     assert edit.font().pixelSize() == 2 * px
     assert edit.fontMetrics().height() <= edit.height()
     qtbot.waitUntil(lambda: all(part.height() > 1.6 * px for part, px in zip(parts, before, strict=True)))
+
+
+def test_what_is_shown_and_nothing_else_keeps_the_window_large(used: MainWindow, qtbot: QtBot) -> None:
+    used.store.apply(cache_view(size=8192))
+    used.resize(900, 1100)
+    used.store.settings.change(all_instruments=True, inspector_visible=True)
+    qtbot.waitUntil(lambda: used.inspector.cell_map.height() > 500)
+    assert used.minimumSizeHint().height() <= 600, "a maximized window gets its size back"
+    used.store.settings.change(zoom=200)
+    for show in (used.rooms.show_models, used.rooms.show_settings):
+        show()
+        qtbot.wait(1)
+        assert used.minimumSizeHint().width() <= 1024
+    used.rooms.show_chats()
+    used.shown_settings.show_instruments(True)
+    for tab in used.inspector.labels:
+        used.inspector.show_tab(tab)
+        qtbot.wait(1)
+        hint = used.minimumSizeHint()
+        assert (hint.width() <= 900, hint.height() <= 700) == (True, True), tab
+
+
+def test_after_a_zoom_the_inspector_is_as_wide_as_it_was(used: MainWindow, qtbot: QtBot) -> None:
+    inspector = used.inspector
+    qtbot.waitUntil(lambda: inspector.minimumWidth() == inspector.minimumSizeHint().width())
+    before = inspector.minimumWidth()
+    used.store.settings.change(zoom=200)
+    qtbot.waitUntil(lambda: inspector.minimumWidth() > 1.5 * before)
+    used.store.settings.change(zoom=100)
+    qtbot.waitUntil(lambda: inspector.minimumWidth() == before)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QStackedWidget, QWidget
+from PySide6.QtWidgets import QSizePolicy, QStackedWidget, QWidget
 
 from kvdesk.protocol import calls
 from kvdesk.protocol.cache import CacheView, SpeedSample
@@ -37,6 +37,8 @@ _ABOUT: Final = marked(
     "The model reads up to the dashed line, the stronger grey too."
 )
 _MARGIN_PX: Final = 12
+_LEAST_MAP_PX: Final = 80
+_LEAST_BELOW_PX: Final = 66
 
 
 class CachePage(QWidget):
@@ -244,4 +246,11 @@ class CachePage(QWidget):
         self._readout.setContentsMargins(0, 0, _MARGIN_PX, 0)
         # the map's scroll bar is in the margin: the cells have all of the width
         pinned = self._pinned = boxes.column(self.map, self._readout, margins=0, spacing=8)
+        scroll.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Ignored)
+        self._theme.follow(self._give_way)
         boxes.column(pinned, (scroll, 1), on=self, margins=0, spacing=8)
+
+    def _give_way(self) -> None:
+        """In a low pane the map gives way, and a little of what is below it stays."""
+        self.map.give_way(self._theme.px(_LEAST_MAP_PX))
+        self._scroll.setMinimumHeight(self._theme.px(_LEAST_BELOW_PX))

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
-from PySide6.QtCore import QMarginsF, QPointF, Qt, Signal
+from PySide6.QtCore import QMarginsF, QPointF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPaintEvent, QRegion, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QSizePolicy
 
@@ -81,9 +81,11 @@ class CellMapView(PointedMap):
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         self.setObjectName("cellMap")
         self.setAccessibleName(tr("Cell map of the KV cache"))
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Maximum)
         self.setMinimumWidth(160)
-        self.setFixedHeight(self._room)
+        self._least: int | None = None
+        self._height = 0
+        self._take(self._room)
         self._timer = once(self, 0, self.refresh)
         self._due.connect(self._on_due, Qt.ConnectionType.QueuedConnection)  # it comes before what is to be painted
         theme.changed.connect(self._invalidate)
@@ -181,6 +183,21 @@ class CellMapView(PointedMap):
         if height != self._room:
             self._room = height
             self._come_back(0)
+
+    def give_way(self, least: int) -> None:
+        """It may be less high than its cells need, but not less than that: nothing else around it gives way."""
+        self._least = least
+        self._take(self._height)
+
+    def _take(self, height: int) -> None:
+        """Be so high."""
+        self._height = height
+        self.setMinimumHeight(height if self._least is None else min(height, self._least))
+        self.setMaximumHeight(height)
+        self.updateGeometry()
+
+    def sizeHint(self) -> QSize:
+        return QSize(self.minimumWidth(), self._height)
 
     def zoom_in(self) -> None:
         self._zoom_to_target(1.25)
@@ -311,8 +328,8 @@ class CellMapView(PointedMap):
         strips = strips_of(view, width, self.devicePixelRatioF(), wide=self._is_wide, digit_px=digit_px)
         self.strips = self.strips if strips == self.strips else strips
         height = min(max(total_height(strips), 64), self._room) if strips else self._room
-        if height != self.minimumHeight():
-            self.setFixedHeight(height)
+        if height != self._height:
+            self._take(height)
 
     def _on_layout_changed(self) -> None:
         """The same zoom with cells of another size, the same selection in other rows."""

@@ -19,7 +19,7 @@ class SmallMap(CellMapView):
         self.setAccessibleName(name)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.set_room(room)
-        self.setFixedHeight(room)  # until there is something to show
+        self._take(room)  # until there is something to show
 
     def show_maps(
         self, maps: tuple[CacheMap, ...], operation: int, colours: Mapping[int, int], titles: Mapping[int, str]

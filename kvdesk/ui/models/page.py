@@ -93,7 +93,6 @@ class ModelsPage(QWidget):
         self._sorted = SortedModels(self)
         self._sorted.setSourceModel(self._table)
         self.filter = SearchField(tr("Filter models"), tr("Filter"))
-        self.filter.setMaximumWidth(240)
         self.filter.textChanged.connect(self._on_filter)
         self.view = self._make_view(theme)
         self._said = label("", tone="secondary", scale="small", wrap=True)
@@ -107,7 +106,8 @@ class ModelsPage(QWidget):
         self._asked: ModelRow | None = None
         self.get_models = GetModels(theme, kit.commands)
         here = QWidget()
-        boxes.column(self.banner, (self.view, 1), self._make_foot(), on=here, margins=0, spacing=8)
+        parts = self._make_tools(), self.banner, (self.view, 1), self._make_foot()
+        boxes.column(*parts, on=here, margins=0, spacing=8)
         self._parts = QStackedWidget()
         self._parts.addWidget(here)
         self._parts.addWidget(self.get_models)
@@ -151,8 +151,6 @@ class ModelsPage(QWidget):
         """What is on this computer, or what can be downloaded."""
         (self._get_button if get else self._here_button).setChecked(True)
         self._parts.setCurrentIndex(int(get))
-        for part in self._of_here:
-            part.setVisible(not get)
         (self.get_models.search if get else self.view).setFocus()
 
     def leave(self) -> bool:
@@ -186,9 +184,6 @@ class ModelsPage(QWidget):
     def _make_head(self, theme: Theme) -> QHBoxLayout:
         name, tip, leave = tr("Back to the chats"), tr("Back to the chats (Esc)"), self._kit.act("chat.write")
         back = IconButton(theme, "chevron-left", name, tip, clicked=leave)
-        self._folders = folders = push_button(tr("Folders"), tip=tr("Where models are looked for"))
-        folders.clicked.connect(lambda: pop_up(self.folders_menu(), below(folders)))
-        file = push_button(tr("Open a file…"), clicked=self._kit.act("model.open"))
         self._here_button = tab_button(tr("On this computer"), checked=True)
         self._get_button = tab_button(tr("Get models"))
         choice = QButtonGroup(self)
@@ -196,18 +191,14 @@ class ModelsPage(QWidget):
         choice.addButton(self._get_button)
         self._here_button.clicked.connect(lambda: self.show_part(get=False))
         self._get_button.clicked.connect(lambda: self.show_part(get=True))
-        self._of_here = (self.filter, self._folders, file)
-        return boxes.row(
-            back,
-            label(tr("Models"), scale="large"),
-            self._here_button,
-            self._get_button,
-            boxes.Stretch(1),
-            self.filter,
-            self._folders,
-            file,
-            spacing=8,
-        )
+        title = label(tr("Models"), scale="large")
+        return boxes.row(back, title, self._here_button, self._get_button, boxes.Stretch(1), spacing=8)
+
+    def _make_tools(self) -> QHBoxLayout:
+        self._folders = folders = push_button(tr("Folders"), tip=tr("Where models are looked for"))
+        folders.clicked.connect(lambda: pop_up(self.folders_menu(), below(folders)))
+        file = push_button(tr("Open a file…"), clicked=self._kit.act("model.open"))
+        return boxes.row((self.filter, 1), folders, file, spacing=8)
 
     def _make_foot(self) -> QHBoxLayout:
         buttons = self._no, self._yes, self._delete, self._favourite, self._open

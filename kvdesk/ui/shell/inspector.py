@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, runtime_checkable
 
-from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtCore import QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QStackedWidget, QWidget
+from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QLayout, QStackedWidget, QWidget
 
 from kvdesk.protocol.chat import LogLine, ModelLoaded
 from kvdesk.protocol.features import Feature
@@ -90,7 +90,7 @@ class Inspector(QWidget):
         self.cache = self._page(CachePage)
         self.shows_all = False
         self._tabs = QButtonGroup(self)
-        self._stack = QStackedWidget()
+        self._stack = _Stack()
         for made in self._made:
             self._stack.addWidget(made or _being_made())
         self._missing = label("", tone="secondary", wrap=True)  # in the place of a page that has nothing to show
@@ -99,7 +99,7 @@ class Inspector(QWidget):
         self._stack.addWidget(self._missing)
         boxes.column(self._make_tabs(), (self._stack, 1), on=self, margins=(12, 8, 0, 12), spacing=8)
         self._show_all(False)
-        self._theme.changed.connect(self._fit)
+        self._theme.changed.connect(self._fit_again)
         self.destroyed.connect(kit.store.listen(self._on_changed, often=()))
 
     def _on_changed(self, changed: Changed, update: Update | None) -> None:
@@ -115,6 +115,7 @@ class Inspector(QWidget):
         if not self._has(self._tabs.checkedId()):
             self.show_tab(self._first)
         self._show_tabs()
+        self._fit_again()
         self._on_tab(self._tabs.checkedId())
 
     def show_all(self, shows_all: bool) -> None:
@@ -211,7 +212,7 @@ class Inspector(QWidget):
                 empty.deleteLater()
             self._stack.insertWidget(index, made)
             self._share_room()
-            QTimer.singleShot(0, self, self._fit)  # when it has its fonts and its numbers
+            self._fit_again()
         return made
 
     def _page(self, kind: type[PageT]) -> PageT:
@@ -247,11 +248,34 @@ class Inspector(QWidget):
         least = self._theme.px(ALL_PX if self.shows_all else CALM_PX)
         self.setMinimumWidth(max(least, self.minimumSizeHint().width()) if self.shows_all else least)
 
+    def _fit_again(self) -> None:
+        """Now, and when all of it has its fonts and its numbers."""
+
+        def fit() -> None:
+            for layout in self.findChildren(QLayout):
+                layout.invalidate()  # Qt asks again for new sizes only what is seen
+            self._fit()
+
+        fit()
+        QTimer.singleShot(0, self, fit)
+
     def _share_room(self) -> None:
         """Each page has a part of the height for its map."""
         for page in self._made:
             if isinstance(page, HasRoom):
                 page.set_room(self.height())
+
+
+class _Stack(QStackedWidget):
+    """As wide as the widest of its pages, so that the pane keeps its width, and as high as the one that is shown."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.currentChanged.connect(lambda *_: self.updateGeometry())
+
+    def minimumSizeHint(self) -> QSize:
+        page = self.currentWidget()
+        return QSize(super().minimumSizeHint().width(), page.minimumSizeHint().height() if page is not None else 0)
 
 
 def _being_made() -> QWidget:

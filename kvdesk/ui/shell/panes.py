@@ -171,6 +171,7 @@ class Panes(QSplitter):
 
     def _zoom(self) -> None:
         """The panes beside the chat are as wide for their text as they were, also after a zoom that had no room."""
+        self._refold()
         if self._unscaled and self._scale != self._theme.scale:
             self._scale = self._theme.scale
             left, _, right = (self._theme.px(round(width)) for width in self._unscaled)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import QSize, Signal
 from PySide6.QtWidgets import QStackedWidget, QWidget
 
 from kvdesk.ui.widgets.kit import Kit, Room
@@ -52,6 +52,11 @@ class Rooms(QStackedWidget):
         for one in kit.slices:
             self._rooms |= one.rooms
         self.addWidget(chats)
+        self.currentChanged.connect(lambda *_: self.updateGeometry())
+
+    def minimumSizeHint(self) -> QSize:
+        """That of the room that is shown; the others may need more."""
+        return self.currentWidget().minimumSizeHint()
 
     def get(self, name: str) -> Any:
         """The widget of a room; None until it was shown."""
