@@ -103,7 +103,7 @@ def test_without_room_for_both_the_chats_are_listed_in_the_chats_place(used: Mai
     for go_on in leave:
         qtbot.keyClick(used, Qt.Key.Key_B, CONTROL)
         assert (chats.isVisible(), chat.isVisible()) == (True, False)
-        chats.view.setFocus()
+        assert chats.view.hasFocus()
         go_on()
         assert (chats.isVisible(), chat.isVisible()) == (False, True)
         assert chat.composer.edit.hasFocus()

@@ -143,7 +143,7 @@ class StatusBar(QWidget):
 
     def _show_speed(self) -> None:
         """Of the answers that are written now; each shows its own afterwards."""
-        tok_s = self._store.measured.decode.series.last if self._store.running else None
+        tok_s = self._store.measured.tok_s if self._store.running else None
         self._speed.setText("" if tok_s is None else tr("{n} tok/s").format(n=rate_text(tok_s)))
 
     def _show_used(self, used: int, capacity: int) -> None:

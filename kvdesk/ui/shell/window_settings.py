@@ -36,6 +36,8 @@ class WindowSettings(QObject):
             panes.hide_parameters()
         self._ask_for(self._window.conversations if shown else None)
         self._store.change(sidebar_visible=shown, inspector_visible=beside)
+        if self._window.chat.isHidden():
+            self._window.conversations.view.setFocus()
 
     def toggle_inspector(self) -> None:
         """Show or hide the inspector; it is shown where the parameters, or the chat, were in its place."""

@@ -111,6 +111,7 @@ class Measurements:
         self._since_moved: deque[float] = deque(maxlen=64)
         self._drafts: deque[tuple[int, int]] = deque(maxlen=_DRAFTS)  # guessed, right
         self._n_running = 0
+        self._writes = False  # answers that run have tokens
         self._token_s: float | None = None  # when the token before came
         self._latency_s = 0.0
         self._load_s: float | None = None
@@ -135,6 +136,7 @@ class Measurements:
         elif sample.rc == 0 and sample.kind == "decode":
             self.prefill.finish()
             self.decode.add(sample.at_s, sample.n_tokens, sample.ms)
+            self._writes = True
             self._add_token(sample)
             if sample.n_drafted:
                 self._drafts.append((sample.n_drafted, sample.n_accepted))
@@ -154,6 +156,11 @@ class Measurements:
         """Whether an answer is being written."""
         return self._n_running > 0
 
+    @property
+    def tok_s(self) -> float | None:
+        """Decode speed of the answers that are written now; None before their first token, and after their last."""
+        return self.decode.series.last if self._writes else None
+
     def end_prefill(self) -> None:
         """A prompt has been read: its speed is one reading."""
         self.prefill.finish()
@@ -165,6 +172,7 @@ class Measurements:
         if stats.prompt_tokens:
             self._n_running = max(self._n_running - 1, 0)
             if not self._n_running:
+                self._writes = False
                 self._end_tokens(at_s)
             self.turn = stats
             self.n_turns += 1
