@@ -2,7 +2,7 @@
 which of them are folded away.
 """
 
-from typing import Final
+from typing import Final, cast
 
 from PySide6.QtCore import QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QResizeEvent, QShowEvent
@@ -86,7 +86,7 @@ class Panes(QSplitter):
 
     def leave(self) -> bool:
         """Leave what is in the chat's place, or the parameters with the keyboard in them. False: neither is so."""
-        focus = self.window().focusWidget()
+        focus = cast("QWidget | None", self.window().focusWidget())
         if self._chat.isHidden():
             self.show_chat()
         elif self.shows_parameters and focus is not None and self._side.isAncestorOf(focus):

@@ -56,7 +56,8 @@ class Rooms(QStackedWidget):
 
     def minimumSizeHint(self) -> QSize:
         """That of the room that is shown; the others may need more."""
-        return self.currentWidget().minimumSizeHint()
+        room = self.currentWidget()
+        return room.minimumSizeHint() if room is not None else super().minimumSizeHint()
 
     def get(self, name: str) -> Any:
         """The widget of a room; None until it was shown."""
