@@ -141,6 +141,21 @@ def test_another_context_is_asked_about_anew(window: MainWindow) -> None:
     assert window.chat.composer._pause.isActive()
 
 
+def test_what_an_edit_costs_is_asked_again_for_another_context_and_policy(window: MainWindow, record: Record) -> None:
+    show_messages(window, ONE, (message("q", "user", "Hello"),))
+    window.chat.view.start_edit(MessageId("q"))
+    editor = window.chat.view.widgets[0].editor
+    editor._pause.stop()
+    window.store.apply(ContextReady(replace(CONTEXT, n_ctx=4096, n_ctx_seq=4096), rebuilt=True))
+    assert editor._pause.isActive()
+    editor._pause.stop()
+    record(window.commands.conversations.choose_overflow)
+    window.action_set.run("chat.overflow")
+    window.chat.header.overflow.buttons[Overflow.SLIDE].click()
+    assert editor._pause.isActive()
+    window.chat.view.end_edit()
+
+
 def test_what_a_draft_costs_is_asked_again_after_cells_were_removed_by_hand(window: MainWindow) -> None:
     typed(window, "hello world", TOO_LONG)
     window.chat.composer._pause.stop()

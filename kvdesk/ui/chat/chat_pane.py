@@ -91,6 +91,7 @@ class ChatPane(QWidget):
         self.composer = Composer(kit)
         self.composer.sent.connect(self.banner.hide)
         self.composer.edit.paged.connect(self.view.scroll_page)
+        self.composer.asked_again.connect(self.view.ask_again)
         self.drafts = Drafts(kit, self.composer, self.view)
         self.attachments = DraftAttachments(kit, self.composer)
         self.composer.edit.recall = SentMessages(self.composer, lambda: [*self.view.questions.values()]).step

@@ -30,6 +30,7 @@ class Composer(QFrame):
     sent = Signal()
     text_changed = Signal()
     counted = Signal(tuple)  # before it is sent: tokens of each attachment, where they are known
+    asked_again = Signal()  # what messages cost has changed
     shorten_clicked = Signal(int)  # characters of what is attached, as the model reads it, that fit
 
     def __init__(self, kit: Kit) -> None:
@@ -155,6 +156,7 @@ class Composer(QFrame):
 
     def ask_again(self) -> None:
         """Something that the preview hangs on has changed: another context, another policy, a longer conversation."""
+        self.asked_again.emit()
         if self._has_draft:
             self._pause.start()
 

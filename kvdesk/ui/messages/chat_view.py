@@ -115,6 +115,12 @@ class ChatView(MessageList):
         if widget is not None:
             widget.show_preview(preview)
 
+    def ask_again(self) -> None:
+        """What edited messages would cost may have changed."""
+        for widget in self.widgets:
+            if widget.editor is not None:
+                widget.editor.ask_again()
+
     def set_why_not_saved(self, question: str, answer: str) -> None:
         """Why an edited question, and an edited answer, cannot be saved now; "" where they can."""
         self._why_not_saved = {"user": question, "assistant": answer}

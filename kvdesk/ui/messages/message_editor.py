@@ -80,6 +80,10 @@ class MessageEditor(QWidget):
         if self._has_text:
             self.paused.emit(self.text)
 
+    def ask_again(self) -> None:
+        """Ask soon: it costs something else now."""
+        self._pause.start()
+
     def show_preview(self, preview: TurnPreview) -> None:
         """What it costs; ignored where the text has changed since."""
         if preview.text.rstrip() == self.text.rstrip():
