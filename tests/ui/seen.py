@@ -12,7 +12,8 @@ from kvdesk.ui.operations.effect_view import EffectView
 from kvdesk.ui.shell.activity_strip import ActivityStrip
 from kvdesk.ui.shell.command_palette import CommandPalette
 from kvdesk.ui.shell.log_panel import LogPanel
-from kvdesk.ui.widgets.controls import Choice, ElidedLabel
+from kvdesk.ui.widgets.choice import Choice
+from kvdesk.ui.widgets.controls import ElidedLabel
 
 
 def seen(widget: QWidget | None) -> str:

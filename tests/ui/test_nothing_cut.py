@@ -24,7 +24,8 @@ from kvdesk.settings import KnownServer, ServeSettings, Settings, ThemeChoice
 from kvdesk.translation import Translate
 from kvdesk.ui.chat_list.import_dialog import ImportDialog
 from kvdesk.ui.shell.main_window import MainWindow
-from kvdesk.ui.widgets.controls import Choice, ElidedButton, label
+from kvdesk.ui.widgets.choice import Choice
+from kvdesk.ui.widgets.controls import ElidedButton, label
 from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.viewmodel.downloads import recommended_offers
 from tests.ui.attended import show_attended

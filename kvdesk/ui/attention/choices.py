@@ -8,7 +8,7 @@ from kvdesk.cache.attention_weights import How
 from kvdesk.session import Store
 from kvdesk.translation import marked, tr
 from kvdesk.ui.widgets.allow import allow
-from kvdesk.ui.widgets.controls import Choice, small_choice
+from kvdesk.ui.widgets.choice import Choice, small_choice
 from kvdesk.ui.widgets.flow import Flow
 from kvdesk.viewmodel.cells import attention
 from kvdesk.viewmodel.cells.attention import Scope

@@ -9,7 +9,8 @@ from kvdesk.protocol.blocks import BlockMapView
 from kvdesk.translation import tr
 from kvdesk.ui.blocks.block_map import BlockMapWidget
 from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.controls import Choice, label
+from kvdesk.ui.widgets.choice import Choice
+from kvdesk.ui.widgets.controls import label
 from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.viewmodel.block_readout import BlockColour, heard, numbers, tiers
 

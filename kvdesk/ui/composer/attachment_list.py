@@ -10,7 +10,8 @@ from kvdesk.attachments.encodings import CODECS
 from kvdesk.message import Attachment
 from kvdesk.translation import tr
 from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.controls import Choice, ElidedLabel, IconButton, link_button
+from kvdesk.ui.widgets.choice import Choice
+from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, link_button
 from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.viewmodel.chat.attachment_facts import attachment_facts
 

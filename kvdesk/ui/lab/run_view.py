@@ -14,7 +14,8 @@ from kvdesk.translation import plural, tr
 from kvdesk.ui.lab.curves import CurvePlot
 from kvdesk.ui.map.small_map import SmallMap
 from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.controls import Choice, ElidedLabel, NumberLabel, ThinProgress, label
+from kvdesk.ui.widgets.choice import Choice
+from kvdesk.ui.widgets.controls import ElidedLabel, NumberLabel, ThinProgress, label
 from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.ui.widgets.throttle import Throttle
 from kvdesk.ui.widgets.timers import every

@@ -13,8 +13,9 @@ from kvdesk.session import Commands
 from kvdesk.translation import tr
 from kvdesk.ui.lab.source_choice import OTHER, SourceChoice
 from kvdesk.ui.widgets import boxes
+from kvdesk.ui.widgets.choice import Choice
 from kvdesk.ui.widgets.choose_file import ask_for_file
-from kvdesk.ui.widgets.controls import Choice, label, plain_tip, push_button, set_tone, tab_button
+from kvdesk.ui.widgets.controls import label, plain_tip, push_button, set_tone, tab_button
 from kvdesk.ui.widgets.number_fields import RealField, WholeField
 from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.ui.widgets.timers import once

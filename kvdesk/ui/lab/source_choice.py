@@ -7,8 +7,9 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QSizePolicy
 
 from kvdesk.translation import marked, tr
+from kvdesk.ui.widgets.choice import Choice
 from kvdesk.ui.widgets.choose_file import ask_for_file
-from kvdesk.ui.widgets.controls import Choice, plain_tip
+from kvdesk.ui.widgets.controls import plain_tip
 
 OTHER: Final = marked("Choose a file…")
 

@@ -10,7 +10,8 @@ from kvdesk.translation import tr
 from kvdesk.ui.map.cell_map import CellMapView
 from kvdesk.ui.map.colours import OPTIONAL, ColourBy
 from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.controls import label, show_text, small_choice, tab_button
+from kvdesk.ui.widgets.choice import small_choice
+from kvdesk.ui.widgets.controls import label, show_text, tab_button
 
 
 class MapBar(QWidget):

@@ -10,7 +10,8 @@ from kvdesk.session.commands import Commands
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import marked, tr
 from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.controls import Choice, label, set_tone
+from kvdesk.ui.widgets.choice import Choice
+from kvdesk.ui.widgets.controls import label, set_tone
 from kvdesk.ui.widgets.timers import once
 from kvdesk.viewmodel.cells.readout import megabytes
 

@@ -16,8 +16,9 @@ from kvdesk.session.state import Target
 from kvdesk.translation import tr
 from kvdesk.ui.operations.leaving_row import LeavingRow
 from kvdesk.ui.widgets import boxes
+from kvdesk.ui.widgets.choice import Choice
 from kvdesk.ui.widgets.collapsible import Collapsible
-from kvdesk.ui.widgets.controls import Choice, label, push_button, set_tone
+from kvdesk.ui.widgets.controls import label, push_button, set_tone
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.ui.widgets.number_fields import WholeField
 

@@ -17,18 +17,10 @@ from kvdesk.ui.parameters.thinking_row import ThinkingRow
 from kvdesk.ui.parameters.words import cost, template_prompt
 from kvdesk.ui.settings.preset_bar import PresetBar
 from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.controls import (
-    ElidedLabel,
-    IconButton,
-    label,
-    on_ground,
-    push_button,
-    set_tone,
-    tab_button,
-    text_box,
-)
+from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, label, on_ground, push_button, set_tone, tab_button
 from kvdesk.ui.widgets.kit import Kit
 from kvdesk.ui.widgets.timers import once
+from kvdesk.ui.widgets.written import text_box
 from kvdesk.values import replace
 
 LEAST_PX: Final = 350

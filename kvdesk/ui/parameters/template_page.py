@@ -7,9 +7,10 @@ from kvdesk.protocol.prompt import PromptPreview
 from kvdesk.translation import tr
 from kvdesk.ui.parameters.prompt_view import PromptView
 from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.controls import label, show_text, text_box
+from kvdesk.ui.widgets.controls import label, show_text
 from kvdesk.ui.widgets.scroll_column import ScrollColumn
 from kvdesk.ui.widgets.style.theme import Theme
+from kvdesk.ui.widgets.written import text_box
 
 
 class TemplatePage(QWidget):

@@ -7,7 +7,8 @@ from kvdesk.thinking import OFF, Thinking, can_keep, levels_of
 from kvdesk.translation import tr
 from kvdesk.ui.parameters.words import LEVEL_NAMES
 from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.controls import Choice, label
+from kvdesk.ui.widgets.choice import Choice
+from kvdesk.ui.widgets.controls import label
 from kvdesk.ui.widgets.number_fields import WholeField
 
 _MOST_BUDGET = 1_000_000

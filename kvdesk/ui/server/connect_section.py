@@ -13,7 +13,8 @@ from kvdesk.session import Commands
 from kvdesk.settings import KnownServer
 from kvdesk.translation import tr
 from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.controls import Choice, label, push_button, show_text
+from kvdesk.ui.widgets.choice import Choice
+from kvdesk.ui.widgets.controls import label, push_button, show_text
 
 
 class ConnectSection(QWidget):

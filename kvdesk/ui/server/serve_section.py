@@ -14,7 +14,8 @@ from kvdesk.session import Commands
 from kvdesk.translation import tr
 from kvdesk.ui.server.request_list import RequestList
 from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.controls import Choice, label, push_button, show_text
+from kvdesk.ui.widgets.choice import Choice
+from kvdesk.ui.widgets.controls import label, push_button, show_text
 from kvdesk.ui.widgets.kit import SectionWidget
 from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.viewmodel.curl import curl_line

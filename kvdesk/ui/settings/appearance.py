@@ -9,7 +9,7 @@ from kvdesk.paths import catalogues
 from kvdesk.session import SettingsStore
 from kvdesk.settings import ThemeChoice
 from kvdesk.translation import marked, tr
-from kvdesk.ui.widgets.controls import Choice
+from kvdesk.ui.widgets.choice import Choice
 from kvdesk.ui.widgets.style.sizes import LEAST_FONT_PX, MOST_FONT_PX, ZOOMS
 
 _THEMES: Final = {

@@ -15,7 +15,7 @@ from kvdesk.translation import tr
 from kvdesk.ui.settings.sampler_order import SamplerOrder
 from kvdesk.ui.settings.seed_field import SeedField
 from kvdesk.ui.settings.text_field import TextField
-from kvdesk.ui.widgets.controls import Choice
+from kvdesk.ui.widgets.choice import Choice
 from kvdesk.ui.widgets.number_fields import RealField, WholeField
 from kvdesk.ui.widgets.style.theme import Theme
 

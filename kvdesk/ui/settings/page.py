@@ -30,11 +30,12 @@ from kvdesk.ui.settings.preset_bar import PresetBar
 from kvdesk.ui.settings.rows import SettingRows
 from kvdesk.ui.tools.servers_section import ServersSection
 from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.controls import IconButton, label, on_ground, push_button, show_text, text_box
+from kvdesk.ui.widgets.controls import IconButton, label, on_ground, push_button, show_text
 from kvdesk.ui.widgets.kit import Kit, Section, SectionWidget
 from kvdesk.ui.widgets.scroll_column import ScrollColumn
 from kvdesk.ui.widgets.search_field import SearchField
 from kvdesk.ui.widgets.timers import once
+from kvdesk.ui.widgets.written import text_box
 
 if TYPE_CHECKING:
     from kvdesk.ui.server.serve_section import ServeSection

@@ -14,8 +14,9 @@ from kvdesk.translation import tr
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.access.key_tips import show_tips_of
 from kvdesk.ui.widgets.allow import allow
+from kvdesk.ui.widgets.choice import Choice
 from kvdesk.ui.widgets.choose_file import ask_for_file, ask_where_to_save
-from kvdesk.ui.widgets.controls import Choice, IconButton, below, label, push_button, show_text
+from kvdesk.ui.widgets.controls import IconButton, below, label, push_button, show_text
 from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.whole_file import write_whole
 

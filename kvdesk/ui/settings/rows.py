@@ -19,8 +19,9 @@ from kvdesk.translation import tr
 from kvdesk.ui.settings.fields import bounds, control_of, is_wide, problem_of, set_value, value_of
 from kvdesk.ui.settings.groups import groups_of
 from kvdesk.ui.widgets import boxes
+from kvdesk.ui.widgets.choice import Choice
 from kvdesk.ui.widgets.collapsible import Collapsible
-from kvdesk.ui.widgets.controls import Choice, ElidedLabel, IconButton, label, show_text
+from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, label, show_text
 from kvdesk.ui.widgets.number_fields import WholeField
 from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.values import dataclass, field

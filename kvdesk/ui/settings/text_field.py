@@ -8,9 +8,10 @@ from PySide6.QtWidgets import QWidget
 
 from kvdesk.errors import UserError
 from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.controls import label, show_text, text_box
+from kvdesk.ui.widgets.controls import label, show_text
 from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.ui.widgets.timers import once
+from kvdesk.ui.widgets.written import text_box
 
 _LOOK_MS: Final = 300
 """After the last keystroke: reading a long grammar takes longer than a keystroke may."""

@@ -10,8 +10,9 @@ from kvdesk.folding import fold
 from kvdesk.protocol.chat import LogLine
 from kvdesk.translation import tr
 from kvdesk.ui.widgets import boxes
+from kvdesk.ui.widgets.choice import Choice
 from kvdesk.ui.widgets.choose_file import ask_where_to_save
-from kvdesk.ui.widgets.controls import Choice, label, push_button, set_tone
+from kvdesk.ui.widgets.controls import label, push_button, set_tone
 from kvdesk.ui.widgets.search_field import SearchField
 from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.ui.widgets.timers import every, once

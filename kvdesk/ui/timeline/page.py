@@ -37,8 +37,9 @@ from kvdesk.ui.timeline.rows import Shown
 from kvdesk.ui.timeline.scrubber import Scrubber
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.access.typing import passes_typing_on
+from kvdesk.ui.widgets.choice import Choice
 from kvdesk.ui.widgets.choose_file import ask_where_to_save
-from kvdesk.ui.widgets.controls import Choice, ElidedLabel, label, push_button
+from kvdesk.ui.widgets.controls import ElidedLabel, label, push_button
 from kvdesk.ui.widgets.grid import make_plain
 from kvdesk.ui.widgets.scroll_column import ScrollColumn
 from kvdesk.ui.widgets.style.theme import Theme

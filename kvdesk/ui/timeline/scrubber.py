@@ -7,7 +7,8 @@ from PySide6.QtWidgets import QSlider, QWidget
 
 from kvdesk.translation import tr
 from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.controls import Choice, IconButton
+from kvdesk.ui.widgets.choice import Choice
+from kvdesk.ui.widgets.controls import IconButton
 from kvdesk.ui.widgets.style.theme import Theme
 from kvdesk.ui.widgets.timers import every
 

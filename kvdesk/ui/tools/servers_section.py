@@ -17,8 +17,9 @@ from kvdesk.ui.tools.words import is_large, place_of, price_text, state_text
 from kvdesk.ui.widgets import boxes
 from kvdesk.ui.widgets.choose_file import ask_for_file
 from kvdesk.ui.widgets.collapsible import Collapsible
-from kvdesk.ui.widgets.controls import ElidedLabel, has_focus, label, push_button, set_tone, show_text, text_box
+from kvdesk.ui.widgets.controls import ElidedLabel, has_focus, label, push_button, set_tone, show_text
 from kvdesk.ui.widgets.kit import Kit
+from kvdesk.ui.widgets.written import text_box
 
 EXAMPLE: Final = "uvx mcp-server-git"
 _PROGRAM: Final = re.compile(r"\.(py|[cm]?js|ts|exe|sh)$")

@@ -1,35 +1,26 @@
-"""Small controls used in several rooms of the window."""
+"""Labels, buttons and other small controls used in several rooms of the window."""
 
-import sys
 from collections.abc import Callable
 from html import escape
 from typing import Final
 
-from PySide6.QtCore import QEvent, QObject, QPoint, QSize, Qt, QTextBoundaryFinder, QTimer, SignalInstance
+from PySide6.QtCore import QEvent, QPoint, QSize, Qt, QTextBoundaryFinder, QTimer, SignalInstance
 from PySide6.QtGui import QFontMetrics, QHelpEvent, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import (
-    QComboBox,
     QFrame,
     QLabel,
     QMenu,
     QProgressBar,
     QPushButton,
     QSizePolicy,
-    QStyle,
-    QStyleOptionComboBox,
     QToolButton,
     QToolTip,
     QWidget,
 )
 
 from kvdesk.ui.widgets.access.direction import drawing_flags
-from kvdesk.ui.widgets.access.input_method import composes
-from kvdesk.ui.widgets.access.key_tips import tip_text
-from kvdesk.ui.widgets.dropped_files import leaves_files
 from kvdesk.ui.widgets.style.theme import Theme
-from kvdesk.ui.widgets.written import PlainField
 
-_NAMED_BY_TEXT: Final = sys.platform != "win32"  # combo boxes
 _STEPS: Final = 1_000  # of a line of progress
 Clicked = Callable[..., object] | SignalInstance
 """What a click does."""
@@ -99,7 +90,7 @@ class ElidedLabel(QLabel):
         from_end: bool = False,
     ) -> None:
         super().__init__("\n".join(" " * n_lines))
-        _dress(self, tone=tone, scale=scale, weight=weight, family=family)
+        dress(self, tone=tone, scale=scale, weight=weight, family=family)
         self._mode = Qt.TextElideMode.ElideLeft if from_end else Qt.TextElideMode.ElideRight
         self.full_text, self._shown, self._n_lines = "", "", n_lines
         self._tip = ""
@@ -162,7 +153,7 @@ class NumberLabel(QLabel):
 
     def __init__(self, text: str = "", *, widest: str = "", tone: str = "", scale: str = "") -> None:
         super().__init__()
-        _dress(self, tone=tone, scale=scale)
+        dress(self, tone=tone, scale=scale)
         self._widest = widest
         self.setTextFormat(Qt.TextFormat.PlainText)
         self.setText(text)
@@ -198,7 +189,7 @@ class ElidedButton(QPushButton):
     def __init__(self, text: str = "", *, scale: str = "", quiet: bool = False) -> None:
         super().__init__(text)
         self.full_text = text
-        _dress(self, scale=scale, quiet=quiet)
+        dress(self, scale=scale, quiet=quiet)
         self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
 
     def setText(self, text: str) -> None:
@@ -270,71 +261,6 @@ class ThinProgress(QProgressBar):
         self.show()
 
 
-class Choice(QComboBox):
-    """A combo box in which a text that has no room ends in …
-
-    Where no label beside it is its buddy, its name and tooltip are its description: on Linux and macOS the name that Qt
-    tells a screen reader is the current text (QAccessibleComboBox::text).
-    """
-
-    _described = ""  # by its name and tooltip
-
-    def __init__(self, *, name: str = "", scale: str = "") -> None:
-        super().__init__()
-        self.setAccessibleName(name)
-        wheel_scrolls(self)
-        _dress(self, scale=scale)
-
-    def event(self, event: QEvent) -> bool:
-        option = QStyleOptionComboBox()
-        is_tip = event.type() == QEvent.Type.ToolTip
-        if is_tip:
-            self.initStyleOption(option)
-        is_elided = is_tip and option.currentText != self.currentText()
-        if _NAMED_BY_TEXT and event.type() in (QEvent.Type.Polish, QEvent.Type.ToolTipChange):
-            self._describe()
-        return (is_elided and whole_tip(self, event, self.currentText())) or super().event(event)
-
-    def sizeHint(self) -> QSize:
-        return super().sizeHint() + QSize(2, 0)  # Qt rounds the padding of a style sheet, and its text would be elided
-
-    def minimumSizeHint(self) -> QSize:
-        return super().minimumSizeHint() + QSize(2, 0)
-
-    def _describe(self) -> None:
-        if self.accessibleDescription() == self._described and self.accessibleName() and not _has_caption(self):
-            self._described = ". ".join(filter(None, (self.accessibleName(), tip_text(self.toolTip()))))
-            self.setAccessibleDescription(self._described)
-
-    def showPopup(self) -> None:
-        """Its texts have room beside a scroll bar too."""
-        view = self.view()
-        if self.count() > self.maxVisibleItems():
-            beside = view.verticalScrollBar().sizeHint().width() + 2 * view.frameWidth()
-            view.setMinimumWidth(view.sizeHintForColumn(0) + beside)
-        super().showPopup()
-
-    def initStyleOption(self, option: QStyleOptionComboBox) -> None:
-        super().initStyleOption(option)
-        part = QStyle.SubControl.SC_ComboBoxEditField
-        field = self.style().subControlRect(QStyle.ComplexControl.CC_ComboBox, option, part, self)
-        elided = Qt.TextElideMode.ElideRight
-        option.currentText = self.fontMetrics().elidedText(self.currentText(), elided, field.width())
-
-
-def _has_caption(choice: QComboBox) -> bool:
-    """Whether a label beside it names it."""
-    around = choice.parentWidget()
-    return around is not None and any(one.buddy() is choice for one in around.findChildren(QLabel))
-
-
-def small_choice(name: str) -> Choice:
-    """One in small letters, as wide as its widest text."""
-    choice = Choice(name=name, scale="small")
-    choice.setSizeAdjustPolicy(Choice.SizeAdjustPolicy.AdjustToContents)
-    return choice
-
-
 def on_ground(widget: QWidget, pane: str) -> None:
     """Give a widget the ground of a "panel", or of the "window"."""
     widget.setProperty("pane", pane)
@@ -347,18 +273,6 @@ def has_focus(widget: QWidget) -> bool:
     return focus is not None and (focus is widget or widget.isAncestorOf(focus))
 
 
-def text_box(name: str = "", placeholder: str = "") -> PlainField:
-    """A box for several lines, which Tab leaves."""
-    box = PlainField()
-    box.setProperty("boxed", True)
-    box.setAccessibleName(name)
-    box.setPlaceholderText(placeholder)
-    box.setTabChangesFocus(True)
-    leaves_files(box)
-    composes(box)
-    return box
-
-
 class Rule(QFrame):
     """A line of one pixel between panes."""
 
@@ -368,7 +282,7 @@ class Rule(QFrame):
         self.setFixedHeight(1)
 
 
-def _dress(widget: QWidget, **properties: str | bool) -> None:
+def dress(widget: QWidget, **properties: str | bool) -> None:
     """Properties that the style sheet knows; none that is empty."""
     for name, value in properties.items():
         if value:
@@ -390,7 +304,7 @@ def push_button(
     result.setToolTip(tip)
     if name:
         result.setAccessibleName(name)
-    _dress(result, scale=scale, primary=primary, quiet=quiet)
+    dress(result, scale=scale, primary=primary, quiet=quiet)
     if clicked is not None:
         result.clicked.connect(clicked)
     return result
@@ -403,7 +317,7 @@ def link_button(text: str, *, tip: str = "", name: str = "", clicked: Clicked | 
     result.setToolTip(tip)
     if name:
         result.setAccessibleName(name)
-    _dress(result, link="true", scale="small")
+    dress(result, link="true", scale="small")
     if clicked is not None:
         result.clicked.connect(clicked)
     return result
@@ -452,7 +366,7 @@ def label(
         result.setTextFormat(Qt.TextFormat.PlainText)
     if selectable:
         result.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-    _dress(result, tone=tone, scale=scale, weight=weight, family=family)
+    dress(result, tone=tone, scale=scale, weight=weight, family=family)
     return result
 
 
@@ -512,17 +426,3 @@ def show_text(words: QLabel, text: str, tone: str | None = None) -> None:
 def set_tone(widget: QWidget, tone: str) -> None:
     """Change a label's tone."""
     restyle(widget, "tone", tone)
-
-
-def wheel_scrolls(field: QWidget) -> None:
-    """The wheel scrolls the page around a field; it changes the field only while one edits it."""
-    field.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-    field.installEventFilter(_WheelFilter(field))
-
-
-class _WheelFilter(QObject):
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.Wheel and isinstance(watched, QWidget) and not watched.hasFocus():
-            event.ignore()
-            return True
-        return super().eventFilter(watched, event)

@@ -13,7 +13,8 @@ from PySide6.QtWidgets import QAbstractSpinBox, QDoubleSpinBox, QSpinBox, QToolT
 from kvdesk.numerals import read_real, read_whole
 from kvdesk.translation import plural, tr
 from kvdesk.ui.widgets.access.announce import announce
-from kvdesk.ui.widgets.controls import below, restyle, wheel_scrolls
+from kvdesk.ui.widgets.choice import wheel_scrolls
+from kvdesk.ui.widgets.controls import below, restyle
 
 DECIMALS: Final = 4
 _LEAST_DECIMALS: Final = 2  # that are shown

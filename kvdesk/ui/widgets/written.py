@@ -7,6 +7,9 @@ from PySide6.QtCore import QMimeData
 from PySide6.QtGui import QTextDocument, QTextOption
 from PySide6.QtWidgets import QPlainTextEdit, QTextEdit
 
+from kvdesk.ui.widgets.access.input_method import composes
+from kvdesk.ui.widgets.dropped_files import leaves_files
+
 _LONG_RUN: Final = re.compile(r"\S{2000}")
 
 
@@ -42,3 +45,15 @@ class PlainField(QPlainTextEdit):
     def insertFromMimeData(self, source: QMimeData) -> None:
         wrap_for(self, source.text())
         super().insertFromMimeData(source)
+
+
+def text_box(name: str = "", placeholder: str = "") -> PlainField:
+    """A box for several lines, which Tab leaves."""
+    box = PlainField()
+    box.setProperty("boxed", True)
+    box.setAccessibleName(name)
+    box.setPlaceholderText(placeholder)
+    box.setTabChangesFocus(True)
+    leaves_files(box)
+    composes(box)
+    return box

@@ -33,7 +33,8 @@ from kvdesk.ui.settings import appearance as appearance_module
 from kvdesk.ui.settings.page import SettingsPage
 from kvdesk.ui.settings.seed_field import SeedField
 from kvdesk.ui.shell.main_window import MainWindow
-from kvdesk.ui.widgets.controls import Choice, ElidedLabel, IconButton
+from kvdesk.ui.widgets.choice import Choice
+from kvdesk.ui.widgets.controls import ElidedLabel, IconButton
 from kvdesk.ui.widgets.number_fields import RealField
 from kvdesk.ui.widgets.style.theme import Theme
 from tests.ui.recording import kit_of, record

@@ -7,7 +7,8 @@ from PySide6.QtWidgets import QLineEdit, QStyleOptionComboBox, QWidget
 from pytestqt.qtbot import QtBot
 
 from kvdesk.ui.widgets import boxes
-from kvdesk.ui.widgets.controls import Choice, ElidedButton, ElidedLabel, has_focus, small_choice
+from kvdesk.ui.widgets.choice import Choice, small_choice
+from kvdesk.ui.widgets.controls import ElidedButton, ElidedLabel, has_focus
 
 LONG = "Tell me about tides in three sentences, and then about the Moon"
 
