@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from kvdesk.backends.local.prompt.rendering import AnswerTokens, Rendering, TemplateText
 from kvdesk.backends.local.prompt.template_process import TemplateProcess
 from kvdesk.backends.local.prompt.template_traits import TemplateTraits
-from kvdesk.backends.local.prompt.templates import AnswerTokens, ChatTemplate, Rendering, TemplateText
+from kvdesk.backends.local.prompt.templates import ChatTemplate
 from kvdesk.message import ConversationId, Message, MessageId, TurnStats
 from kvdesk.reasoning import ReasoningMarks
 from tests.backends.local.plain_template import BOS, EOS, rendered

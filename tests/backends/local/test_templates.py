@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvdesk.backends.local.prompt.templates import AnswerTokens, ChatTemplate, Rendering, TemplateText, UserText
+from kvdesk.backends.local.prompt.rendering import AnswerTokens, Rendering, TemplateText, UserText
+from kvdesk.backends.local.prompt.templates import ChatTemplate
 from kvdesk.errors import TemplateError
 from kvdesk.library.gguf_header import read_header
 from kvdesk.message import ConversationId, Message, MessageId, Role
@@ -350,7 +351,7 @@ BROKEN = {
 @pytest.mark.parametrize("name", BROKEN)
 def test_broken_templates(name: str) -> None:
     with pytest.raises(TemplateError) as caught:
-        template(BROKEN[name]).render(chat("Hi"), True)
+        render(BROKEN[name], chat("Hi"))
     assert str(caught.value).startswith("The model's chat template ")
     assert "\n" not in str(caught.value)
 

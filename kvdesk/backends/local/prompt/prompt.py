@@ -6,9 +6,11 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache, partial
 
 from kvdesk.backends.local.llama.vocab import Vocab
+from kvdesk.backends.local.prompt.rendering import Rendering
+from kvdesk.backends.local.prompt.template_errors import CHATS_OWN, MODELS_OWN
 from kvdesk.backends.local.prompt.template_process import TemplateProcess
 from kvdesk.backends.local.prompt.template_traits import TemplateTraits
-from kvdesk.backends.local.prompt.templates import CHATS_OWN, FALLBACK, MODELS_OWN, Rendering
+from kvdesk.backends.local.prompt.templates import FALLBACK
 from kvdesk.backends.local.prompt.text_ids import RenderingTokenizer, ends_in, plain_tokens
 from kvdesk.call_format import CallFormat
 from kvdesk.errors import NO_TOKENIZER, PromptError

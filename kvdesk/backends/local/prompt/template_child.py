@@ -8,8 +8,9 @@ from collections.abc import Sequence
 
 import msgspec
 
+from kvdesk.backends.local.prompt.rendering import Rendering
 from kvdesk.backends.local.prompt.template_traits import TemplateTraits
-from kvdesk.backends.local.prompt.templates import ChatTemplate, Rendering
+from kvdesk.backends.local.prompt.templates import ChatTemplate
 from kvdesk.children.entry import Parent, limit
 from kvdesk.errors import TemplateError
 from kvdesk.message import Message

@@ -18,9 +18,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+from kvdesk.backends.local.prompt.rendering import Rendering
 from kvdesk.backends.local.prompt.template_child import Answer, Compile, Render
+from kvdesk.backends.local.prompt.template_errors import MODELS_OWN, stopped
 from kvdesk.backends.local.prompt.template_traits import TemplateTraits
-from kvdesk.backends.local.prompt.templates import MODELS_OWN, Rendering, stopped
 from kvdesk.children.process import Child, ChildStopped, child_command
 from kvdesk.errors import TemplateError, TemplateStopped
 from kvdesk.message import Message

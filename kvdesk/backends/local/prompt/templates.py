@@ -10,20 +10,19 @@ An untrusted template may compute forever and fill the memory, so it is rendered
 import json
 import re
 import time
-import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from itertools import chain
 from typing import Any
 
-import msgspec
-from jinja2 import TemplateSyntaxError
 from jinja2.exceptions import SecurityError
 
-from kvdesk.backends.local.prompt.jinja_sandbox import Raised, Sandbox
+from kvdesk.backends.local.prompt.jinja_sandbox import Sandbox
+from kvdesk.backends.local.prompt.rendering import Rendering, segments_of
 from kvdesk.backends.local.prompt.template_calls import with_calls
-from kvdesk.backends.local.prompt.template_spans import ControlTexts, Marked, Span, SplitText, TemplateSpanFinder
+from kvdesk.backends.local.prompt.template_errors import MODELS_OWN, template_error
+from kvdesk.backends.local.prompt.template_spans import ControlTexts, SplitText, TemplateSpanFinder
 from kvdesk.backends.local.prompt.template_tools import (
     calls_as_text,
     complete,
@@ -39,7 +38,7 @@ from kvdesk.backends.local.prompt.template_traits import BLOCKS, TemplateTraits,
 from kvdesk.errors import TemplateError
 from kvdesk.message import Message, MessageId, fields_of, fields_text
 from kvdesk.reasoning import AnswerParts, parts_of, written
-from kvdesk.translation import marked, tr
+from kvdesk.translation import tr
 from kvdesk.values import dataclass, field, replace
 
 MAX_SOURCE = 1 << 20  # characters of a template; the longest known ones have about 20,000
@@ -50,7 +49,6 @@ REPEATED, OWN_PER_MESSAGE = 4, 1000
 PROBE_TEXT, PROBE_DAY = OWN_TEXT, datetime(2025, 1, 1, tzinfo=UTC)
 """Characters that a probe of the template's traits may return, and its day."""
 PROBE_S = 0.5  # for all probes; a slower template has no traits
-MOST_REASON = 200  # characters of what Jinja2 says
 _IN_PARTS = (frozenset(), *map(frozenset, (("system", "user", "assistant", "tool"), ("system", "user"), ("user",))))
 """Roles whose contents a template may accept only as typed parts, in the order of attempts."""
 THOUGHT_FIELD = "reasoning_content"
@@ -59,9 +57,6 @@ _OWN_VARIABLES = frozenset(
     ("messages", "add_generation_prompt", "tools", "documents", "strftime_now", "bos_token", "eos_token")
 )
 """Variables of a template that only kvdesk sets."""
-_FILE = "<template>"  # Jinja2's name for a template that is no file
-MODELS_OWN, CHATS_OWN = marked("The model's chat template"), marked("This chat's own template")
-"""Names of templates in sentences."""
 CHATML_MARK = "<|im_start|>"
 """With which `FALLBACK` begins every message."""
 FALLBACK = (  # ChatML, for a GGUF without a template
@@ -70,44 +65,6 @@ FALLBACK = (  # ChatML, for a GGUF without a template
     "{% endfor %}"
     "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
 )
-
-
-class TemplateText(msgspec.Struct, frozen=True, tag=True):
-    """All marks in it were written by the template: they are tokens."""
-
-    text: str
-
-
-class UserText(msgspec.Struct, frozen=True, tag=True):
-    """A user's or a model's text that contains a mark: it stays text."""
-
-    text: str
-
-
-class AnswerTokens(msgspec.Struct, frozen=True, tag=True):
-    """Insert the generated ids of this answer; `text` is their text. Not `is_whole`: only the first ids."""
-
-    message_id: MessageId
-    text: str
-    is_whole: bool = True
-
-
-Segment = TemplateText | UserText | AnswerTokens
-
-
-@dataclass(frozen=True, slots=True)
-class Rendering:
-    """A rendered conversation."""
-
-    segments: tuple[Segment, ...]
-    system_folded: bool  # the template takes no system prompt, so it is at the top of the first user message
-    places: tuple[tuple[Span, MessageId], ...]  # where messages are in the text, in order, outer white space apart
-    exact: bool  # False: the template searches a person's text for control tokens, and did not get them
-    remark: str = ""  # what the user should know about this prompt; "" for nothing
-
-    @property
-    def text(self) -> str:
-        return "".join(segment.text for segment in self.segments)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,13 +123,9 @@ class ChatTemplate:
         try:
             self._template = self._sandbox.from_string(FALLBACK if self.is_fallback else source)
         except Exception as error:  # untrusted code may raise anything
-            raise _template_error(error, name) from error
+            raise template_error(error, name) from error
         self._probed_until_s = time.monotonic() + PROBE_S
         self.traits: TemplateTraits = with_calls(traits_of(self._probe, source), self._probe, source)
-
-    def render(self, messages: Sequence[Message], add_generation_prompt: bool) -> tuple[Segment, ...]:
-        """The segments of `rendering`."""
-        return self.rendering(messages, add_generation_prompt).segments
 
     def rendering(
         self, messages: Sequence[Message], add_generation_prompt: bool, tools: str = "", variables: str = ""
@@ -185,7 +138,7 @@ class ChatTemplate:
         try:
             return self._rendering(messages, add_generation_prompt, tools, variables)
         except Exception as error:  # untrusted code may raise anything
-            raise _template_error(error, self._name) from error
+            raise template_error(error, self._name) from error
 
     # --- internals --------------------------------------------------------------------------------------------------
 
@@ -294,7 +247,7 @@ class ChatTemplate:
         )
         marked = marker.mark(plain)
         places = tuple((span, messages[i].id) for span, i in marked.places)
-        return Rendering(tuple(_segments(marked, messages)), folded, places, marked.exact)
+        return Rendering(tuple(segments_of(marked, messages)), folded, places, marked.exact)
 
     def _lacks_last(self, found: Rendering, seen: _Seen, plain: str, given: _Given) -> bool:
         """Whether the last message, or the question before a tool's result, is missing: no place shows it, and the
@@ -453,21 +406,6 @@ def _replaced(value: Any, strings: Mapping[str, str]) -> Any:
     return value
 
 
-def _segments(marked: Marked, messages: Sequence[Message]) -> Iterator[Segment]:
-    answers = {}
-    for span, i in marked.answers:
-        text = marked.text[span.start : span.end]
-        answers[span] = AnswerTokens(messages[i].id, text, is_whole=text == messages[i].text)
-    at = 0
-    for span in sorted([*answers, *marked.typed_controls]):
-        if span.start > at:
-            yield TemplateText(marked.text[at : span.start])
-        yield answers.get(span) or UserText(marked.text[span.start : span.end])
-        at = span.end
-    if at < len(marked.text):
-        yield TemplateText(marked.text[at:])
-
-
 def _fold_system(messages: Sequence[Message], system: str) -> Sequence[Message]:
     """The messages without system ones, whose text becomes the beginning of the first user message."""
     folded = [message for message in messages if message.role != "system"]
@@ -486,36 +424,3 @@ def _strftime(now: datetime, layout: str) -> str:
     if re.search(r"%[^a-zA-Z%]*\d{2}", layout) or len(layout) > 100:  # glibc takes widths: %999999999d
         raise SecurityError("a date format with a width")
     return now.strftime(layout)
-
-
-def stopped(name: str) -> str:
-    """The sentence for a template that exceeds its limits."""
-    return tr("{name} was stopped: it does what no template needs to do.").format(name=name)
-
-
-def _template_error(error: Exception, name: str) -> TemplateError:
-    if isinstance(error, TemplateError):
-        return error
-    detail = f"{type(error).__name__}: {error}"
-    if isinstance(error, Raised):
-        reason = error.message or tr("it gives no reason")
-        return TemplateError(tr("{name} refuses this conversation: {reason}").format(name=name, reason=reason), detail)
-    if isinstance(error, TemplateSyntaxError):
-        what = (error.message or tr("it cannot be read")).rstrip(".")
-        return TemplateError(
-            tr("{name} is broken in line {lineno}: {what}.").format(name=name, lineno=error.lineno, what=what), detail
-        )
-    if isinstance(error, SecurityError | OverflowError | MemoryError):
-        return TemplateError(stopped(name), detail)
-    line, reason = _line_of(error), " ".join(str(error).split())[:MOST_REASON].rstrip(".")
-    if line:
-        said = tr("{name} fails on this conversation in line {line}{reason}.")
-    else:
-        said = tr("{name} fails on this conversation{reason}.")
-    return TemplateError(said.format(name=name, line=line, reason=f": {reason}" if reason else ""), detail)
-
-
-def _line_of(error: Exception) -> int:
-    """Line of the template that raised the error, as Jinja2 rewrites tracebacks; 0 if unknown."""
-    lines = (frame.lineno for frame in reversed(traceback.extract_tb(error.__traceback__)) if frame.filename == _FILE)
-    return next(lines, 0) or 0

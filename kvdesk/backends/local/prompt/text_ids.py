@@ -23,8 +23,8 @@ from itertools import accumulate, pairwise, takewhile
 
 from kvdesk.backends.local.llama.samplers.utf8 import Utf8Decoder
 from kvdesk.backends.local.llama.vocab import Vocab
+from kvdesk.backends.local.prompt.rendering import AnswerTokens, Segment, TemplateText
 from kvdesk.backends.local.prompt.template_spans import ControlTexts, Span
-from kvdesk.backends.local.prompt.templates import AnswerTokens, Segment, TemplateText
 from kvdesk.message import MessageId
 from kvdesk.values import dataclass
 
