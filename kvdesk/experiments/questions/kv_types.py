@@ -33,7 +33,8 @@ from kvdesk.protocol.experiment import (
     Verdict,
     number_text,
 )
-from kvdesk.settings import EXACT_UBATCH, CacheType, ContextSettings
+from kvdesk.settings import CacheType, ContextSettings
+from kvdesk.settings.context import EXACT_UBATCH
 from kvdesk.translation import marked, tr
 
 CHANGES_KL = 0.01
