@@ -1,10 +1,15 @@
 """The record of a log: its requests, and what is known of the server. Numbers that the log does not say are -1."""
 
+from typing import Final
+
 from kvdesk.cache.reuse.prompt_change import Prompt
 from kvdesk.engine_log.events import Event
 from kvdesk.engine_log.pools import Pool
 from kvdesk.engine_log.sentences import Kind
 from kvdesk.values import dataclass, field
+
+MOST_SLOTS: Final = 256
+"""Slots that are remembered: llama.cpp has no more sequences."""
 
 
 @dataclass(slots=True)
@@ -219,6 +224,29 @@ class Choice:
     loaded: float = -1.0
     dropped: int = 0
     load_failed: bool = False
+
+    def goes_on(self, event: Event) -> bool:
+        """Whether the event is of this choice. The server looks at each slot once."""
+        is_look = event.kind in (Kind.SIMILARITY, Kind.BUSY)
+        is_again = is_look and (event.slot in self.same or event.slot in self.busy)
+        if is_again or len(self.same) + len(self.busy) > 2 * MOST_SLOTS:
+            return False
+        return not self.how or (is_look and self.how == "id" and self.slot == event.slot)
+
+    def learn(self, event: Event) -> None:
+        """Apply what the server says of a slot: that it looks at it, or takes it."""
+        match event.kind:
+            case Kind.SIMILARITY:
+                self.same[event.slot] = (event.number("same"), event.number("n"))
+                self.threshold = event.real("threshold")
+            case Kind.BUSY:
+                self.busy.add(event.slot)
+            case kind:
+                self.slot = event.slot
+                self.how = {Kind.BY_SIMILARITY: "similarity", Kind.BY_AGE: "age"}.get(kind, "id")
+                self.sim = event.real("sim_best", event.real("sim"))
+                self.keep = event.real("keep")
+                self.threshold = event.real("threshold", self.threshold)
 
 
 def complete(request: Request, held: int) -> None:

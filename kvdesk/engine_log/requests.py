@@ -5,19 +5,18 @@ Owns the state of slots between requests, bounded however long the log is. Must 
 
 import re
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import Final
 
 from kvdesk.cache.reuse.prompt_change import LONGEST, Prompt, followed, has_reasoning, prompt_of_json, prompt_of_text
 from kvdesk.engine_log.events import DEFAULT_LEVEL, Event
 from kvdesk.engine_log.other_programs import program_of, take_kobold, take_lookup
-from kvdesk.engine_log.record import Choice, Request, Server, Slot, complete
+from kvdesk.engine_log.record import MOST_SLOTS, Choice, Request, Server, Slot, complete
 from kvdesk.engine_log.sentences import AT_BEGIN, Kind
+from kvdesk.engine_log.waiting import Waiting
 from kvdesk.loose_json import object_in, text_in
 
-MOST_SLOTS: Final = 256
-"""Slots that are remembered: llama.cpp has no more sequences."""
 MOST_WAITING: Final = 64
 """Requests that have ended and wait for their texts."""
 MOST_LATEST: Final = 8
@@ -44,8 +43,7 @@ class RequestReader:
         self._is_live, self._has_done = is_live, False
         self._slots: dict[int, Slot] = {}
         self._choice = Choice()
-        self._waiting: deque[Request] = deque()  # in order of their end
-        self._whole: set[int] = set()  # ids of those that wait for earlier ones alone
+        self._waiting = Waiting()
         self._timed: Request | None = None
         self._started: Request | None = None  # last of all
         self._last_done = ""  # whose body comes next
@@ -60,7 +58,7 @@ class RequestReader:
         self.server.n_lines = event.line
         found = self._handlers[event.kind](event) or []
         if len(self._waiting) > MOST_WAITING:
-            found += self._begin(1)
+            found += self._waiting.take(1)
         return self._compared(found)
 
     def close(self) -> list[Request]:
@@ -68,9 +66,9 @@ class RequestReader:
         for slot in self._slots.values():
             if slot.current is not None:
                 complete(slot.current, -1)
-                self._waiting.append(slot.current)
+                self._waiting.add(slot.current)
         self._slots.clear()
-        return self._compared(self._all_waiting())
+        return self._compared(self._waiting.take_all())
 
     def _compared(self, found: list[Request]) -> list[Request]:
         """The requests, each with the earlier one of another slot that it follows, where texts show that."""
@@ -147,23 +145,9 @@ class RequestReader:
 
     def _on_choice(self, event: Event) -> None:
         """The server looks at one slot after another, and again for a task that waited for one."""
-        c, kind = self._choice, event.kind
-        is_look = kind in (Kind.SIMILARITY, Kind.BUSY)
-        goes_on = not c.how or (is_look and c.how == "id" and c.slot == event.slot)
-        is_again = is_look and (event.slot in c.same or event.slot in c.busy)
-        if not goes_on or is_again or len(c.same) + len(c.busy) > 2 * MOST_SLOTS:
-            c = self._choice = Choice()
-        if kind is Kind.SIMILARITY:
-            c.same[event.slot] = (event.number("same"), event.number("n"))
-            c.threshold = event.real("threshold")
-        elif kind is Kind.BUSY:
-            c.busy.add(event.slot)
-        else:
-            c.slot = event.slot
-            c.how = {Kind.BY_SIMILARITY: "similarity", Kind.BY_AGE: "age"}.get(kind, "id")
-            c.sim = event.real("sim_best", event.real("sim"))
-            c.keep = event.real("keep")
-            c.threshold = event.real("threshold", c.threshold)
+        if not self._choice.goes_on(event):
+            self._choice = Choice()
+        self._choice.learn(event)
 
     def _on_ram(self, event: Event) -> None:
         c, kind = self._choice, event.kind
@@ -213,7 +197,8 @@ class RequestReader:
         self.server.program = ""
         slot = self._slot(event.slot)
         found = self._finished(slot, -1)
-        found += self._texts_missing(event.slot)
+        in_vain = [request for request in self._waiting.without_text() if request.slot == event.slot]
+        found += self._waiting.take_whole(in_vain)
         if event.number("child", 0) == 1:  # gets the cells and the numbers of its parent, which reads the prompt
             slot.over, slot.prepared, slot.used = event.task, "", True
             slot.held, slot.n_prompt, slot.prompt, slot.has_body = 0, -1, None, False
@@ -363,7 +348,7 @@ class RequestReader:
         slot.prepared = "shifted" if request.shifted > 0 else ""
         if self._timed is request:
             self._timed = None
-        self._waiting.append(request)
+        self._waiting.add(request)
         slot.last = request if self._is_live else None
 
     def _finished(self, slot: Slot, held: int) -> list[Request]:
@@ -372,29 +357,7 @@ class RequestReader:
             return []
         self._end(slot, held)
         is_told_later = self._has_done if self._is_live else self.server.level > DEFAULT_LEVEL
-        return self._all_waiting() if self.server.program or not is_told_later else []
-
-    def _all_waiting(self) -> list[Request]:
-        return self._begin(len(self._waiting))
-
-    def _begin(self, n: int) -> list[Request]:
-        """Takes the first `n` of those that wait."""
-        found = [self._waiting.popleft() for _ in range(n)]
-        self._whole.difference_update(map(id, found))
-        return found
-
-    def _open(self) -> Iterator[Request]:
-        return (request for request in self._waiting if id(request) not in self._whole)
-
-    def _now_whole(self, requests: Iterable[Request]) -> list[Request]:
-        """These wait for no text any more. Takes those that no earlier one keeps waiting."""
-        self._whole.update(map(id, requests))
-        waiting = enumerate(self._waiting)
-        return self._begin(next((i for i, one in waiting if id(one) not in self._whole), len(self._waiting)))
-
-    def _texts_missing(self, slot: int) -> list[Request]:
-        """The requests of a slot that waited for their texts in vain are whole."""
-        return self._now_whole([request for request in self._open() if request.slot == slot])
+        return self._waiting.take_all() if self.server.program or not is_told_later else []
 
     # -- texts
 
@@ -412,7 +375,7 @@ class RequestReader:
             return []
         if not _ANSWERS.search(path):
             return []
-        waiting = (request for request in self._open() if not request.path)
+        waiting = (request for request in self._waiting.without_text() if not request.path)
         if status >= HTTPStatus.BAD_REQUEST:  # most of those that are refused never had a slot
             waiting = (request for request in waiting if request.error)
         request = next(waiting, None)
@@ -421,13 +384,13 @@ class RequestReader:
         self._last_done = path
         if request is not None:
             request.path, request.status = path, status
-        return self._all_waiting() if self.server.level < 5 else []
+        return self._waiting.take_all() if self.server.level < 5 else []
 
     def _on_body(self, event: Event) -> None:
         path = self._last_done
         if not path or not (body := object_in(event.values["json"])):
             return
-        request = next((r for r in self._open() if r.prompt is None and r.path in ("", path)), None)
+        request = next((r for r in self._waiting.without_text() if r.prompt is None and r.path in ("", path)), None)
         if request is None:
             return
         request.prompt = self._remembered(prompt_of_json(body))
@@ -450,10 +413,10 @@ class RequestReader:
             slot.prepared = "cleared" if "n_erased" in answer else slot.unsaved if slot.prepared == "file" else ""
         if not self._last_done:
             return []
-        ready = [request for request in self._open() if request.path]
+        ready = [request for request in self._waiting.without_text() if request.path]
         if len(ready) == 1 and _REASONED.search(event.values["json"]):
             self._slot(ready[0].slot).thought = True
-        return self._now_whole(ready)
+        return self._waiting.take_whole(ready)
 
     def _remembered(self, prompt: Prompt | None) -> Prompt | None:
         """The prompt. All earlier ones are forgotten where together they are too long."""
@@ -517,7 +480,7 @@ class RequestReader:
         found = [request for slot in self._slots.values() for request in self._finished(slot, -1)]
         self._slots.clear()
         self._choice = Choice()
-        return found + self._all_waiting()
+        return found + self._waiting.take_all()
 
 
 def _is_over(timed: Request | None) -> bool:

@@ -12,8 +12,8 @@ from kvdesk.engine_log.cures import LOG_TEXT, READ_ONCE
 from kvdesk.engine_log.events import read_events
 from kvdesk.engine_log.findings import Cause
 from kvdesk.engine_log.lines import read_lines
-from kvdesk.engine_log.record import Request
-from kvdesk.engine_log.requests import MOST_SLOTS, MOST_WAITING, RequestReader
+from kvdesk.engine_log.record import MOST_SLOTS, Request
+from kvdesk.engine_log.requests import MOST_WAITING, RequestReader
 
 ERASED = (
     "erased invalidated context checkpoint (pos_min = {last}, pos_max = {last}, n_tokens = {n}, n_swa = {swa}, "
