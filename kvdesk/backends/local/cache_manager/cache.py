@@ -129,7 +129,7 @@ class Cache(Leases):
 
     def planned(self, layout: Layout, hot: Sequence[int] = ()) -> CompactionPlan:
         """What `compact` would do. Read-only."""
-        return planned(self._context, layout, hot)
+        return planned(self._context, self.snapshot(), layout, hot)
 
     def compact(self, layout: Layout, hot: Sequence[int] = ()) -> int:
         """See `compacting.compact`."""

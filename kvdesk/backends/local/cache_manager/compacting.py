@@ -10,14 +10,15 @@ from collections.abc import Sequence
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.llama.memory import state
 from kvdesk.cache.compaction import CompactionPlan, Layout, permute_blob, plan_compaction
+from kvdesk.cache.snapshot import CacheSnapshot
 from kvdesk.cache.state.blob import Blob
 from kvdesk.errors import KvdeskError
 from kvdesk.policies.costs import Costs
 
 
-def planned(context: Context, layout: Layout, hot: Sequence[int] = ()) -> CompactionPlan:
+def planned(context: Context, now: CacheSnapshot, layout: Layout, hot: Sequence[int] = ()) -> CompactionPlan:
     """What `compact` would do. For exact answers, cells that no window sees are left out. Read-only."""
-    return plan_compaction(context.memory.snapshot(), layout, hot, drop_masked=context.settings.exact)
+    return plan_compaction(now, layout, hot, drop_masked=context.settings.exact)
 
 
 def compact(context: Context, costs: Costs, layout: Layout, hot: Sequence[int] = ()) -> int:
@@ -28,7 +29,8 @@ def compact(context: Context, costs: Costs, layout: Layout, hot: Sequence[int] =
     the cache is as it was.
     """
     start = time.perf_counter()
-    snapshot, plan = context.memory.snapshot(), planned(context, layout, hot)
+    now = context.memory.snapshot()
+    plan = planned(context, now, layout, hot)
     if plan.changes_nothing and context.can("compaction"):
         return 0
     blob = context.states.get()
@@ -38,7 +40,7 @@ def compact(context: Context, costs: Costs, layout: Layout, hot: Sequence[int] =
     try:
         context.states.set(moved, known=plan.after)
     except KvdeskError:
-        context.states.set(blob, known=snapshot.maps)
+        context.states.set(blob, known=now.maps)
         raise
     costs.learn_state(len(blob), (time.perf_counter() - start) * 1e3)
     return 2 * len(blob)
