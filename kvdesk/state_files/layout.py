@@ -34,9 +34,17 @@ def read_layout(blob: Blob, *, whole: bool) -> tuple[StateBlob, Geometry]:
             continue
         n = n_streams if attention else MAX_SEQ
         facts = ModelFacts(architecture, "unknown", cell_ext=extended, mla=latent)
-        cells, n_window, n_states = attention, window, n * recurrent
         geometry = Geometry(
-            *(facts, cells, cells, n, 0, 0, n, cells, n_window, n_states),
+            facts,
+            n_ctx=attention,
+            n_ctx_seq=attention,
+            n_seq_max=n,
+            n_batch=0,
+            n_ubatch=0,
+            n_stream=n,
+            n_cells=attention,
+            n_window=window,
+            n_states=n * recurrent,
             kv_unified=n == 1,
             can_shift=False,
             v_trans=False,

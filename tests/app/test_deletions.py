@@ -154,7 +154,7 @@ def save_states(**chats: tuple[MessageId, ...]) -> None:
     with closing(SavedStateStore(paths.states_dir(), kind, Limits(0, 1 << 30))) as saved:
         for name, messages in chats.items():
             spans = tuple(MessageSpan(message, 10 * i, 10 * i + 10, 10 * i, ()) for i, message in enumerate(messages))
-            saved.put(Placement("disk", (), (), ""), ConversationId(name), range(100), bytes(100), 1.0, (), spans)
+            saved.put(Placement("disk", (), (), ""), ConversationId(name), range(100), bytes(100), 1.0, spans=spans)
 
 
 def saved_chats() -> list[str]:

@@ -134,7 +134,7 @@ def test_a_saved_state_of_kvdesk(models: dict[str, Path], tmp_path: Path, capsys
         blob = bytearray(struct.pack("<Ii", SEQ_MAGIC, 0) + write_slot(made, tmp_path / "s", ()).read_bytes()[12:])
     kind = StateKind(fingerprint(model), "engine", "f16", "f16", flash_attn=True, rope=(1.0, 1.0))
     store = SavedStateStore(tmp_path / "states", kind, Limits(1 << 30, 1 << 30))
-    store.put(Placement("disk", (), (), ""), ConversationId("chat"), TOKENS, bytes(blob), 10.0, (), ())
+    store.put(Placement("disk", (), (), ""), ConversationId("chat"), TOKENS, bytes(blob), 10.0)
     store.close()
     (path,) = (tmp_path / "states").glob("*.kvstate")
     found = opened(capsys, path, "--model", model)

@@ -2,7 +2,6 @@
 
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
-from PySide6.QtGui import QWheelEvent
 from PySide6.QtWidgets import QAbstractSpinBox, QApplication, QComboBox, QMenu, QSpinBox, QToolButton, QToolTip, QWidget
 from pytestqt.qtbot import QtBot
 
@@ -18,6 +17,7 @@ from kvdesk.ui.widgets.popup import Popup
 from kvdesk.ui.widgets.style.theme import Theme
 from tests.ui.recording import hear, record
 from tests.ui.samples import ONE, cache_view, message, show_messages
+from tests.ui.wheel import turned
 
 BRANCH = (message("q", "user", "Hello"), message("a", "assistant", "Hello to you."))
 OTHER = (BRANCH[0], message("b", "assistant", "Good day."))
@@ -192,14 +192,7 @@ def test_the_wheel_scrolls_the_settings_and_changes_none(window: MainWindow, qtb
     assert isinstance(box, QSpinBox)
 
     def turn() -> None:
-        at = QPointF(box.rect().center())
-        QApplication.sendEvent(
-            box,
-            QWheelEvent(
-                *(at, box.mapToGlobal(at), QPoint(), QPoint(0, 120)),
-                *(Qt.MouseButton.NoButton, Qt.KeyboardModifier.NoModifier, Qt.ScrollPhase.NoScrollPhase, False),
-            ),
-        )
+        QApplication.sendEvent(box, turned(box))
 
     turn()
     assert box.value() == Settings().sampling.top_k
@@ -214,12 +207,8 @@ def test_no_field_of_the_window_takes_the_wheel_or_the_focus_with_it(window: Mai
     window.rooms.show_settings()
     fields = [*window.findChildren(QComboBox), *window.findChildren(QAbstractSpinBox)]
     assert len(fields) > 20
-    at = QPointF(2, 2)
     for field in fields:
-        turn = QWheelEvent(
-            *(at, field.mapToGlobal(at), QPoint(), QPoint(0, 120)),
-            *(Qt.MouseButton.NoButton, Qt.KeyboardModifier.NoModifier, Qt.ScrollPhase.NoScrollPhase, False),
-        )
+        turn = turned(field, at=QPointF(2, 2))
         QApplication.sendEvent(field, turn)
         assert not turn.isAccepted(), field.accessibleName()
         assert field.focusPolicy() != Qt.FocusPolicy.WheelFocus, field.accessibleName()

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QPoint, QPointF, Qt
-from PySide6.QtGui import QImage, QWheelEvent
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QFileDialog
 from pytestqt.qtbot import QtBot
 
@@ -29,6 +29,7 @@ from kvdesk.viewmodel.palette import BLUE
 from tests.ui.recording import kit_of
 from tests.ui.samples import CONTEXT, ONE, STATS, TWO, cache_view
 from tests.ui.seen import seen
+from tests.ui.wheel import turned
 
 
 def trends(theme: Theme, measured: Measurements) -> Trends:
@@ -66,9 +67,7 @@ def plots_of(page: GraphsPage) -> list[TimePlot]:
 
 def turn_wheel(plot: Plot, modifiers: Qt.KeyboardModifier) -> bool:
     """One notch up over the middle; whether the plot took it."""
-    point, buttons = QPointF(plot.rect().center()), Qt.MouseButton.NoButton
-    phase = Qt.ScrollPhase.NoScrollPhase
-    event = QWheelEvent(point, plot.mapToGlobal(point), QPoint(), QPoint(0, 120), buttons, modifiers, phase, False)
+    event = turned(plot, keys=modifiers)
     event.ignore()
     plot.wheelEvent(event)
     return event.isAccepted()

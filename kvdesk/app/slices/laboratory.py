@@ -226,7 +226,12 @@ def _questions() -> list[Question]:
 
     return [
         Question(
-            *(e.id, tr(e.title), tr(e.question), tr(e.supposed), e.parameters, e.takes_text),
+            e.id,
+            tr(e.title),
+            tr(e.question),
+            tr(e.supposed),
+            e.parameters,
+            takes_text=e.takes_text,
             takes_journal=e.takes_journal,
             stages=tuple(map(tr, e.stages)),
         )

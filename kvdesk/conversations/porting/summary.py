@@ -58,8 +58,14 @@ def summary_of(found: Iterable[Found], known: Iterable[ConversationId]) -> Summa
         n_branches += _branches(one.conversation)
         times += filter(None, (one.conversation.created_ms, one.conversation.updated_ms))
     return Summary(
-        *(tuple(formats), n_conversations, n_known, n_messages, n_branches),
-        *(min(times, default=0), max(times, default=0), left_out),
+        formats=tuple(formats),
+        n_conversations=n_conversations,
+        n_known=n_known,
+        n_messages=n_messages,
+        n_branches=n_branches,
+        first_ms=min(times, default=0),
+        last_ms=max(times, default=0),
+        left_out=left_out,
     )
 
 

@@ -152,8 +152,11 @@ class TimelineRows:
         if shown is Shown.FOLDED and b - a > 1 and self._hands.get(a, b) < b:
             main = self._hands[a]
         return Row(
-            *(self._numbers[a], self._numbers[b - 1], b - a),
-            *(self._ms[b] - self._ms[a], self._cells[b] - self._cells[a]),
+            first=self._numbers[a],
+            last=self._numbers[b - 1],
+            n=b - a,
+            ms=self._ms[b] - self._ms[a],
+            n_cells=self._cells[b] - self._cells[a],
             main=self._numbers[main],
             lines=self._lines[main],
             opened=shown is Shown.FOLDED and a in self._opened,

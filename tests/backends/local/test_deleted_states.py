@@ -38,14 +38,14 @@ def filled(folder: Path, kind: StateKind = KIND) -> None:
     """
     with closing(SavedStateStore(folder, kind, ROOMY)) as saved:
         blob = bytes(1000)
-        saved.put(TO_DISK, ONE, range(100), blob, 1.0, ("text of one",), spans(Q1, Q2))
-        saved.put(TO_DISK, ONE, range(50), blob, 1.0, (), (), checkpoint=True, messages=(Q1,))
-        saved.put(TO_DISK, ONE, range(90), blob, 1.0, (), (), checkpoint=True, messages=(Q1, Q2))
-        saved.put(TO_DISK, TWO, range(200, 250), blob, 1.0, ("text of two",), spans(MessageId("q")))
+        saved.put(TO_DISK, ONE, range(100), blob, 1.0, texts=("text of one",), spans=spans(Q1, Q2))
+        saved.put(TO_DISK, ONE, range(50), blob, 1.0, checkpoint=True, messages=(Q1,))
+        saved.put(TO_DISK, ONE, range(90), blob, 1.0, checkpoint=True, messages=(Q1, Q2))
+        saved.put(TO_DISK, TWO, range(200, 250), blob, 1.0, texts=("text of two",), spans=spans(MessageId("q")))
         both, messages = (ONE, TWO), (Q2, MessageId("q"))
-        saved.put(TO_DISK, NOBODY, range(300, 340), blob, 1.0, (), (), first=20, chats=both, messages=messages)
+        saved.put(TO_DISK, NOBODY, range(300, 340), blob, 1.0, first=20, chats=both, messages=messages)
         program = Client("program")
-        saved.put(TO_DISK, ConversationId("request"), range(400, 440), blob, 1.0, (), (), client=program)
+        saved.put(TO_DISK, ConversationId("request"), range(400, 440), blob, 1.0, client=program)
 
 
 def left(folder: Path) -> list[tuple[str, int, list[str]]]:
@@ -82,7 +82,7 @@ def test_it_leaves_while_nobody_has_the_folder_open(
 
 def test_the_state_of_an_earlier_version_that_names_no_messages_leaves_with_any(tmp_path: Path) -> None:
     with closing(SavedStateStore(tmp_path, KIND, ROOMY)) as saved:
-        saved.put(TO_DISK, ONE, range(50), bytes(100), 1.0, (), (), checkpoint=True)
+        saved.put(TO_DISK, ONE, range(50), bytes(100), 1.0, checkpoint=True)
     forget_saved(tmp_path, ONE, (Q2,))
     assert left(tmp_path) == []
 
@@ -123,7 +123,7 @@ def test_it_leaves_at_the_next_start(tmp_path: Path, known: tuple[str, ...], exp
 
 def test_a_message_that_only_a_document_names(tmp_path: Path) -> None:
     with closing(SavedStateStore(tmp_path, KIND, ROOMY)) as saved:
-        saved.put(TO_DISK, NOBODY, range(40), bytes(100), 1.0, (), (), first=20, chats=(ONE,), messages=(Q1,))
+        saved.put(TO_DISK, NOBODY, range(40), bytes(100), 1.0, first=20, chats=(ONE,), messages=(Q1,))
     forget_unknown(tmp_path, lambda _, messages: Q1 not in messages)
     assert left(tmp_path) == []
 
@@ -171,7 +171,7 @@ def test_a_full_disk_is_noted_and_the_next_start_removes_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     with closing(SavedStateStore(tmp_path, KIND, ROOMY)) as saved:
-        saved.put(TO_DISK, ONE, range(100), bytes(1000), 1.0, (), spans(Q1))
+        saved.put(TO_DISK, ONE, range(100), bytes(1000), 1.0, spans=spans(Q1))
     full = OSError(errno.ENOSPC, "no space left on device")
     with monkeypatch.context() as patched, caplog.at_level(logging.WARNING):
         patched.setattr("kvdesk.whole_file.os.fsync", lambda _: (_ for _ in ()).throw(full))

@@ -344,7 +344,7 @@ def test_a_chat_is_deleted_while_another_model_is_open(tmp_path: Path) -> None:
     there = SavedStateStore(tmp_path, kinds[0], Limits(0, 10_000))
     to_disk = Placement("disk", (), (), "")
     messages = MessageId("of one"), MessageId("of two")
-    there.put(*(to_disk, NOBODY, range(300), bytes(1000), 1.0, (), ()), first=20, chats=(one, two), messages=messages)
+    there.put(to_disk, NOBODY, range(300), bytes(1000), 1.0, first=20, chats=(one, two), messages=messages)
     there.close()
     other = SavedStateStore(tmp_path, kinds[1], Limits(0, 10_000))
     other.leave(one)

@@ -283,7 +283,7 @@ def saved_in(
     state = Resident(0, 100, 100, 4000, 1.0, 1e5, 1.0)
     where = place(state, saved_states.values(), saved_states.limits)
     text = (f"text of {conversation}",)
-    saved_states.put(where, ConversationId(conversation), list(range(100)), os.urandom(4000), 1e5, text, ())
+    saved_states.put(where, ConversationId(conversation), list(range(100)), os.urandom(4000), 1e5, texts=text)
     saved_states.close()
     return saved_states
 

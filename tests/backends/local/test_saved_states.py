@@ -27,7 +27,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 def save(store: SavedStateStore, name: str) -> None:
     resident = Resident(0, 100, 100, SIZE, 1.0, 1000.0, 1.0)
     placed = place(resident, store.values(), store.limits)
-    store.put(placed, ConversationId(name), range(100), bytes(SIZE), 1000.0, (), ())
+    store.put(placed, ConversationId(name), range(100), bytes(SIZE), 1000.0)
 
 
 def with_times(folder: Path, times: Mapping[str, object]) -> Path:

@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from PySide6.QtCore import QCoreApplication, QEvent, QObject, QPoint, QPointF, Qt, QTimer
-from PySide6.QtGui import QKeyEvent, QWheelEvent
+from PySide6.QtCore import QCoreApplication, QEvent, QObject, Qt, QTimer
+from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QWidget
 
 from kvdesk.chat import Conversation
@@ -19,6 +19,7 @@ from kvdesk.store.store import Store
 from kvdesk.ui.shell.main_window import MainWindow
 from tests.benchmarks.ui.frames import percentile
 from tests.ui.samples import append_message
+from tests.ui.wheel import turned
 
 OPEN_MS = 200.0
 FRAME_MS = 16.0
@@ -135,14 +136,9 @@ def _scrolling_ms(window: MainWindow) -> tuple[list[float], list[float]]:
     """Each turn of the wheel and its painting, upwards, and what the window does between one and the next."""
     view = window.chat.view
     viewport = view.viewport()
-    where = QPointF(viewport.rect().center())
-    at = QPointF(viewport.mapToGlobal(where.toPoint()))
     scrolled, between = [], []
     for _ in range(_WHEEL_STEPS):
-        event = QWheelEvent(
-            *(where, at, QPoint(), QPoint(0, 120), Qt.MouseButton.NoButton, Qt.KeyboardModifier.NoModifier),
-            *(Qt.ScrollPhase.NoScrollPhase, False),
-        )
+        event = turned(viewport)
         begun = time.perf_counter()
         QCoreApplication.sendEvent(viewport, event)
         viewport.repaint()

@@ -3,7 +3,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
-from PySide6.QtGui import QColor, QFontMetricsF, QMouseEvent, QRegion, QWheelEvent
+from PySide6.QtGui import QColor, QFontMetricsF, QMouseEvent, QRegion
 from PySide6.QtWidgets import QScrollBar
 from pytestqt.qtbot import QtBot
 
@@ -23,6 +23,7 @@ from kvdesk.viewmodel.palette import TOOLS, ramp_colour
 from tests.ui.map.cell_rect import cell_rect
 from tests.ui.recording import Record
 from tests.ui.samples import ONE, Run, cache_view, spans, stream
+from tests.ui.wheel import turned
 
 COLOURS, TITLES = {0: 0, 1: 1}, {0: "Village", 1: "Caches"}
 OLD: tuple[Run, ...] = ((0, 10, (0,), 0, 0), (10, 20, (1,), 0, 0), (20, 30, (0, 1), 10, 0))
@@ -367,11 +368,9 @@ def test_the_developer_overlay_tells_the_frames_own_time(cells: CellMapView, qtb
     assert cells.clock.words(512).endswith("512 cells drawn")
 
 
-def wheel(cells: CellMapView, turned: int, modifiers: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier) -> bool:
+def wheel(cells: CellMapView, up: int, modifiers: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier) -> bool:
     """Turn the wheel over the map; returns whether the map took it."""
-    at = QPointF(200, 100)
-    none, begin = Qt.MouseButton.NoButton, Qt.ScrollPhase.NoScrollPhase
-    event = QWheelEvent(at, cells.mapToGlobal(at), QPoint(), QPoint(0, turned), none, modifiers, begin, False)
+    event = turned(cells, up, at=QPointF(200, 100), keys=modifiers)
     cells.wheelEvent(event)
     return event.isAccepted()
 

@@ -1,14 +1,15 @@
 from itertools import pairwise
 
 import pytest
-from PySide6.QtCore import QPoint, QPointF, Qt
-from PySide6.QtGui import QColor, QTextBlockFormat, QTextDocument, QTextFormat, QTextListFormat, QTextTable, QWheelEvent
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QColor, QTextBlockFormat, QTextDocument, QTextFormat, QTextListFormat, QTextTable
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from kvdesk.settings import ThemeChoice
 from kvdesk.ui.markdown.prose_view import ProseView
 from kvdesk.ui.widgets.style.theme import Theme
+from tests.ui.wheel import NOTCH, turned
 
 ANSWER = """First *paragraph* of `code`.
 
@@ -221,11 +222,7 @@ def test_a_wide_table_scrolls_sideways(theme: Theme, qtbot: QtBot) -> None:
     assert bar.maximum() > 300
     assert table.height() >= table.document().size().height() + bar.sizeHint().height()
     assert table.verticalScrollBar().maximum() == 0
-    where = QPointF(table.viewport().rect().center())
-    at = QPointF(table.viewport().mapToGlobal(where.toPoint()))
-    buttons, keys = Qt.MouseButton.NoButton, Qt.KeyboardModifier.NoModifier
-    event = QWheelEvent(where, at, QPoint(), QPoint(-120, 0), buttons, keys, Qt.ScrollPhase.NoScrollPhase, False)
-    QApplication.sendEvent(table.viewport(), event)
+    QApplication.sendEvent(table.viewport(), turned(table.viewport(), 0, -NOTCH))
     assert bar.value() > 0
     narrow = ProseView(theme, wide=True)
     qtbot.addWidget(narrow)

@@ -1,6 +1,5 @@
 import pytest
-from PySide6.QtCore import QPoint, QPointF, Qt
-from PySide6.QtGui import QWheelEvent
+from PySide6.QtCore import QPoint
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 from shiboken6 import delete
@@ -11,6 +10,7 @@ from kvdesk.ui.markdown.prose_view import ProseView
 from kvdesk.ui.messages.chat_view import ChatView
 from kvdesk.ui.shell.main_window import MainWindow
 from tests.ui.samples import ONE, message, show_messages
+from tests.ui.wheel import NOTCH, turned
 
 pytestmark = pytest.mark.usefixtures("styled")  # where messages lie
 N = 300
@@ -26,18 +26,8 @@ def view(window: MainWindow) -> ChatView:
 
 
 def turn_wheel(view: ChatView, steps: int) -> None:
-    where = QPointF(view.viewport().rect().center())
     for _ in range(abs(steps)):
-        event = QWheelEvent(
-            *(
-                where,
-                QPointF(view.viewport().mapToGlobal(where.toPoint())),
-                QPoint(),
-                QPoint(0, 120 if steps > 0 else -120),
-            ),
-            *(Qt.MouseButton.NoButton, Qt.KeyboardModifier.NoModifier, Qt.ScrollPhase.NoScrollPhase, False),
-        )
-        QApplication.sendEvent(view.viewport(), event)
+        QApplication.sendEvent(view.viewport(), turned(view.viewport(), NOTCH if steps > 0 else -NOTCH))
         QApplication.processEvents()
 
 

@@ -176,7 +176,11 @@ class Documents:
                 operation.reason += " " + tr("(kept as q8_0)")
             operation.told = True
         cache.swapper.saved_states.put(
-            *(placement, NOBODY, tokens, blob, prefill_ms, (), ()),
+            placement,
+            NOBODY,
+            tokens,
+            blob,
+            prefill_ms,
             first=run.start,
             chats=(sequence.conversation,),
             messages=(run.message,),

@@ -62,7 +62,11 @@ class SavedStateStore:
         now_s = time.monotonic()
         return [
             StateInfo(
-                *(s.key, "disk" if s.blob is None else "memory", s.n_bytes, self._age(s), s.prefill_ms),
+                key=s.key,
+                tier="disk" if s.blob is None else "memory",
+                n_bytes=s.n_bytes,
+                age=self._age(s),
+                prefill_ms=s.prefill_ms,
                 stays_in_memory=s.checkpoint or s.client != "",
                 idle_s=now_s - s.used_s,
             )
@@ -184,9 +188,9 @@ class SavedStateStore:
         tokens: Sequence[int],
         blob: Blob,
         prefill_ms: float,
-        texts: tuple[str, ...],
-        spans: tuple[MessageSpan, ...],
         *,
+        texts: tuple[str, ...] = (),
+        spans: tuple[MessageSpan, ...] = (),
         exact: int = ALL_EXACT,
         checkpoint: bool = False,
         client: Client | None = None,
@@ -209,7 +213,14 @@ class SavedStateStore:
         mine = [s for s in self._all() if s.conversation == conversation and not (s.checkpoint or alone)]
         self.drop([key, *(s.key for s in mine if tokens[: len(s.tokens)] == s.tokens)])
         saved = saved_state.SavedState(
-            *(key, conversation, tokens, len(blob), prefill_ms, self._next_use(), texts, spans),
+            key=key,
+            conversation=conversation,
+            tokens=tokens,
+            n_bytes=len(blob),
+            prefill_ms=prefill_ms,
+            used=self._next_use(),
+            texts=texts,
+            spans=spans,
             digest="",
             packed=False,
             blob=blob,

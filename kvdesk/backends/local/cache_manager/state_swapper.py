@@ -146,10 +146,15 @@ class StateSwapper:
                 raise
             return 0
         self.saved_states.drop(over)
-        who, ms, exact = sequence.conversation, resident.prefill_ms, sequence.exact
         self.saved_states.put(
-            *(placement, who, sequence.tokens, blob, ms, sequence.texts, sequence.spans),
-            exact=exact,
+            placement,
+            sequence.conversation,
+            sequence.tokens,
+            blob,
+            resident.prefill_ms,
+            texts=sequence.texts,
+            spans=sequence.spans,
+            exact=sequence.exact,
             client=sequence.client,
         )
         return len(blob)
@@ -183,7 +188,11 @@ class StateSwapper:
             resident = Resident(sequence.seq_id, len(tokens), len(tokens), n_bytes, 0.0, spared_ms, cost_ms)
             placement = place(resident, self.saved_states.values(), self.saved_states.limits)
             self.saved_states.put(
-                *(placement, who, tokens, blob, spared_ms, (), ()),
+                placement,
+                who,
+                tokens,
+                blob,
+                spared_ms,
                 checkpoint=True,
                 client=sequence.client,
                 messages=tuple(span.message for span in sequence.spans if span.text_p0 < len(tokens)),
