@@ -14,7 +14,7 @@ from pathlib import Path
 
 Translate = Callable[[str, str, int], str]
 """As gettext's `ngettext`: the text for one, that for several and a number to the text in the user's language. The
-second is "" where no number matters."""
+second is "" if no number matters."""
 ENGLISH = "en"
 VARIABLE = "KVDESK_LANGUAGE"
 """Of the environment: the language of commands and of child processes."""

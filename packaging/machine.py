@@ -141,7 +141,7 @@ def engine_settings(env: Mapping[str, str], macros: Callable[[str], str]) -> lis
 
 
 def native_macros(compiler: str) -> str:
-    """What the compiler defines where it compiles for this processor; "" where it cannot tell."""
+    """What the compiler defines where it compiles for this processor; "" if it cannot tell."""
     command = [*compiler.split(), "-march=native", "-dM", "-E", "-x", "c", os.devnull]
     try:
         return subprocess.run(command, capture_output=True, text=True, check=False).stdout
@@ -209,7 +209,7 @@ def explanation(missing: Iterable[Missing], *, has_apt: bool) -> str:
 
 
 def compiler_advice(platform: str = sys.platform) -> str | None:
-    """On macOS and Windows: how to get a compiler, or None where there is one."""
+    """On macOS and Windows: how to get a compiler, or None if there is one."""
     if platform == "darwin":
         if subprocess.run(["xcode-select", "-p"], capture_output=True, check=False).returncode == 0:
             return None

@@ -313,7 +313,7 @@ PARTS: Final[dict[str, Callable[[], Iterator[str]]]] = {
 
 
 def main(argv: Sequence[str]) -> int:
-    """Exit code 1 where `--check` found an old page."""
+    """Exit code 1 if `--check` found an old page."""
     parser = argparse.ArgumentParser(prog="packaging/reference.py", description="Write what follows from declarations.")
     parser.add_argument("--check", action="store_true", help="write nothing; list the pages that are older")
     check = parser.parse_args(argv).check

@@ -95,7 +95,7 @@ def _catalogues() -> list[Path]:
 
 
 def check(*, to_release: bool) -> int:
-    """Tell what waits; the exit code, which is 1 where something does that is to be released."""
+    """Tell what waits; the exit code, which is 1 if something does that is to be released."""
     told = all_waiting()
     for sentence in told:
         print(f"{'error' if to_release else 'warning'}: {sentence}")

@@ -20,7 +20,7 @@ def seq_bit(seq_id: int) -> tuple[int, np.uint64]:
 
 
 def seq_has(bits: Bits, seq_id: int) -> NDArray[np.bool_]:
-    """Mask of the cells that have the sequence: none where the rows have no word for it."""
+    """Mask of the cells that have the sequence: none if the rows have no word for it."""
     word, bit = seq_bit(seq_id)
     if word >= bits.shape[1]:
         return np.zeros(bits.shape[0], np.bool_)

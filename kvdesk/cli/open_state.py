@@ -14,7 +14,7 @@ from kvdesk.translation import tr
 
 
 def main(argv: Sequence[str]) -> int:
-    """Exit code 0; 1 where the text is that the file would not be restored into the model. Raises UserError."""
+    """Exit code 0; 1 if the text is that the file would not be restored into the model. Raises UserError."""
     parser = Parser(
         "open",
         tr(

@@ -16,7 +16,7 @@ from kvdesk.translation import tr
 
 
 def main(argv: Sequence[str]) -> int:
-    """Exit code 0 if nothing differs, 1 where something does. Raises UserError."""
+    """Exit code 0 if nothing differs, 1 if something does. Raises UserError."""
     parser = Parser(
         "verify-engine",
         tr(

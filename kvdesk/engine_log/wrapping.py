@@ -109,7 +109,7 @@ class Unwrapper:
         self._pieces: dict[str, str] = {}  # by source: of lines that go on
 
     def messages(self, text: str) -> Sequence[Message]:
-        """The messages of one line: several where a line of JSON holds several, none where the next one goes on."""
+        """The messages of one line: several if a line of JSON holds several, none if the next one goes on."""
         text = _plain(text)
         return self._of_message(text, "", "") if text.startswith(_JSON) else self._of_text(text, "", "")
 

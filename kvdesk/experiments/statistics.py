@@ -167,7 +167,7 @@ def percentiles(values: Sequence[float]) -> tuple[float, ...]:
 
 
 def jain(shares: Sequence[float]) -> float:
-    """Jain's index of fairness, (sum x)^2 / (n sum x^2): 1 where all get the same, 1/n where one gets everything."""
+    """Jain's index of fairness, (sum x)^2 / (n sum x^2): 1 if all get the same, 1/n if one gets everything."""
     data = np.asarray(shares, float)
     return float(data.sum() ** 2 / (len(data) * (data**2).sum()))
 

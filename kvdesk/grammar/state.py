@@ -149,7 +149,7 @@ class GrammarState:
     # --- private ------------------------------------------------------------------------------------------------------
 
     def _only_char(self, stack: int) -> int | None:
-        """The character that this stack takes; None where it takes others, a token or nothing."""
+        """The character that this stack takes; None if it takes others, a token or nothing."""
         symbol = self._top(stack)
         if not isinstance(symbol, Chars) or symbol.negated or len(symbol.ranges) != 1:
             return None

@@ -25,7 +25,7 @@ class Reads:
     """What a decoded token reads: bytes of all weights, bytes of K and V of each cell; `skips`: not of masked cells.
     heads: those of all layers, by the threads that share them; each looks at the mask of each cell. numbers: of K and V
     that these heads read of a visible cell. n_parts: into which llama.cpp divides the cells by their index, one for
-    each thread; 1 where threads divide heads instead.
+    each thread; 1 if threads divide heads instead.
     """
 
     weights: int

@@ -24,7 +24,7 @@ MOST: Final = PORTION * TILE
 class Guess:
     """Of one answer.
 
-    n_same   tokens before the guess that are the same where it comes from; 1 where the one before was another, 0
+    n_same   tokens before the guess that are the same where it comes from; 1 if the one before was another, 0
              where it follows from a grammar
     """
 

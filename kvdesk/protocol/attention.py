@@ -45,14 +45,14 @@ class PreviewAttention:
 class AttentionPreview:
     """The price of `Attend(queries)`.
 
-    refused     why it cannot be done, a sentence; "" where it can. The numbers are 0 then
+    refused     why it cannot be done, a sentence; "" if it can. The numbers are 0 then
     sentence    the price for a person
     n_tokens    tokens that are decoded once more
     n_read      tokens before them that have to be read again first, since their state cannot be copied (a recurrent
                 part, a window that has moved on); 0 as a rule
     state_bytes of K and V that are copied
     n_bytes     of memory meanwhile: the second context, the copied state and the answer
-    seconds     all of it, from what this machine has measured; None where nothing was measured
+    seconds     all of it, from what this machine has measured; None if nothing was measured
     """
 
     queries: Queries

@@ -80,7 +80,7 @@ class TokenProb:
 
 @dataclass(frozen=True, slots=True)
 class TokenLogprobs:
-    """A token of an answer, and the most likely ones in its place, the likeliest first. `rank`: 1 where no other token
+    """A token of an answer, and the most likely ones in its place, the likeliest first. `rank`: 1 if no other token
     was likelier; 0: not known.
     """
 

@@ -39,7 +39,7 @@ class Turn:
 
     @property
     def share(self) -> float:
-        """From 0 to 1; 1 where there was nothing to reuse."""
+        """From 0 to 1; 1 if there was nothing to reuse."""
         return min(1.0, self.n_reused / self.reusable) if self.reusable else 1.0
 
 

@@ -54,7 +54,7 @@ def pdf(
     catalog: str = "",
     objects: tuple[str, ...] = (),
 ) -> bytes:
-    """A PDF file with a line of text (Latin letters) on every page; none where it is empty.
+    """A PDF file with a line of text (Latin letters) on every page; none if it is empty.
 
     `about`: of every page; `catalog`: of the file; `objects`: more, after those of the pages (6 0 R after one page).
     """

@@ -1,7 +1,7 @@
 """`kvdesk bench engine|ui --against CHECKOUT`: this kvdesk and that of another checkout, a round of each in turns.
 
 Owns the children, which figures can be compared, and their ratios. Must never know: how a figure is measured. A ratio
-is above 1 where this kvdesk is better, whatever the figure is.
+is above 1 if this kvdesk is better, whatever the figure is.
 """
 
 import json
@@ -170,7 +170,7 @@ def table(result: Mapping[str, Any]) -> Iterator[str]:
 
 
 def read(out: str) -> dict[str, Value]:
-    """The figures of the JSON that a kvdesk gives on standard output; none where it gives something else."""
+    """The figures of the JSON that a kvdesk gives on standard output; none if it gives something else."""
     try:
         result = json.loads(out)
     except ValueError:

@@ -135,7 +135,7 @@ def test_what_a_difference_is_called(difference: float, kl: float, verdict: Verd
 
 
 def test_a_strong_change_halves_the_likelihood_of_what_was_said() -> None:
-    """KL(p || q) is ln 2 where everything that p could say has half its probability in q."""
+    """KL(p || q) is ln 2 if everything that p could say has half its probability in q."""
     p, q = logits([0, 0, -50, -50]), logits([0, 0, 0, 0])
     assert compare_logits(p, q).kl_max == pytest.approx(STRONG_KL)
     assert compare_logits(p, q + logits([0, 0, 1, 1])).verdict is Verdict.STRONGLY_CHANGED

@@ -84,7 +84,7 @@ class Driven:
         return self.err.read_text("utf-8", "replace").strip()
 
     def end(self, at_most_s: float) -> int | None:
-        """Its exit code; None where it goes on, and is then killed."""
+        """Its exit code; None if it goes on, and is then killed."""
         try:
             code = self.process.wait(at_most_s)
         except subprocess.TimeoutExpired:
@@ -113,7 +113,7 @@ class Kept:
     n_streaming: int = 0  # ends in the middle of an answer
 
     def check(self, home: Path, run: Driven, ended_at: float | None = None) -> list[str]:
-        """After a run: what is wrong with the database. `ended_at`: when it was killed, None where it was closed."""
+        """After a run: what is wrong with the database. `ended_at`: when it was killed, None if it was closed."""
         shown = self.heed(run)
         file = home / "kvdesk.sqlite3"
         if not file.exists():

@@ -54,7 +54,7 @@ def load(path: Path) -> Any:
 
 
 def event_of(module: Any, said: dict[str, Any]) -> Any:
-    """An event of theirs. Fields that only some versions have are left out, or None where they must be given."""
+    """An event of theirs. Fields that only some versions have are left out, or None if they must be given."""
     if "store" in said:
         hashes, parent, tokens, size = said["store"]
         fields = {"block_hashes": hashes, "parent_block_hash": parent, "token_ids": tokens, "block_size": size}

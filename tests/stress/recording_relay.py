@@ -108,7 +108,7 @@ def _messages(data: bytes) -> Iterator[tuple[tuple[bytes, ...], bytes]]:
 
 
 def _unchunked(data: bytes) -> tuple[bytes | None, bytes]:
-    """The body and what follows it; None where it breaks off. A client may close before it has read the last
+    """The body and what follows it; None if it breaks off. A client may close before it has read the last
     chunk, which is empty.
     """
     body = b""

@@ -32,7 +32,7 @@ pytestmark = [
     pytest.mark.skipif(not (NEW or OLD), reason="KVDESK_MCP_EXAMPLES names no folder"),
 ]
 Call = tuple[str, dict[str, Any], str]
-"""Tool, arguments, and what the result has; "" where it is an error."""
+"""Tool, arguments, and what the result has; "" if it is an error."""
 STORIES: dict[str, tuple[Call, ...]] = {
     "tools": (
         ("calc", {"op": "mul", "a": 6, "b": 7}, "42"),

@@ -106,7 +106,7 @@ TASKS: dict[str, tuple[tuple[str, dict[str, Any], str], ...]] = {
         ("fetch", {"url": "http://127.0.0.1:9/"}, ""),
     ),
 }
-"""Of each server: tool, arguments, and what the result has; "" where it is an error, which not every server marks."""
+"""Of each server: tool, arguments, and what the result has; "" if it is an error, which not every server marks."""
 
 
 class Page(BaseHTTPRequestHandler):

@@ -42,7 +42,7 @@ class Engine:
         self.wait(ContextReady)
 
     def next(self, kind: type[E], at_most_s: float) -> E | None:
-        """The next event of a kind; None where there is none in time."""
+        """The next event of a kind; None if there is none in time."""
         deadline = time.monotonic() + at_most_s
         while True:
             self._untold += self.worker.events.take()

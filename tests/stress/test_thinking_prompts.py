@@ -92,7 +92,7 @@ def both(request: pytest.FixtureRequest, talking_file: Path) -> Iterator[Both]:
 
 
 def theirs(both: Both, messages: Sequence[Mapping[str, Any]], tools: bool, thinking: Thinking) -> str | None:
-    """The prompt of llama-server; None where it refuses."""
+    """The prompt of llama-server; None if it refuses."""
     kept = {"preserve_reasoning": thinking.keep} | ({"preserved_thinking": True} if thinking.keep else {})
     body: dict[str, Any] = {"messages": messages, "chat_template_kwargs": kept}
     if tools:
@@ -107,7 +107,7 @@ def theirs(both: Both, messages: Sequence[Mapping[str, Any]], tools: bool, think
 
 
 def ours(both: Both, messages: Sequence[Mapping[str, Any]], tools: bool, thinking: Thinking) -> str | None:
-    """kvdesk's prompt, of answers as the model wrote them; None where it refuses."""
+    """kvdesk's prompt, of answers as the model wrote them; None if it refuses."""
     traits = both.template.traits
     given = [
         Message(

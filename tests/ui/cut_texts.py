@@ -68,7 +68,7 @@ def cut(root: QWidget) -> Iterator[str]:
 
 
 def _needed(widget: QWidget) -> tuple[str, QSize] | None:
-    """Its text and the room that takes; None where it has none."""
+    """Its text and the room that takes; None if it has none."""
     match widget:
         case QLabel() if widget.text() and widget.wordWrap():
             words = (

@@ -19,7 +19,7 @@ class Player:
         self._sequences = Sequences()
 
     def do(self, event: Event) -> list[float]:
-        """Seconds in llama_decode, one for each call; none where nothing is computed for an answer.
+        """Seconds in llama_decode, one for each call; none if nothing is computed for an answer.
 
         Raises ContextError if llama.cpp takes something not, and RefusedCall if a model cannot do it.
         """

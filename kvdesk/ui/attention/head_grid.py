@@ -66,7 +66,7 @@ class HeadGrid(QWidget):
 
     @property
     def cursor_box(self) -> QRect | None:
-        """Where that picture is; None where none is looked at."""
+        """Where that picture is; None if none is looked at."""
         return self.box_of(*self._at) if self._at is not None else None
 
     def show_heads(self, heads: Heads | None) -> None:

@@ -346,7 +346,7 @@ class AttentionPage(QWidget):
             self._store.choose_range(*found)
 
     def _range_of(self, cache: int, stream: int, first: int, last: int) -> tuple[int, int, int] | None:
-        """Sequence and positions of these cells; None where they have none."""
+        """Sequence and positions of these cells; None if they have none."""
         view, span = self._store.view, self._store.spot_span
         if view is None or cache < 0:
             return None

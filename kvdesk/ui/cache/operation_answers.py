@@ -94,7 +94,7 @@ class OperationAnswers:
                 made.compaction.show_preview(update)
 
     def _show_operation(self, done: cache.OperationDone) -> None:
-        if done.note and done.effect is None:  # else it stands with the effect
+        if done.note and done.effect is None:  # else it is shown with the effect
             title = self._store.title(done.conversation, -1)
             said = tr("“{title}” {what}") if done.emptied else tr("A branch of “{title}” {what}")
             self._store.notify(said.format(title=title, what=done.note), "warning")

@@ -40,7 +40,7 @@ class RefusedScale(QWidget):
 
     @property
     def span(self) -> tuple[float, float]:
-        """First and last position shown: X + 1 stands a third from the side that Y is not on."""
+        """First and last position shown: X + 1 is a third from the side that Y is not on."""
         after = self._y > self._x
         width = max(_LEAST_SPAN, 1.7 * abs(self._y - self._x))
         begin = self._x + 1 - width * (0.36 if after else 0.64)

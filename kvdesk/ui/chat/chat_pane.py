@@ -381,7 +381,7 @@ class ChatPane(QWidget):
         self.composer.show_use(store.use.get(store.selected) if store.selected is not None else None)
 
     def _block(self, why: str) -> None:
-        """Why nothing can be sent; "" where it can."""
+        """Why nothing can be sent; "" if it can."""
         self.composer.set_blocked(why)
         self._show_why_not_saved()
 
@@ -415,7 +415,7 @@ class ChatPane(QWidget):
             self.composer.focus_edit()
 
     def leave(self) -> bool:
-        """Close what lies over or beside the messages; False where nothing does."""
+        """Close what lies over or beside the messages; False if nothing does."""
         if not self.find_bar.isHidden():
             self.find_bar.leave()
             return True

@@ -46,13 +46,13 @@ class ConversationView(QListView):
 
     @property
     def conversation(self) -> ConversationId | None:
-        """That of the current row; None where that is the head of a folder, or there is none."""
+        """That of the current row; None if that is the head of a folder, or there is none."""
         index = self.currentIndex()
         return index.data(ID_ROLE) if index.isValid() else None
 
     @property
     def folder(self) -> str:
-        """The folder whose head is the current row; empty where it is a chat, or there is none."""
+        """The folder whose head is the current row; empty if it is a chat, or there is none."""
         row = self._row(self.currentIndex())
         return row.folder if row is not None and row.conversation is None else ""
 

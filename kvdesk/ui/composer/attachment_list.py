@@ -72,7 +72,7 @@ class AttachmentList(QScrollArea):
         can_change: bool,
     ) -> None:
         """Those there are, and the names of the files that are being read for it. `encodings`: of each the one it was
-        read in, "" where no other can be chosen.
+        read in, "" if no other can be chosen.
         """
         shown = _Shown(tuple(attachments), dict(reading), tuple(shortened), tuple(encodings), can_change)
         if shown != self._shown:

@@ -198,7 +198,7 @@ class Composer(QFrame):
         return is_draft and preview.attached_chars == self._attached_chars
 
     def _why_not(self) -> str:
-        """Why what is typed cannot be sent or queued, "" where it can."""
+        """Why what is typed cannot be sent or queued, "" if it can."""
         if self.blocked:
             return self.blocked
         if name := self.attachments.reading:

@@ -41,7 +41,7 @@ class QueueView(QFrame):
         self.setAccessibleName(tr("Messages that wait to be sent"))
         self._theme = theme
         self._messages: tuple[QueuedMessage, ...] = ()
-        self._moved: tuple[int, int] | None = None  # where the message that was moved stands, and which button did it
+        self._moved: tuple[int, int] | None = None  # new place of the message moved last, and which button did it
         self._widgets: list[QWidget] = []
         self._state = ElidedLabel(tone="secondary", scale="small")
         self.send_button = link_button(

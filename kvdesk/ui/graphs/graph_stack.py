@@ -88,7 +88,7 @@ class GraphStack(QWidget):
     read = Signal(str)
     """One sentence about the operation at the time under the line, or about the last one."""
     moved = Signal()
-    """The axis follows, stands or has another width."""
+    """The axis follows, is held or has another width."""
 
     def __init__(
         self,

@@ -109,7 +109,7 @@ class GraphsPage(QWidget):
         )
 
     def _on_moved(self) -> None:
-        """The buttons say how it is; no window is chosen while the axis stands."""
+        """The buttons show the state of the axis; no window is chosen while it is held."""
         axis = self.stack.axis
         self.follow_button.setChecked(axis.following)
         chosen = [seconds for _, seconds in _WINDOWS].index(axis.window_s) if axis.following else -1

@@ -14,7 +14,7 @@ _STEPS_S = (0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 36
 @dataclass(slots=True)
 class TimeAxis:
     """Seconds since the first reading, without the pauses that are folded away (`fold`). Following: the newest is at
-    the right; else it stands where it was put.
+    the right; else it stays where it was put.
 
     It follows in even steps of about a twentieth of its width: between two steps only curves are drawn again.
 

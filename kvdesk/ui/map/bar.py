@@ -60,7 +60,7 @@ class MapBar(QWidget):
 
 
 def _inside(name: str) -> str:
-    """A name as it stands inside a sentence."""
+    """A name inside a sentence."""
     return name[0].lower() + name[1:]
 
 

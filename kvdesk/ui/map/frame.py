@@ -66,7 +66,7 @@ class MapFrame:
         return sum(part.strip.n_cells for part in self.strips)
 
     def nearest_used(self, x: float, y: float) -> tuple[int, int] | None:
-        """Strip and cell of the used cell nearest to a point; None where every cell is free."""
+        """Strip and cell of the used cell nearest to a point; None if every cell is free."""
         best, nearest = None, float("inf")
         for i, part in enumerate(self.strips):
             used = np.flatnonzero(part.stream.pos[: part.stream.high_water] >= 0)

@@ -267,7 +267,7 @@ def _draw_cells(
 
 
 def _boundary(part: StripFrame, viewport: Viewport) -> QPolygonF | None:
-    """A stepped line in the gap behind what attention walks over, None where that is nothing or everything."""
+    """A stepped line in the gap behind what attention walks over, None if that is nothing or everything."""
     strip, n_kv = part.strip, part.n_kv
     if not 0 < n_kv < strip.n_cells:
         return None

@@ -84,7 +84,7 @@ class Viewport:
         )
 
     def visible(self, strip: Strip, above: float = 0.0, below: float = inf) -> Part:
-        """Rows and columns of a strip that can be seen, between these heights of the widget; empty where none can."""
+        """Rows and columns of a strip that can be seen, between these heights of the widget; empty if none can."""
         left, right = ((x - self.offset.x()) / self.zoom - strip.x for x in (0.0, self.width))
         top, bottom = ((y - self.offset.y()) / self.zoom - strip.y for y in (above, min(below, self.height)))
         first, last = max(0, int(left / strip.cell)), min(strip.columns, int(right / strip.cell) + 1)

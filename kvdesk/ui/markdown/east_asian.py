@@ -57,7 +57,7 @@ def _scanned(state: StateInline, marker: str) -> tuple[int, bool, bool]:
 
 
 def _put(state: StateInline, mark: str, length: int, *, opens: bool, closes: bool) -> None:
-    """`length`: of the run of marks; 0 where it does not count which of them belong together."""
+    """`length`: of the run of marks; 0 if it does not count which of them belong together."""
     state.push("text", "", 0).content = mark
     state.delimiters.append(
         Delimiter(marker=ord(mark[0]), length=length, token=len(state.tokens) - 1, end=-1, open=opens, close=closes)

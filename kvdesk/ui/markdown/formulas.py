@@ -55,7 +55,7 @@ class FormulaDrawer(QObject):
         self._telling = Throttle(self, _TELL_MS, self.drawn.emit)
 
     def look(self, latex: str, *, display: bool) -> Formula | None:
-        """The formula; None where it cannot be read, or is not known yet (`is_waiting`): it is drawn then."""
+        """The formula; None if it cannot be read, or is not known yet (`is_waiting`): it is drawn then."""
         key = latex, display
         if key in self._known:
             self._known.move_to_end(key)

@@ -51,7 +51,7 @@ class TextMarks(QObject):
         self._pointed: list[QTextEdit.ExtraSelection] = []
 
     def highlight(self, first: int, last: int) -> None:
-        """Mark characters `[first, last)` of the source; none where the range is empty."""
+        """Mark characters `[first, last)` of the source; none if the range is empty."""
         self._linked_range, self._linked = (first, last), self._range(first, last)
         self._show()
 
@@ -61,7 +61,7 @@ class TextMarks(QObject):
         self._show()
 
     def mark(self, words: Sequence[str], at: int = -1) -> list[QPoint]:
-        """Mark every place where one of the words stands, number `at` as where one is. Where all of them are."""
+        """Mark every place where one of the words occurs, number `at` as where one is. Where all of them are."""
         self._words = words, at
         text, colours = self.view.toPlainText(), self._theme.colours
         self._found = [

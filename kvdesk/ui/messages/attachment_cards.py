@@ -25,7 +25,7 @@ class AttachmentCards(QWidget):
         boxes.column(*self.cards, on=self, margins=0, spacing=0)
 
     def mark(self, words: Sequence[str], at: int = -1, *, unfold: bool = True) -> list[QPoint]:
-        """As `MessageBody.mark`: unfolds those where one of the words stands, of several only that of number `at`."""
+        """As `MessageBody.mark`: unfolds those where one of the words occurs, of several only number `at`."""
         marked: list[QPoint] = []
         for card in self.cards:
             marked += (card.mapTo(self, place) for place in card.mark(words, at - len(marked), unfold=unfold))

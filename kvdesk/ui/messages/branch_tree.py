@@ -95,7 +95,7 @@ class BranchTree(QFrame):
         self._draw()
 
     def show_cached(self, ends: Mapping[MessageId, tuple[int, int]] | None) -> None:
-        """The branches in the cache by their last messages: number and seq_id. None where nobody knows."""
+        """The branches in the cache by their last messages: number and seq_id. None if nobody knows."""
         if ends != self._ends:
             self._ends = ends
             self._draw()
@@ -176,7 +176,7 @@ class BranchTree(QFrame):
             self._walking.start()
 
     def _on_walked(self) -> None:
-        """Show the branch on which one stands; nothing where it is shown already."""
+        """Show the branch of the current row; nothing if it is shown already."""
         self._walking.stop()
         item = self.tree.currentItem()
         if item is None:

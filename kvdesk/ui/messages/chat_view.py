@@ -49,7 +49,7 @@ class ChatView(MessageList):
         self._edits: dict[MessageId, str] = {}  # of messages that have no widget now
         self._why_not_saved: dict[str, str] = {}
         self._words: Sequence[str] = ()  # that are marked
-        self._hit: tuple[MessageId, int] | None = None  # where one is of the places where they stand
+        self._hit: tuple[MessageId, int] | None = None  # a message, and which of its places; -1: none
         self._pointed: set[MessageId] = set()  # messages with a mark of `point_at`
         self._looked_at: tuple[MessageId, bool] | None = None  # and whether the keyboard is there
         self.setAccessibleName(tr("Messages"))
@@ -122,7 +122,7 @@ class ChatView(MessageList):
                 widget.editor.ask_again()
 
     def set_why_not_saved(self, question: str, answer: str) -> None:
-        """Why an edited question, and an edited answer, cannot be saved now; "" where they can."""
+        """Why an edited question, and an edited answer, cannot be saved now; "" if they can."""
         self._why_not_saved = {"user": question, "assistant": answer}
         for widget in self.widgets:
             widget.set_why_not_saved(self._why_not_saved.get(widget.message.role, ""))
@@ -196,7 +196,7 @@ class ChatView(MessageList):
             self.arrange()
 
     def close_token(self) -> bool:
-        """Close what shows a token; False where none is shown."""
+        """Close what shows a token; False if none is shown."""
         closed = [widget.close_token() for widget in self.widgets]
         self.arrange()
         return any(closed)
@@ -283,7 +283,7 @@ class ChatView(MessageList):
             widget.set_full(event.answer in self._full)
 
     def highlight(self, message: MessageId, first: int, last: int) -> None:
-        """Mark characters `[first, last)` of a message, and scroll to it; nothing where it is not shown."""
+        """Mark characters `[first, last)` of a message, and scroll to it; nothing if it is not shown."""
         if isinstance(widget := self.scroll_to(message), MessageWidget):
             widget.highlight(first, last)
 
@@ -298,7 +298,7 @@ class ChatView(MessageList):
         self._pointed = set(places)
 
     def menu(self, message: MessageId) -> QMenu | None:
-        """The menu of a message; None where it is not shown."""
+        """The menu of a message; None if it is not shown."""
         return message_menu(self, self._kit, self._shown().get(message), is_last=message == self.last)
 
     def open_menu(self, message: MessageId, at: QPoint) -> None:
@@ -330,7 +330,7 @@ class ChatView(MessageList):
             self.looked_at.emit(message or "", by_keyboard)
 
     def mark_found(self, words: Sequence[str], message: MessageId | None = None, at: int = -1) -> None:
-        """Mark words wherever they stand, nowhere without any, and scroll to place number `at` of a message."""
+        """Mark all places of some words, nothing without words, and scroll to place number `at` of a message."""
         self._words = words
         self._hit = (message, at) if message is not None else None
         for name, widget in self._shown().items():
@@ -347,7 +347,7 @@ class ChatView(MessageList):
 
     @property
     def selected(self) -> tuple[MessageId | None, str]:
-        """What is selected in a message; None and "" where nothing is."""
+        """What is selected in a message; None and "" if nothing is."""
         selected = ((name, widget.selected_text) for name, widget in self._shown().items())
         return next((one for one in selected if one[1]), (None, ""))
 
@@ -363,12 +363,12 @@ class ChatView(MessageList):
         return seen[0].id if seen else None
 
     def jump_to(self, message: str) -> None:
-        """Bring a message into sight and give it the keyboard; nothing where it is not shown."""
+        """Bring a message into sight and give it the keyboard; nothing if it is not shown."""
         if isinstance(widget := self.scroll_to(MessageId(message)), MessageWidget | ToolMessage):
             widget.show_arrival()
 
     def close_reasons(self) -> bool:
-        """Close what "Why?" has opened; False where nothing is open."""
+        """Close what "Why?" has opened; False if nothing is open."""
         closed = [widget.close_why() for widget in self.widgets]
         self.arrange()
         return any(closed)

@@ -23,7 +23,7 @@ class Owner(Protocol):
         """Whether the pointer is over it from now on."""
 
     def select_text(self, message: MessageId, first: int, last: int) -> None:
-        """These characters of it, as the model reads it, are selected; none where both are equal."""
+        """These characters of it, as the model reads it, are selected; none if both are equal."""
 
     def editing_changed(self) -> None:
         """A message is edited from now on, or no longer."""

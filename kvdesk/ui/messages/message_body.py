@@ -67,7 +67,7 @@ class MessageBody(QWidget):
         return ""
 
     def highlight(self, first: int, last: int) -> None:
-        """Mark characters `[first, last)` of the source; none where the range is empty, or in reasoning."""
+        """Mark characters `[first, last)` of the source; none if the range is empty, or in reasoning."""
         for marks, start in self._marks():
             marks.highlight(max(first - start, 0), max(last - start, 0))
 
@@ -126,7 +126,7 @@ class MessageBody(QWidget):
         self._n_made = 0
 
     def make_next(self) -> bool:
-        """Make one more piece. False where none is missing."""
+        """Make one more piece. False if none is missing."""
         if self._n_made is None:
             return False
         self._n_made += 1

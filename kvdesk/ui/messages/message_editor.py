@@ -91,7 +91,7 @@ class MessageEditor(QWidget):
             self._show_state()
 
     def refuse(self, why: str) -> None:
-        """Why it cannot be saved now; "" where it can."""
+        """Why it cannot be saved now; "" if it can."""
         if why != self._why_not:
             self._why_not = why
             self._show_state()

@@ -21,7 +21,7 @@ _WHY_GAP_PX: Final = 4
 
 
 def finish_word(answer: Message) -> str:
-    """Why it ended early, in a few words; "" where the sentence over the line says it, and where it is complete."""
+    """Why it ended early, in a few words; "" if the sentence over the line says it, or if it is complete."""
     match finish_of(answer):
         case "limit":
             return tr("Length limit reached")
@@ -128,7 +128,7 @@ class MessageFoot(QWidget):
         return was_open
 
     def show_answer(self, answer: Message, *, is_last: bool, why_not_continued: str) -> None:
-        """Only the last answer can be made again or continued. `why_not_continued`: by this engine; "" where it can."""
+        """Only the last answer can be made again or continued. `why_not_continued`: by this engine; "" if it can."""
         self._answer, stats = answer, answer.stats
         if stats is not None and not stats.prompt_tokens:
             stats = None  # the turn never began: nothing was reused because nothing was asked

@@ -39,7 +39,7 @@ class Gradual(QWidget):
     """A widget that may be made in steps, so that nothing stalls."""
 
     def make_next(self) -> bool:
-        """The next step. False where none is left."""
+        """The next step. False if none is left."""
         return False
 
 
@@ -124,7 +124,7 @@ class MessageList(QScrollArea):
         self.arrange()
 
     def scroll_to(self, message: MessageId) -> QWidget | None:
-        """Bring a message into sight; its widget, None where it is not among these."""
+        """Bring a message into sight; its widget, None if it is not among these."""
         while message not in self._of and self._list_earlier():
             pass
         place = self._of.get(message)

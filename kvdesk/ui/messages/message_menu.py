@@ -25,7 +25,7 @@ _ATTENTION: Final = "view.attention"
 def message_menu(
     parent: QWidget, kit: Kit, widget: MessageWidget | ToolMessage | None, *, is_last: bool
 ) -> QMenu | None:
-    """The menu of a message as it is now; None where it is not shown."""
+    """The menu of a message as it is now; None if it is not shown."""
     if widget is None:
         return None
     menu, turns = QMenu(parent), kit.commands.conversations.turns
@@ -48,7 +48,7 @@ def message_menu(
 
 
 def why_not_continued(store: Store, message: Message | None) -> str:
-    """Why this answer cannot be continued now; "" where it can. None: there is none."""
+    """Why this answer cannot be continued now; "" if it can. None: there is none."""
     if message is None or message.role != "assistant":
         return tr("This chat has no answer to continue.")
     complete = "" if ended_early(message) else tr("This answer is already complete.")
@@ -56,7 +56,7 @@ def why_not_continued(store: Store, message: Message | None) -> str:
 
 
 def why_not_edited(store: Store, message: Message) -> str:
-    """Why this message cannot be edited now; "" where it can."""
+    """Why this message cannot be edited now; "" if it can."""
     return store.why_busy or ("" if store.can_chat or message.role == "assistant" else tr(NO_TOKENIZER))
 
 

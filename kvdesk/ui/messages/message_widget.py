@@ -114,7 +114,7 @@ class MessageWidget(Listed):
         self.show_message(message)
 
     def make_next(self) -> bool:
-        """Make one more piece of the text. False where none is missing."""
+        """Make one more piece of the text. False if none is missing."""
         return self._body.make_next()
 
     @property
@@ -195,7 +195,7 @@ class MessageWidget(Listed):
         return self._body.selected_text
 
     def highlight(self, first: int, last: int) -> None:
-        """Mark characters `[first, last)` of the text as the model reads it; none where the range is empty."""
+        """Mark characters `[first, last)` of the text as the model reads it; none if the range is empty."""
         before = len(attached_text(self.message.attachments))
         self._body.highlight(max(0, first - before), max(0, last - before))
 
@@ -205,7 +205,7 @@ class MessageWidget(Listed):
         self._body.point_at(max(0, first - before), max(0, last - before))
 
     def mark(self, words: Sequence[str], at: int = -1, *, unfold: bool = True) -> QPoint:
-        """Mark every place where one of the words stands, none without words; where number `at` is, or the first one.
+        """Mark every place where one of the words occurs, none without words; where number `at` is, or the first one.
         `unfold`: opens what hides it.
         """
         marked: list[QPoint] = []
@@ -329,7 +329,7 @@ class MessageWidget(Listed):
 
     @property
     def token_card(self) -> TokenCard | None:
-        """The token that is looked at; None where none is."""
+        """The token that is looked at; None if none is."""
         return self._tokens if self._tokens is not None and not self._tokens.isHidden() else None
 
     def show_token(self, at: int) -> None:
@@ -374,7 +374,7 @@ class MessageWidget(Listed):
             self._show_state()
 
     def set_why_not_continued(self, why: str) -> None:
-        """Why an answer cannot be continued by this engine; "" where it can."""
+        """Why an answer cannot be continued by this engine; "" if it can."""
         if why != self._why_not_continued:
             self._why_not_continued = why
             self._show_state()
@@ -414,7 +414,7 @@ class MessageWidget(Listed):
             self._owner.editing_changed()
 
     def set_why_not_saved(self, why: str) -> None:
-        """Why what is edited cannot be saved now; "" where it can."""
+        """Why what is edited cannot be saved now; "" if it can."""
         self._why_not_saved = why
         if self.editor is not None:
             self.editor.refuse(why)

@@ -46,7 +46,7 @@ class CollapsedThinking(QWidget):
         return self._fold.is_open
 
     def show_thought(self, text: str, ms: int, *, is_open: bool, may_collapse: bool = True) -> None:
-        """The reasoning so far. `is_open`: it is being written. `ms`: how long it took, 0 where that is not known."""
+        """The reasoning so far. `is_open`: it is being written. `ms`: how long it took, 0 if that is not known."""
         begun, ended = is_open and not self._is_being_written, self._is_being_written and not is_open
         self.text, self._is_being_written = text, is_open
         self._fold.set_title(_title(text, ms, is_open=is_open))

@@ -81,7 +81,7 @@ class ToolMessage(Listed):
         return self._result.selected_text or self._arguments.selected_text
 
     def mark(self, words: Sequence[str], at: int = -1, *, unfold: bool = True) -> QPoint:
-        """Mark every place of the result where one of the words stands, none without words; where number `at` is, or
+        """Mark every place of the result where one of the words occurs, none without words; where number `at` is, or
         the first one. `unfold`: opens what hides it.
         """
         self._words = words

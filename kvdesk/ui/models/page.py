@@ -154,7 +154,7 @@ class ModelsPage(QWidget):
         (self.get_models.search if get else self.view).setFocus()
 
     def leave(self) -> bool:
-        """Esc: a question is answered with no. False where there was none."""
+        """Esc: a question is answered with no. False if there was none."""
         if self._asked is None:
             return False
         self._end_question()

@@ -7,7 +7,7 @@ from kvdesk.ui.widgets.kit import Kit
 
 
 def why_not_done(kit: Kit, spec: OperationSpec, conversation: ConversationId, p0: int = -1, p1: int = -1) -> str:
-    """Why an operation cannot be done to a conversation's cells, empty where it can."""
+    """Why an operation cannot be done to a conversation's cells, empty if it can."""
     store = kit.store
     if store.view is None and not store.dead and store.context is not None:
         return tr("The cells are not shown: open page Cache of the inspector (Ctrl+I) to operate on them.")

@@ -125,7 +125,7 @@ class ParametersPanel(QWidget):
         self._show_state()
 
     def show_missing(self, sentence: str) -> None:
-        """Why the engine shows no prompts; "" where it does."""
+        """Why the engine shows no prompts; "" if it does."""
         self._missing = sentence
         self.template_page.show_missing(sentence)
         self.ask_again()

@@ -49,7 +49,7 @@ class PromptView(QWidget):
             self._draw()
 
     def token_at(self, place: int) -> int | None:
-        """Index of the shown token at a place of the document; None where none is."""
+        """Index of the shown token at a place of the document; None if none is."""
         preview = self._preview
         index = bisect_right(self._starts, place) - 1
         if preview is None or index < 0 or index >= len(preview.tokens):

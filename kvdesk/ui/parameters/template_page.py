@@ -75,7 +75,7 @@ class TemplatePage(QWidget):
         self.prompt.show_preview(preview, problem_is_told=bool(problem))
 
     def show_missing(self, sentence: str) -> None:
-        """Why the engine has no template that can be seen or changed; "" where it has."""
+        """Why the engine has no template that can be seen or changed; "" if it has."""
         show_text(self._missing, sentence)
         for widget in (self.own_box, self.edit, self.prompt):
             widget.setEnabled(not sentence)

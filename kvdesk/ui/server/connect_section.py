@@ -184,7 +184,7 @@ class ConnectSection(QWidget):
         self._commands.servers.forget(self.known.currentData())
 
     def _key(self, url: str) -> str | None:
-        """The key that is shown; None where that of this server was not read yet, and none is typed."""
+        """The key that is shown; None if that of this server was not read yet, and none is typed."""
         key = self.key.text().strip()
         return None if not key and not self._is_key_read and url == self.known.currentData() else key
 

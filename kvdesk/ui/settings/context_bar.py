@@ -30,7 +30,7 @@ class ContextBar(QFrame):
         self.hide()
 
     def show_changes(self, now: ContextSettings, changes: Mapping[str, Any], problem: str) -> None:
-        """`changes`: the fields that are edited, none where a rebuild was asked for; `problem`: an invalid entry."""
+        """`changes`: the fields that are edited, none if a rebuild was asked for; `problem`: an invalid entry."""
         self.revert.setVisible(bool(changes))
         said = [_change(name, getattr(now, name), value) for name, value in changes.items()]
         self._what.setText(tr(", ").join(said) if said else tr("Rebuild the context with the same settings"))

@@ -272,7 +272,7 @@ class SettingsPage(QWidget):
                 self._show_features()
 
     def _show_features(self) -> None:
-        """Settings that the engine has no use for cannot be changed; why stands over them."""
+        """Settings that the engine does not use cannot be changed; the reason is shown above them."""
         for table, feature in _FEATURES.items():
             self._show_missing(table, self._state.missing(feature))
 
@@ -326,7 +326,7 @@ class SettingsPage(QWidget):
 
     @property
     def _table(self) -> str:
-        """The table of the section that is shown; "" where it has none, or several are searched."""
+        """The table of the section that is shown; "" if it has none, or several are searched."""
         if self.sections.currentRow() < 0 or self.search.text().strip():
             return ""
         title = self.sections.currentItem().text()

@@ -55,7 +55,7 @@ class PresetBar(QWidget):
 
     @property
     def current(self) -> Preset | None:
-        """The preset whose values are shown; None where they are those of no preset."""
+        """The preset whose values are shown; None if they are those of no preset."""
         found = self.choice.currentData()
         return found if isinstance(found, Preset) else None
 

@@ -182,7 +182,7 @@ class Inspector(QWidget):
 
     @property
     def missing(self) -> str:
-        """The sentence in the place of the page that is chosen, empty where the page is there."""
+        """The sentence in the place of the page that is chosen, empty if the page is there."""
         return self._missing.text()
 
     def show_tab(self, name: str) -> None:

@@ -1,4 +1,4 @@
-"""Why an action of the window cannot be done now: one sentence, empty where it can."""
+"""Why an action of the window cannot be done now: one sentence, empty if it can."""
 
 from kvdesk.protocol.features import Feature
 from kvdesk.protocol.model import LocalFile

@@ -105,7 +105,7 @@ class TimelineModel(QAbstractListModel):
         return True
 
     def entry(self, number: int) -> Entry | None:
-        """One operation, None where it is not remembered."""
+        """One operation, None if it is not remembered."""
         if self._recording is None:
             return None
         page = number // _PAGE

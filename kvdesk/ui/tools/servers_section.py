@@ -261,7 +261,7 @@ class _GrantRow(QWidget):
 
 
 def _values(text: str) -> dict[str, str] | None:
-    """Of lines NAME=value or Name: value; None where one is neither."""
+    """Of lines NAME=value or Name: value; None if one is neither."""
     found = {}
     for line in filter(None, map(str.strip, text.splitlines())):
         at = min((i for i in (line.find("="), line.find(":")) if i > 0), default=-1)

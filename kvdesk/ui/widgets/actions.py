@@ -25,7 +25,7 @@ class Action:
     run      does it
     keys     Qt's portable text, such as "Ctrl+N"; several are parted by "; ". Empty for none
     tip      one sentence more, where the label does not say all
-    refusal  why it cannot be done now, in one sentence; empty where it can
+    refusal  why it cannot be done now, in one sentence; empty if it can
     everywhere   its keys work in the dialogs of the window too
     """
 
@@ -48,7 +48,7 @@ class Action:
 
     @property
     def shown_keys(self) -> str:
-        """The first of its keys as this system writes them; empty where it has none."""
+        """The first of its keys as this system writes them; empty if it has none."""
         return self.sequences[0].toString(QKeySequence.SequenceFormat.NativeText) if self.keys else ""
 
 

@@ -45,7 +45,7 @@ last_folder: Final = LastFolder()
 
 
 def ask_for_file(parent: QWidget, title: str, kinds: str) -> Path | None:
-    """A file to open; None where nothing was chosen. `kinds` is Qt's filter, such as "JSON (*.json)"."""
+    """A file to open; None if nothing was chosen. `kinds` is Qt's filter, such as "JSON (*.json)"."""
     dress_when_shown()
     chosen, _ = QFileDialog.getOpenFileName(parent, title, str(last_folder.path), kinds)
     if not chosen:
@@ -55,7 +55,7 @@ def ask_for_file(parent: QWidget, title: str, kinds: str) -> Path | None:
 
 
 def ask_for_files(parent: QWidget, title: str, kinds: str) -> list[str]:
-    """Files to open; none where nothing was chosen."""
+    """Files to open; none if nothing was chosen."""
     dress_when_shown()
     chosen, _ = QFileDialog.getOpenFileNames(parent, title, str(last_folder.path), kinds)
     if chosen:
@@ -64,14 +64,14 @@ def ask_for_files(parent: QWidget, title: str, kinds: str) -> list[str]:
 
 
 def ask_for_folder(parent: QWidget, title: str) -> Path | None:
-    """A folder that exists; None where nothing was chosen."""
+    """A folder that exists; None if nothing was chosen."""
     dress_when_shown()
     chosen = QFileDialog.getExistingDirectory(parent, title, str(last_folder.path))
     return Path(chosen) if chosen else None
 
 
 def ask_where_to_save(parent: QWidget, title: str, name: str, kinds: str) -> Path | None:
-    """The file a person chose, with the suffix of its kind whether it was typed or not; None where nothing was chosen.
+    """The file a person chose, with the suffix of its kind whether it was typed or not; None if nothing was chosen.
 
     `kinds` is Qt's filter, such as "JSON (*.json)"; of several, parted by ";;", any suffix may be typed. A file that is
     there is overwritten only after a question.

@@ -61,7 +61,7 @@ class Page:
 
 
 class SectionWidget(QWidget):
-    """What stands over the settings of a section, and `below` them. `words`: by which a search finds both."""
+    """What is above the settings of a section, and `below` them. `words`: by which a search finds both."""
 
     locked = Signal(str)
     """Why the settings cannot be changed now; "" if they can."""
@@ -79,7 +79,7 @@ class Section:
 
     title   its heading
     table   the field of `Settings` with what is chosen there, and its type
-    make    makes what stands over that; it is given what applies all that is edited, and says which entry is invalid
+    make    makes what is above that; it is given what applies all that is edited, and says which entry is invalid
     """
 
     title: str

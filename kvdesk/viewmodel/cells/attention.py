@@ -75,7 +75,7 @@ class Looking:
     is_open   somebody looks at it: the words of the chat have its colours
     price     of what is wanted; None until it is known
     number    of the last `Attend`; running: it is being computed
-    problem   why it could not be computed, "" where it could
+    problem   why it could not be computed, "" if it could
     shown     the last result, with the choice applied
 
     Its methods give what is wanted or known after something has happened.
@@ -159,7 +159,7 @@ class Shown:
     sinks     bool, shape (columns,): of all layers and heads, since one alone may have a good reason; of fewer than
               `FIRST` tokens only among the first columns
     chosen    float32, shape (columns,): by what share of tokens and of the chosen layers the indexer chose the column;
-              None where they have no indexer
+              None if they have no indexer
     caches    numbers of the caches in which the chosen layers have their K, and of that with the keys of their indexer
     """
 
@@ -375,7 +375,7 @@ def characters(span: MessageSpan, pos: int) -> tuple[int, int]:
 
 
 def position_at(span: MessageSpan, character: int) -> int | None:
-    """The position of the token that completes a character of a message; None where that is not known."""
+    """The position of the token that completes a character of a message; None if that is not known."""
     i = bisect_right(span.char_ends, character)
     return span.text_p0 + i if i < len(span.char_ends) else None
 

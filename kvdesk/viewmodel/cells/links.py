@@ -101,7 +101,7 @@ def range_of_cells(
     snapshot: CacheSnapshot, cache: int, stream: int, first: int, last: int, own: int = -1
 ) -> tuple[int, int, int] | None:
     """The sequence that has most of the cells `[first, last)` of a stream, `own` at a tie, and from where to where its
-    positions there go, end excluded; None where no sequence has one of them.
+    positions there go, end excluded; None if no sequence has one of them.
     """
     if cache >= len(snapshot.maps) or stream >= len(snapshot.maps[cache].streams):
         return None

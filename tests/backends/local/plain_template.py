@@ -22,7 +22,7 @@ class _Generation(Extension):
 
 
 def rendered(source: str, messages: Sequence[Mapping[str, Any]], tools: object = None) -> str | None:
-    """The prompt of a conversation; None where the template refuses it."""
+    """The prompt of a conversation; None if the template refuses it."""
     environment = ImmutableSandboxedEnvironment(
         trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols", _Generation]
     )

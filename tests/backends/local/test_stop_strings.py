@@ -25,7 +25,7 @@ strings = st.lists(st.text("abü🙂", min_size=1, max_size=4), min_size=1, max_
 
 
 def until_stop(text: str, stops: Sequence[str]) -> str | None:
-    """The text before the stop string that ends first, of those the longest; None where there is none."""
+    """The text before the stop string that ends first, of those the longest; None if there is none."""
     for n in range(1, len(text) + 1):
         if ends := [stop for stop in stops if text[:n].endswith(stop)]:
             return text[: n - max(map(len, ends))]

@@ -134,7 +134,7 @@ def verdicts(part: Part, result: Mapping[str, Any]) -> Iterator[Verdict]:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Exit code 0 where every bar was reached, 1 where one was not, 2 for bad input."""
+    """Exit code 0 if every bar was reached, 1 if one was not, 2 for bad input."""
     parser = argparse.ArgumentParser(prog="judged", description=__doc__)
     parser.add_argument("folder", type=Path, help="where the GGUF files are")
     parser.add_argument("--llama-server", type=Path, required=True, help="its program")

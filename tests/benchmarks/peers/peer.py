@@ -44,7 +44,7 @@ class Peer(Protocol):
 
     name        of the column
     about       what it is, a few words: version, model
-    no_restart  why it cannot be started again, "" where it can
+    no_restart  why it cannot be started again, "" if it can
     """
 
     name: str
@@ -78,7 +78,7 @@ class Answer:
     """An answer as its reader saw it. Times are those of time.perf_counter().
 
     times    of every piece with text; n_told: the tokens it was made of
-    n_read   tokens of the prompt that were computed; None where the peer does not tell
+    n_read   tokens of the prompt that were computed; None if the peer does not tell
     how      see `Piece`
     cut      whether it was stopped before its end
     problem  why it failed

@@ -31,7 +31,7 @@ class Line:
         return statistics.median(measured.value for measured in self.values[peer].values())
 
     def times_as_fast(self, peer: str) -> Figure | None:
-        """How many times as fast kvdesk is, from the rounds that both have; None where there are none."""
+        """How many times as fast kvdesk is, from the rounds that both have; None if there are none."""
         ours, theirs = self.values.get(PRIMARY, {}), self.values.get(peer, {})
         both = sorted(ours.keys() & theirs.keys())
         if not both:
@@ -42,7 +42,7 @@ class Line:
         return figure(f"{LOADS[self.load]}: {self.name}, times as fast as {peer}", ratios)
 
     def behind(self, peer: str) -> str:
-        """Where kvdesk is slower beyond the interval: by how much, and what is known of why; "" where it is not."""
+        """Where kvdesk is slower beyond the interval: by how much, and what is known of why; "" if it is not."""
         ratio = self.times_as_fast(peer)
         if ratio is None or ratio.high is None or ratio.high >= 1:
             return ""

@@ -118,7 +118,7 @@ def compared(peers: dict[str, Peer], plan: Plan) -> list[Line]:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Exit code 0 where no row fails, 1 where one does, 2 where a server cannot be asked."""
+    """Exit code 0 if no row fails, 1 if one does, 2 if a server cannot be asked."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("urls", nargs="*", metavar="URL", help="of kvdesk serve and of the other server, which run")
     parser.add_argument("--llama-server", type=Path, metavar="FILE", help="or its program: both are started")

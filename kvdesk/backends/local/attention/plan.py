@@ -235,7 +235,7 @@ def _all_before(pos: NDArray[np.int32], token: NDArray[np.int32], runs: tuple[Ru
 
 
 def _cells_at(cells: SavedCells, pos: NDArray[np.int32]) -> NDArray[np.int32]:
-    """The cells of a cache at these ascending positions, in index order where a position has several; -1 where it has
+    """The cells of a cache at these ascending positions, in index order where a position has several; -1 if it has
     none.
     """
     order = np.argsort(cells.pos, kind="stable")

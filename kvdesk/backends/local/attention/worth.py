@@ -85,7 +85,7 @@ class TokenWorth:
 
     def price_ms(self, measure: Measure, conversation: ConversationId, tokens: Sequence[int]) -> float | None:
         """What `of` is expected to take for these tokens of a request that has not begun; None until something was
-        measured. 0 where it would measure nothing, or knows the answer. Restoring a saved state first is not in it.
+        measured. 0 if it would measure nothing, or knows the answer. Restoring a saved state first is not in it.
         """
         sequence = self._cache.pool.get(conversation)
         held, n_bytes = self._cache.held_if_restored(conversation)

@@ -24,7 +24,7 @@ def planned(context: Context, now: CacheSnapshot, layout: Layout, hot: Sequence[
 def compact(context: Context, costs: Costs, layout: Layout, hot: Sequence[int] = ()) -> int:
     """Move used cells to the front, as `planned`. Changes the cache; audits it. Logits of the last decode are lost.
 
-    Returns the bytes of state that were read and written, none where every cell would stay; `costs` learn how long that
+    Returns the bytes of state that were read and written, none if every cell would stay; `costs` learn how long that
     took. Raises RefusedCall if states cannot be saved; EngineError when llama.cpp does not take the new order: then
     the cache is as it was.
     """

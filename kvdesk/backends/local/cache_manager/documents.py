@@ -153,7 +153,7 @@ class Documents:
         return True
 
     def _keep(self, sequence: CacheSequence, run: Run, tokens: list[int]) -> None:
-        """Does nothing where no seq_id is free: its next turn can do it."""
+        """Does nothing if no seq_id is free: its next turn can do it."""
         cache, n = self._cache_manager, len(tokens)
         share = rounded_share(self._traits) if self.rounds else 1.0
         placement, prefill_ms = cache.swapper.place_document(sequence, n, share)

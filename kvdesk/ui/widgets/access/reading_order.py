@@ -20,7 +20,7 @@ def in_reading_order(root: QWidget) -> Iterator[QWidget]:
 
 
 def focus_next(window: QWidget, *, forward: bool) -> bool:
-    """Give the focus to what comes next, the first after the last. False where nothing can have it."""
+    """Give the focus to what comes next, the first after the last. False if nothing can have it."""
     order = list(in_reading_order(window))
     if not order:
         return False

@@ -49,7 +49,7 @@ class HeadWeights(NamedTuple):
     learned sink. Both add up to 1 for each token, or to the number of tokens if these were summed.
 
     chosen  shape (tokens, cells): 1 for the cells that an indexer chose of those that the token may look at, else 0,
-            added up like the weights; None where attention looks at all of them
+            added up like the weights; None if attention looks at all of them
     """
 
     weights: _Floats
