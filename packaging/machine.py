@@ -91,7 +91,7 @@ def wants_display(env: Mapping[str, str], platform: str = sys.platform) -> bool:
 
 
 def needed_libraries(env: Mapping[str, str]) -> dict[str, str]:
-    """The libraries Qt will load here: those of a real display only where there is one."""
+    """The libraries Qt will load here: those of a real display only if there is one."""
     needed = dict(LIBRARIES)
     if wants_display(env):
         if env.get("DISPLAY"):

@@ -361,7 +361,7 @@ def has_display() -> bool:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Open the application, or show it offscreen where there is no display."""
+    """Open the application, or show it offscreen if there is no display."""
     command = [str(BIN / ("kvdesk.exe" if os.name == "nt" else "kvdesk")), *arguments]
     if not has_display():
         say("There is no display here: running `kvdesk demo --offscreen` instead.")

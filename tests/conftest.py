@@ -40,7 +40,7 @@ IN_MEMORY, ROOM_BYTES = Path("/dev/shm"), 4 * 2**30
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Tests that run side by side write into memory where there is room: else each database waits for the disk."""
+    """Tests that run side by side write into memory if there is room: else each database waits for the disk."""
     if config.getoption("numprocesses", None) and IN_MEMORY.is_dir() and shutil.disk_usage(IN_MEMORY).free > ROOM_BYTES:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(IN_MEMORY))
 

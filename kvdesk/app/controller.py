@@ -102,7 +102,7 @@ class Controller(QObject):
         self._often: tuple[Callable[[Event], None], ...] = ()  # those of them that get the events of every token
         self.engine_ended = True  # False after `shut_down` where the engine hangs: only `os._exit` ends its thread
         self._wanted: ContextSettings | None = None  # of the context that is being made
-        self._replaced: ContextSettings | None = None  # before it: they count again where it could not be made
+        self._replaced: ContextSettings | None = None  # before it: they count again if it could not be made
         self._opening: LoadModel | None = None  # with the context of this model, which counts once it is open
         self._model: Path | None = None  # what was opened last
         self._has_context = self._watched = False

@@ -99,7 +99,7 @@ class Tools(QObject, ToolCommands):
         return self._offer(conversation).tools.get(tool, ("", ""))[0]
 
     def begin(self, call: PendingCall) -> None:
-        """Ask where that is needed, then run it."""
+        """Ask if that is needed, then run it."""
         known = self._service.get(call.conversation)
         offer = self._offer(known) if known is not None else Offer()
         name, tool = offer.tools.get(call.tool, ("", ""))

@@ -239,7 +239,7 @@ def _bullet(text: str | None) -> str:
 
 
 def as_number(n: int, kind: str) -> str:
-    """A number as `kind` (ST_NumberFormat) writes it; as digits where that is not known or has no such number."""
+    """A number as `kind` (ST_NumberFormat) writes it; as digits if that is not known or has no such number."""
     if kind == "none":
         return ""
     if kind == "decimalZero":

@@ -37,7 +37,7 @@ def read_file(path: Path, cancelled: Callable[[], bool] = lambda: False, encodin
     """The text of a file, in the `encoding` that a user chose. Blocks for as long as that takes, or until `cancelled`
     says so.
 
-    Raises UserError with one sentence where it has no text or cannot be read, and ReadingCancelled.
+    Raises UserError with one sentence if it has no text or cannot be read, and ReadingCancelled.
     """
     name = shown_name(path.name)
     command = child_command("--attachment", str(path.absolute()), *filter(None, (encoding,)))

@@ -46,7 +46,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _wanted(there: Sequence[Conversation], names: Sequence[str] | None) -> list[Conversation]:
-    """Those with one of these ids or titles; all where none is named. Raises UserError for a name that no chat has."""
+    """Those with one of these ids or titles; all if none is named. Raises UserError for a name that no chat has."""
     if names is None:
         return list(there)
     found: dict[str, Conversation] = {}

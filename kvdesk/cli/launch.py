@@ -20,7 +20,7 @@ from kvdesk.errors import UserError, explained
 from kvdesk.translation import tr
 
 N_CTX: Final = 32768
-"""Cells where nobody says: the instructions and tools of an agent alone take 5,000 to 20,000 tokens."""
+"""Cells if nobody says: the instructions and tools of an agent alone take 5,000 to 20,000 tokens."""
 _SMALL: Final = 16384
 """Tokens below which the instructions and tools of an agent leave little room, or none."""
 _RUN_BYTES: Final = 4

@@ -71,7 +71,7 @@ def add_report(parser: Parser, about: str) -> None:
 
 
 def check_report(parser: Parser, args: argparse.Namespace) -> None:
-    """End with a usage error where it cannot be written: better now than after minutes."""
+    """End with a usage error if it cannot be written: better now than after minutes."""
     if args.report is None:
         return
     file = args.report.absolute()

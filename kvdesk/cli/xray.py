@@ -81,7 +81,7 @@ def _read(
 def _chosen(
     layers: Sequence[LayerAttention], numbers: Sequence[int] | None, heads: Sequence[int] | None
 ) -> list[LayerAttention]:
-    """These layers, with these heads of each alone. Raises UserError where one does not exist."""
+    """These layers, with these heads of each alone. Raises UserError if one does not exist."""
     known = [layer.layer for layer in layers]
     for number in numbers or ():
         if number not in known:

@@ -70,7 +70,7 @@ class QueuedMessages:
             self._state.put(replace(known, queued=tuple(queued)))
 
     def send_first(self, conversation: ConversationId) -> None:
-        """Send the next message, where nothing is in its way."""
+        """Send the next message, if nothing is in its way."""
         known = self._known[conversation]
         free = self._queues.open and not self._queues.is_held(conversation) and self._state.is_read(conversation)
         if not free or not known.queued or self._state.is_answered(conversation):

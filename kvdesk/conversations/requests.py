@@ -154,7 +154,7 @@ def preview_prompt(
     tools: str = "",
 ) -> PreviewPrompt:
     """How would its prompt be with other parameters? After the messages `shown` with what is typed, if something is;
-    with a greeting where there is neither.
+    with a greeting if there is neither.
     """
     messages, draft = _drafted(conversation, shown, conversation.draft_attachments)
     turn, now = (_turn(c, messages, draft, settings, tools) for c in (parameters.put_into(conversation), conversation))
@@ -162,7 +162,7 @@ def preview_prompt(
 
 
 def next_turn(conversation: Conversation, shown: Sequence[Message], settings: Settings, tools: str) -> PreviewTurn:
-    """The next turn with what is typed; with a greeting where that is nothing and there are no messages."""
+    """The next turn with what is typed; with a greeting if that is nothing and there are no messages."""
     messages, draft = _drafted(conversation, shown)
     return _turn(conversation, messages, draft, settings, tools)
 

@@ -55,7 +55,7 @@ class Spent:
 
 
 def with_calls(answer: Message, form: CallFormat | None, tools: Sequence[Mapping[str, Any]]) -> Message:
-    """The answer with the calls in its text, as chat templates know them; as it was where it has none."""
+    """The answer with the calls in its text, as chat templates know them; as it was if it has none."""
     if form is None or not tools:
         return answer
     reader = AnswerReader(tools)

@@ -38,7 +38,7 @@ class Toolbox(Protocol):
         """Name of the server that has a tool; "" if none has it."""
 
     def begin(self, call: PendingCall) -> None:
-        """Ask the user where that is needed, run it, and tell `ConversationService.tool_ended`, once."""
+        """Ask the user if that is needed, run it, and tell `ConversationService.tool_ended`, once."""
 
     def cancel(self, message: MessageId) -> None:
         """The call whose result this message is has been stopped: nothing more is reported about it."""

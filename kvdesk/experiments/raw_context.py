@@ -169,7 +169,7 @@ class RawContext(BareContext):
         return done
 
     def take_back(self, p0: int) -> None:
-        """Remove what sequence 0 has from `p0` on. Raises RefusedCall where this memory cannot give back a part."""
+        """Remove what sequence 0 has from `p0` on. Raises RefusedCall if this memory cannot give back a part."""
         if not self.seq_rm(0, p0, -1):
             raise RefusedCall(tr("This memory cannot give back a part of a sequence."))
 

@@ -1,4 +1,4 @@
-"""JSON schemas as grammars: a grammar allows what its schema allows, or more where it cannot tell.
+"""JSON schemas as grammars: a grammar allows what its schema allows, or more if it cannot tell.
 
 Properties come in the order of the schema; those that are not required may be left out. Others come last, where
 `additionalProperties`, `patternProperties` or the absence of `properties` allow them. All of `prefixItems` are written
@@ -122,7 +122,7 @@ class _Converter:
         return self._rules.add("value", alternates) if " " in alternates else alternates
 
     def _rule(self, parts: Sequence[Part], name: str = "") -> str:
-        """The name of the rule for these parts. `name`: where it has one already."""
+        """The name of the rule for these parts. `name`: the one that it has already."""
         key = frozenset(part.key for part in parts)
         known = self._names.get(key)
         if known is None:

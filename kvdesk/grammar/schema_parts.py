@@ -133,7 +133,7 @@ class Gathered:
 
     @property
     def only_ref(self) -> Part | None:
-        """The schema that is referred to, where nothing else counts."""
+        """The schema that is referred to, if nothing else counts."""
         is_one = len({ref.path for ref in self.refs}) == 1
         return self.refs[0] if is_one and not self.plain and not self.choices else None
 

@@ -15,7 +15,7 @@ from kvdesk.translation import tr
 
 CHUNK = 1 << 20
 MAX_SECONDS = 5.0  # of this thread on a processor, for a whole header; an ordinary one takes some 20 ms
-FEW = 256  # strings skipped one by one where they cannot be skipped together
+FEW = 256  # strings skipped one by one if they cannot be skipped together
 
 
 class Truncated(Exception):

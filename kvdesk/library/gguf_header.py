@@ -93,7 +93,7 @@ class GgufHeader:
 
     @property
     def name(self) -> str:
-        """The model's own name, or the file's where it has none."""
+        """The model's own name, or the file's if it has none."""
         return self.text("general.name") or self.path.stem
 
     @property

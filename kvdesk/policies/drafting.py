@@ -60,7 +60,7 @@ class Price(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Draft:
     """Tokens of each answer in the next batch, 1: no guess is in it; how many times as quick that is expected to be as
-    one token of each at a time. price: of the cheapest batch, where none has a guess; None if nothing was guessed,
+    one token of each at a time. price: of the cheapest batch, if none has a guess; None if nothing was guessed,
     or no batch was measured.
     """
 

@@ -63,7 +63,7 @@ def metrics_of(samples: Mapping[str, Sequence[float]]) -> ServerMetrics:
 @dataclass(frozen=True, slots=True)
 class BlockMapView:
     """The blocks of a server as known now, and what it counts. `address`: where its events come from; `problem`: a
-    sentence where they cannot be heard or read.
+    sentence if they cannot be heard or read.
     """
 
     blocks: BlockMap = EMPTY

@@ -198,7 +198,7 @@ def deleted_of(command: CloseConversation | DropMessages) -> tuple[MessageId, ..
 @dataclass(frozen=True, slots=True)
 class PreviewTurn:
     """What would answering `messages` cost, of which the last is not sent yet? Answered by `TurnPreview`; by nothing
-    where it cannot be said, and without `Feature.PREVIEW`.
+    if it cannot be said, and without `Feature.PREVIEW`.
 
     overflow, n_keep, evicted, template, tools, documents: as in `Generate`
     max_tokens: most tokens of the answer (`Sampling`)
@@ -288,7 +288,7 @@ class TurnPreview:
 @dataclass(frozen=True, slots=True)
 class ContextUse:
     """A conversation takes `n_tokens` of the `n_ctx` tokens of its context, without what was evicted; the first
-    `n_cached` of them are in the cache now, and `n_system` are the system prompt. More than there are where it does not
+    `n_cached` of them are in the cache now, and `n_system` are the system prompt. More than there are if it does not
     fit. `n_answer`: to be left for the answer, as in `TurnPreview`; `last`: the message that ends what is counted, None
     for the end of what was asked about.
     """

@@ -33,7 +33,7 @@ class EmbeddingModel(msgspec.Struct, frozen=True):
 
 
 class Embedded(msgspec.Struct, frozen=True):
-    """Of each prompt its vectors and its tokens: one vector, or where nothing is pooled one a token. `error`: why there
+    """Of each prompt its vectors and its tokens: one vector, or if nothing is pooled one a token. `error`: why there
     are none, a sentence; "" as a rule.
     """
 

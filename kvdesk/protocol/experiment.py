@@ -160,7 +160,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A measured number: its unit, its 95 % confidence interval where it has one, and the bars that judge it.
+    """A measured number: its unit, its 95 % confidence interval if it has one, and the bars that judge it.
 
     A benchmark must reach its bars. In an experiment they are the values from which the answer is another one.
     """

@@ -38,7 +38,7 @@ class PromptPreview:
     """The rendered prompt of a turn and its cost in the cache.
 
     number          of the question
-    model_template  the chat template of the model (Jinja), or the plain one that is used where it has none
+    model_template  the chat template of the model (Jinja), or the plain one that is used if it has none
     problem         why the prompt cannot be made, "" if it can; all that follows is then empty
     refused         why it could not be sent, such as a full context; "" if it could
     tokens          of the prompt, the middle of a long one left out: `n_left_out` tokens after the first `n_head`

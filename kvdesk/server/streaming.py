@@ -151,7 +151,7 @@ class EventStream(Response):
 
 
 async def _alive(events: AsyncGenerator[bytes, None], alive: bytes) -> AsyncGenerator[bytes, None]:
-    """The events, and `alive` where none comes for long. Raises what they raise."""
+    """The events, and `alive` if none comes for long. Raises what they raise."""
     while True:
         coming = asyncio.ensure_future(anext(events, None))
         try:

@@ -294,7 +294,7 @@ class State:
     @property
     def spot_span(self) -> SequenceSpan | None:
         """The sequence of the token that is looked from: that of the shown conversation unless another was chosen. None
-        where it has no cells.
+        if it has no cells.
         """
         own = self.sequences.get(self.selected, -1) if self.selected is not None else -1
         seq_id = own if self.attention.spot is None else self.attention.spot.seq_id

@@ -20,7 +20,7 @@ def read_state_file(
     path: Path, other: Path | None = None, model: Path | None = None, settings: ContextSettings | None = None
 ) -> Answer:
     """What is in `path`, how it differs from `other`, and whether it can be restored into a context of `model` with
-    these settings. Blocks for as long as that takes. Raises UserError with one sentence where it cannot be read.
+    these settings. Blocks for as long as that takes. Raises UserError with one sentence if it cannot be read.
     """
     name = printable(path.name)
     asked = Asked(

@@ -45,7 +45,7 @@ def file_lines(file: StateFile, *, by_layer: bool = True) -> Iterator[str]:
 
 
 def token_lines(file: StateFile) -> Iterator[str]:
-    """Every token: its place, its id, its text where that is known."""
+    """Every token: its place, its id, its text if that is known."""
     for i, token in enumerate(file.tokens or ()):
         yield f"{i:8} {token:8}" + (f"  {printable(file.texts[i])}" if file.texts else "")
 

@@ -99,7 +99,7 @@ def _holds_words(*columns: Any) -> bool:
 
 
 def first_with(texts: Sequence[str], words: Sequence[str]) -> str:
-    """The first text that holds one of the words; the first of all where none does."""
+    """The first text that holds one of the words; the first of all if none does."""
     return next((text for text in texts if any(holds_all([text], [word]) for word in words)), texts[0])
 
 

@@ -1,4 +1,4 @@
-"""Log and crash file: written where they can be, named where they cannot; never a reason not to start."""
+"""Log and crash file: written where they can be, named if they cannot; never a reason not to start."""
 
 import logging
 import os

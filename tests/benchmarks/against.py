@@ -55,7 +55,7 @@ class Side:
     options: Sequence[str]
 
     def measure(self) -> Figures:
-        """One round. Raises UserError where the child says why it cannot, or nothing at all, or does not end."""
+        """One round. Raises UserError if the child says why it cannot, or nothing at all, or does not end."""
         code, out, said = self._run()
         if code in _PASSED_OR_NOT and (figures := read(out)):
             return figures

@@ -21,7 +21,7 @@ ASKED = {
 
 @pytest.fixture(autouse=True)
 def _drafting(engine: Host, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Each batch has a guess where there is one, whatever it costs."""
+    """Each batch has a guess if there is one, whatever it costs."""
 
     def two(_self: DraftSize, chances: Sequence[Chance], _most: int, _usual: object) -> Draft:
         return Draft(tuple(min(chance.most, 2) for chance in chances), 2.0)

@@ -76,7 +76,7 @@ def _close_when_ready(parts: application.Parts) -> None:
         with suppress(StoreError):  # a chat on a damaged page, which the window says when it is selected
             found = chats._store.ask(partial(Store.all_messages, conversation=known.id)).result()
             messages.update((m.id, (known.id, m.text, m.note)) for m in found)
-    messages[""] = ("", "", "")  # seen, also where there are none
+    messages[""] = ("", "", "")  # seen, also if there are none
     parts.window.asks_before_closing = False
     parts.window.close()
 

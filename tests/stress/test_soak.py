@@ -55,7 +55,7 @@ class Soak(MixedUse):
         assert all(row.most is None or (row.measured or 0) <= row.most for row in rows), rows
 
     def slowness(self) -> list[float]:
-        """Seconds of equal requests where nothing is cached or saved, each over those of the bare loop before and after
+        """Seconds of equal requests if nothing is cached or saved, each over those of the bare loop before and after
         it, without what either waited for a processor: a machine whose speed drifts, or that is busy, does not decide.
         """
         self.do(UsePolicy(CachePolicy(memory_mb=0, disk_mb=0), self._states))

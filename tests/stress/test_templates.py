@@ -74,7 +74,7 @@ def _template(file: Path) -> tuple[str, ChatTemplate]:
 
 
 def _written(traits: TemplateTraits) -> str:
-    """An answer with reasoning as the family writes it; one without where none was found."""
+    """An answer with reasoning as the family writes it; one without if none was found."""
     marks = traits.marks
     if marks is None:
         return _SAID

@@ -180,7 +180,7 @@ class ModelLibrary(QObject, ModelCommands):
         self.refresh()
 
     def delete(self, path: Path) -> None:
-        """Into the trash where there is one."""
+        """Into the trash if there is one."""
         assert self._page is not None
         if not path.exists():
             self.refresh()

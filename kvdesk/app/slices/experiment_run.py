@@ -75,7 +75,7 @@ class ExperimentRun:
             self._tell(event)
 
     def _keep(self, record: Record, at: datetime) -> None:
-        """Write the report; where that is impossible the result is shown all the same."""
+        """Write the report; if that is impossible the result is shown all the same."""
         try:
             folder = report.folder_for(record.request.experiment_id, at)
             self.kept = PastResult(folder, record)

@@ -194,7 +194,7 @@ class Laboratory(QObject, LabCommands):
             self._page.setup.show_models(models)
 
     def _show_results(self, experiment_id: str, new: PastResult | None = None) -> None:
-        """`new`: of the run that has just ended; it is there even where it could not be written."""
+        """`new`: of the run that has just ended; it is there even if it could not be written."""
         page = self._page
         if page is None:
             return

@@ -66,7 +66,7 @@ class SideWindow(QWidget):
 
 
 def run_until_closed(window: QWidget) -> int:
-    """Show a window until it is closed, or until Ctrl+C or SIGTERM where nobody else handles them. Returns the exit
+    """Show a window until it is closed, or until Ctrl+C or SIGTERM if nobody else handles them. Returns the exit
     code, which is 128 + n after signal n.
     """
     asked: list[int] = []

@@ -69,7 +69,7 @@ def convert(value: Mapping[str, Any], file: str) -> tuple[Conversation, LeftOut]
 
 
 def _system_prompt(value: Mapping[str, Any]) -> str:
-    """That of this chat where it has its own settings, else the older field of the conversation."""
+    """That of this chat if it has its own settings, else the older field of the conversation."""
     for field in items(obj(value.get("perChatPredictionConfig")).get("fields")):
         if obj(field).get("key") == _PROMPT and text_in(obj(field).get("value")).strip():
             return text_in(obj(field).get("value"))

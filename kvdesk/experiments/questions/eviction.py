@@ -116,7 +116,7 @@ def _measure(bench: Bench) -> Measuring:
 
 
 def _removed(bench: Bench, way: str, text: _Text, state: bytes, percent: int) -> tuple[Tokens, ...]:
-    """The tokens that the policy evicts, so that this part of them stays. Raises UserError where it cannot."""
+    """The tokens that the policy evicts, so that this part of them stays. Raises UserError if it cannot."""
     n = len(text.tokens)
     worth = None
     if way == ATTENDED:

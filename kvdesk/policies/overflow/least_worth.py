@@ -21,7 +21,7 @@ N_RECENT: Final = TILE
 def plan_least_worth(
     policy: Overflow, now: Situation, can: Abilities, what: Callable[[int, float], str]
 ) -> OverflowPlan:
-    """Evict the tokens worth least; where that is not known, or too few may leave, the oldest messages, and say why.
+    """Evict the tokens worth least; if that is not known, or too few may leave, the oldest messages, and say why.
     what: such tokens in words, of how many and what they are worth together.
     """
     if why := why_not_moved(can):

@@ -1,4 +1,4 @@
-"""A socket that listens, with a sentence where it cannot."""
+"""A socket that listens, with a sentence if it cannot."""
 
 import os
 import socket

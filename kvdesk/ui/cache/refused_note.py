@@ -66,7 +66,7 @@ class RefusedScale(QWidget):
         painter.setPen(Qt.PenStyle.NoPen)
         start = max(at(0), 0.0)
         painter.fillRect(QRectF(start, top + 3, self.width() - start, bar), QColor(colours.cell_span))
-        gap = 1.0 if scale >= 5 else 0.0  # one box per position where there is room
+        gap = 1.0 if scale >= 5 else 0.0  # one box per position if there is room
         for first, stop in runs(self._positions):
             low, high = max(first, int(begin) - 1), min(stop, int(end) + 1)
             if gap:

@@ -24,7 +24,7 @@ ONE_LINE_PX: Final = 760  # from here on a title of the usual length and the nam
 
 
 class PaneHeader(QWidget):
-    """One line where there is room for it, else the title above the model."""
+    """One line if there is room for it, else the title above the model."""
 
     menu_clicked = Signal(QPoint)  # where the main menu comes to lie
 

@@ -76,7 +76,7 @@ class ConversationModel(QAbstractListModel):
             self._redraw()
 
     def index_of(self, name: ConversationId | None) -> QModelIndex:
-        """The row of a conversation; an invalid index where it has none."""
+        """The row of a conversation; an invalid index if it has none."""
         return self._index_of(("chat", name or ""))
 
     def index_of_folder(self, folder: str) -> QModelIndex:

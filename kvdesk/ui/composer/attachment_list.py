@@ -30,7 +30,7 @@ class _Shown(NamedTuple):
 
 
 class AttachmentList(QScrollArea):
-    """Hidden where there is nothing."""
+    """Hidden if there is nothing."""
 
     removed = Signal(int)  # which one
     as_text_clicked = Signal(int)  # a pasted text: into the message box
@@ -95,7 +95,7 @@ class AttachmentList(QScrollArea):
         self.show_costs(*self._counted)
 
     def show_costs(self, n_tokens: Sequence[int], ms_per_token: float | None) -> None:
-        """Tokens of each, () where nobody has counted them, and what one takes to be read."""
+        """Tokens of each, () if nobody has counted them, and what one takes to be read."""
         self._counted = n_tokens, ms_per_token
         for i, (attachment, cost) in enumerate(zip(self.attachments, self._costs, strict=True)):
             n = n_tokens[i] if i < len(n_tokens) else attachment.n_tokens

@@ -34,7 +34,7 @@ def named_parts(parts: ContextParts, colours: Colours) -> list[_Part]:
 
 
 class ContextMeter(QWidget):
-    """Hidden where nothing is known."""
+    """Hidden if nothing is known."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()

@@ -30,7 +30,7 @@ _WORDS: Final[Mapping[QueueState, str]] = {
 
 
 class QueueView(QFrame):
-    """The queue of the conversation that is shown; hidden where nothing waits."""
+    """The queue of the conversation that is shown; hidden if nothing waits."""
 
     edit_clicked = Signal(int, str)  # which one, its text: back into the composer
 

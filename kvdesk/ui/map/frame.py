@@ -92,7 +92,7 @@ class MapFrame:
 def strips_of(
     view: CacheView, width: float, ratio: float, *, wide: bool = False, digit_px: float = DIGIT_PX
 ) -> tuple[Strip, ...]:
-    """A strip for every stream of every cache; names only where there are several."""
+    """A strip for every stream of every cache; names only if there are several."""
     maps = view.snapshot.maps
     sizes = [
         StreamSize(m, s, strip_name(maps, m, s), stream.size)

@@ -59,7 +59,7 @@ def to_source(offsets: Sequence[int], first: int, last: int) -> tuple[int, int]:
 
 
 def to_shown(offsets: Sequence[int], first: int, last: int) -> tuple[int, int]:
-    """Characters `[first, last)` of the source, as characters of what is shown; an empty range where nothing of them
+    """Characters `[first, last)` of the source, as characters of what is shown; an empty range if nothing of them
     is."""
     return bisect_left(offsets, first), bisect_left(offsets, last)
 

@@ -127,7 +127,7 @@ class ProseView(QTextBrowser):
         self._fit()
 
     def selected_range(self) -> tuple[int, int]:
-        """The selected characters, counted in the source; (0, 0) where nothing is selected."""
+        """The selected characters, counted in the source; (0, 0) if nothing is selected."""
         cursor = self.textCursor()
         if not cursor.hasSelection():
             return 0, 0

@@ -21,7 +21,7 @@ def show_branch(kit: Kit, conversation: ConversationId, message: MessageId) -> N
 
 
 class BranchSwitch(QWidget):
-    """Hidden where there is only one. `show`: another one; `compare`: put all of them side by side."""
+    """Hidden if there is only one. `show`: another one; `compare`: put all of them side by side."""
 
     def __init__(self, theme: Theme, show: Callable[[MessageId], None], compare: Callable[[], None]) -> None:
         super().__init__()

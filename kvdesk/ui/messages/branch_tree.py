@@ -155,7 +155,7 @@ class BranchTree(QFrame):
         return held
 
     def _dot(self, branch: int | None) -> QIcon:
-        """Full in the colour of the branch, or a ring where nothing of it is in the cache."""
+        """Full in the colour of the branch, or a ring if nothing of it is in the cache."""
         picture = QPixmap(2 * _ICON_PX, 2 * _ICON_PX)
         picture.setDevicePixelRatio(2)
         picture.fill(Qt.GlobalColor.transparent)

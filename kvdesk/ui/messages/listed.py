@@ -14,7 +14,7 @@ class Owner(Protocol):
     """The view that a message is shown in."""
 
     def start_edit(self, message: MessageId) -> None:
-        """Edit a message in its place, where that is possible now."""
+        """Edit a message in its place, if that is possible now."""
 
     def open_menu(self, message: MessageId, at: QPoint) -> None:
         """Open its menu there on the screen."""

@@ -50,7 +50,7 @@ class MessageBody(QWidget):
         self._end = 0  # of what is shown, in the source
         self._tokens: TokenText | None = None
         self._column = boxes.column(spacing=8)
-        self._rest: _Rest | None = None  # made where there is one
+        self._rest: _Rest | None = None  # made if there is one
         self._all = boxes.column(self._column, on=self, margins=0, spacing=8)
 
     @property

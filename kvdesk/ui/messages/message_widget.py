@@ -69,7 +69,7 @@ class MessageWidget(Listed):
         self._can_edit = True
         self.editor: MessageEditor | None = None  # while a person changes the text
         self._pin: IconButton | None = None  # made when it is pinned first
-        self._help: RoomHelp | None = None  # made where it is needed
+        self._help: RoomHelp | None = None  # made if it is needed
         self._loop: LoopNotice | None = None  # made when the answer repeats itself first
         self._edit: IconButton | None = None  # of what a person wrote
         self._is_coloured = False  # by how likely its tokens were
@@ -86,7 +86,7 @@ class MessageWidget(Listed):
             self._body.make_gradually()
         self._body.selected.connect(self._on_selected)
         self._cards: AttachmentCards | None = None
-        self._switch: BranchSwitch | None = None  # made where there are several to choose from
+        self._switch: BranchSwitch | None = None  # made if there are several to choose from
         self._more = more = IconButton(theme, "more", tr("More about this message"))
         more.clicked.connect(lambda: owner.open_menu(self.message.id, below(more)))
         self._head = self._make_head(theme)
@@ -299,7 +299,7 @@ class MessageWidget(Listed):
         self.show_message(ended)
 
     def ask_for_edit(self) -> None:
-        """Edit it in its place, where that is possible now."""
+        """Edit it in its place, if that is possible now."""
         self._owner.start_edit(self.message.id)
 
     @property
@@ -308,7 +308,7 @@ class MessageWidget(Listed):
         return self.message.state != "streaming" and bool(unpack(self.message.probabilities))
 
     def set_coloured(self, is_coloured: bool) -> None:
-        """Whether its tokens have the colours of how likely they were, where that is known."""
+        """Whether its tokens have the colours of how likely they were, if that is known."""
         self._is_coloured = is_coloured
         self._show_tokens()
 

@@ -21,7 +21,7 @@ _ICON_PX: Final = 16
 
 
 class PinnedBar(QWidget):
-    """Hidden where nothing is pinned. `go`: to a message."""
+    """Hidden if nothing is pinned. `go`: to a message."""
 
     def __init__(self, kit: Kit, go: Callable[[MessageId], None]) -> None:
         super().__init__()

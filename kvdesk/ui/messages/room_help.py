@@ -1,4 +1,4 @@
-"""A text against the room that its context has: what is said of it, and what helps where it does not fit."""
+"""A text against the room that its context has: what is said of it, and what helps if it does not fit."""
 
 from collections.abc import Callable
 
@@ -93,11 +93,11 @@ class RoomHelp(QWidget):
         self.links[0].setVisible(offered)
 
     def offer_selection(self, offered: bool) -> None:
-        """The text can be shortened, where any of it fits."""
+        """The text can be shortened, if any of it fits."""
         self._show_first(tr("Shorten"), tr("Selects the part of the text that does not fit"), offered=offered)
 
     def offer_first_part(self, offered: bool) -> None:
-        """What is attached can be shortened, where any of it fits."""
+        """What is attached can be shortened, if any of it fits."""
         tip = tr("Keeps the first part of what is attached, as much as fits beside the text and an answer")
         self._show_first(tr("Keep what fits"), tip, offered=offered)
 

@@ -15,7 +15,7 @@ _MOST_BUDGET = 1_000_000
 
 
 class ThinkingRow(QWidget):
-    """Hidden where the template lets one choose nothing. What it cannot show of a chat stays as it is."""
+    """Hidden if the template lets one choose nothing. What it cannot show of a chat stays as it is."""
 
     edited = Signal()
 

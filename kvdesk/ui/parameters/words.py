@@ -51,7 +51,7 @@ def button_text(parameters: Parameters, settings: Settings) -> str:
 
 
 def changes(parameters: Parameters, settings: Settings) -> str:
-    """All that is changed, a line for each; one sentence where nothing is."""
+    """All that is changed, a line for each; one sentence if nothing is."""
     lines = []
     if parameters.system_prompt != settings.system_prompt:
         lines.append(tr("Its own system prompt") if parameters.system_prompt else tr("No system prompt"))

@@ -100,7 +100,7 @@ class RequestModel(QAbstractTableModel):
 
 
 class RequestList(QWidget):
-    """The table, and "Why?" of the row that is chosen; of the newest where none is."""
+    """The table, and "Why?" of the row that is chosen; of the newest if none is."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()

@@ -155,7 +155,7 @@ class ServeSection(SectionWidget):
         self._status.setText(tr("Serving. Programs need this address and this key."))
 
     def show_stopped(self, why: str = "") -> None:
-        """Nobody is served. `why`: a sentence where that was not wanted."""
+        """Nobody is served. `why`: a sentence if that was not wanted."""
         self._show_running(False)
         self._address.setText("")
         self._show_line()

@@ -20,7 +20,7 @@ _THEMES: Final = {
 
 
 class Appearance:
-    """`choices`: by the name of their setting. The language only where there are several."""
+    """`choices`: by the name of their setting. The language only if there are several."""
 
     def __init__(self, settings: SettingsStore) -> None:
         self._settings = settings

@@ -163,7 +163,7 @@ class SettingsPage(QWidget):
 
     @property
     def serving(self) -> ServeSection:
-        """The section of serving. Raises KeyError where that is left out."""
+        """The section of serving. Raises KeyError if that is left out."""
         return cast("ServeSection", self._parts["serve"])
 
     def field(self, table: str, name: str) -> QWidget:
@@ -224,7 +224,7 @@ class SettingsPage(QWidget):
         return switch
 
     def show_context(self) -> None:
-        """The part about the context, to rebuild it even where nothing is changed. No field of it has the focus: what
+        """The part about the context, to rebuild it even if nothing is changed. No field of it has the focus: what
         one goes on typing must not end in a number.
         """
         self._for_rebuild = Feature.REBUILD in self._state.features

@@ -30,7 +30,7 @@ _FIELD_PX: Final = 176  # every choice in full
 
 
 class _WrappedLabel(QLabel):
-    """In one line where there is room, else in several: a QLabel that wraps asks for less width than its text has."""
+    """In one line if there is room, else in several: a QLabel that wraps asks for less width than its text has."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text, textFormat=Qt.TextFormat.PlainText, wordWrap=True)
@@ -42,7 +42,7 @@ class _WrappedLabel(QLabel):
 
 
 class SettingRow(QWidget):
-    """Title, llama.cpp's name beside it where there is one, and description; the control at the right, or under them.
+    """Title, llama.cpp's name beside it if there is one, and description; the control at the right, or under them.
 
     `default`: None without a value to go back to.
     """

@@ -140,7 +140,7 @@ class Inspector(QWidget):
 
     def _has(self, index: int) -> bool:
         """Whether the page with this number has a tab: one that replaces another where it can be shown, the other one
-        where nothing replaces it.
+        if nothing replaces it.
         """
         page = self._pages[index]
         if page.replaces:

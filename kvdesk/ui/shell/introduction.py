@@ -180,7 +180,7 @@ class Introduction(QFrame):
         self.raise_()
 
     def _place(self) -> None:
-        """Beside the target, where there is room."""
+        """Beside the target, if there is room."""
         area = self._window.rect()
         width = min(self._theme.px(_WIDTH_PX), area.width() - 2 * _GAP_PX)
         size = QSize(width, max(self.heightForWidth(width), self.sizeHint().height()))

@@ -50,7 +50,7 @@ class UnsavedStrip(QFrame):
         self.setVisible(bool(sentence))
 
     def may_close(self, parent: QWidget) -> bool:
-        """Asks whether the window may close although something would be lost; True at once where nothing would."""
+        """Asks whether the window may close although something would be lost; True at once if nothing would."""
         if not self.sentence:
             return True
         box = QMessageBox(QMessageBox.Icon.Warning, "kvdesk", tr("Close and lose what is not saved?"), parent=parent)

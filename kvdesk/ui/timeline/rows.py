@@ -104,7 +104,7 @@ class TimelineRows:
 
     def _joins(self, index: int, *, decode: bool, probes: bool, conversation: str) -> bool:
         """Whether an operation belongs to the group before it. Calls that compare are before and after an operation
-        by hand; those before the next one go with those after the last, where nothing else lies between.
+        by hand; those before the next one go with those after the last, if nothing else lies between.
         """
         if decode:
             return self._run == "decode" and conversation == self._previous

@@ -1,4 +1,4 @@
-"""What can be done now, and why not where it cannot."""
+"""What can be done now, and why not if it cannot."""
 
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QWidget

@@ -1,5 +1,5 @@
 """Asking for files to open, and where one is to be saved. Dialogs begin in the folder that was used last; they are the
-platform's own where it has one.
+platform's own if it has one.
 """
 
 import re

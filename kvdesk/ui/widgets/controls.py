@@ -299,7 +299,7 @@ def push_button(
     primary: bool = False,
     quiet: bool = False,
 ) -> QPushButton:
-    """A button with properties the style sheet knows. `name`: what a screen reader says, where that is not its text."""
+    """A button with properties the style sheet knows. `name`: what a screen reader says, if that is not its text."""
     result = QPushButton(text)
     result.setToolTip(tip)
     if name:

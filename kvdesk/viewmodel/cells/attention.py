@@ -187,7 +187,7 @@ class Shown:
 
     @property
     def spot(self) -> int | None:
-        """The position that it is looked from, where that is one token."""
+        """The position that it is looked from, if that is one token."""
         return int(self.attended.pos[-1]) if self.n_tokens == 1 or self.attended.queries.each else None
 
     @cached_property
@@ -226,7 +226,7 @@ class Shown:
         return top(self.weights, N_ROWS)
 
     def cell(self, column: int) -> tuple[int, int]:
-        """Cache and cell of a column, in the first of its caches that still has it; (0, -1) where none has."""
+        """Cache and cell of a column, in the first of its caches that still has it; (0, -1) if none has."""
         for cache in sorted(self.caches):
             if (cell := int(self.attended.columns.cells[cache][column])) >= 0:
                 return cache, cell

@@ -41,7 +41,7 @@ def span_at(spans: MessageSpans, pos: int) -> tuple[int, MessageSpan] | None:
 
 
 def positions_of_text(span: MessageSpan, start: int, end: int) -> tuple[int, int]:
-    """Positions `[p0, p1)` of the tokens that characters `[start, end)` touch; all of the message where that is not
+    """Positions `[p0, p1)` of the tokens that characters `[start, end)` touch; all of the message if that is not
     known, nothing for no characters.
     """
     if start >= end:

@@ -135,7 +135,7 @@ def stats_parts(stats: TurnStats) -> tuple[str, ...]:
 
 
 def stats_rows(stats: TurnStats) -> tuple[tuple[str, str], ...]:
-    """The same as names and values, to be compared with those of another answer; "–" where nothing was measured."""
+    """The same as names and values, to be compared with those of another answer; "–" if nothing was measured."""
     return (
         (tr("Reused tokens"), f"{stats.reused_tokens:,}"),
         (tr("Prefilled tokens"), f"{stats.prefilled_tokens:,}"),

@@ -73,7 +73,7 @@ NAMES = tiered((*CLASSES, *OTHERS))
 
 
 def open_model(name: str, folder: Path) -> Model:
-    """The model that is written into `folder`, or the given file; skips the test where that is not here."""
+    """The model that is written into `folder`, or the given file; skips the test if that is not here."""
     path = SHARED_MODELS / f"{name}.gguf" if name in FILES else written(folder, name)
     if not path.exists():
         pytest.skip(f"{path.name} is not here")

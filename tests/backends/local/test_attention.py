@@ -214,7 +214,7 @@ PLENTY = SMALL.model_copy(update={"n_ctx": 512, "n_seq_max": 2})
 )
 @pytest.mark.parametrize("split", [False, pytest.param(True, marks=pytest.mark.matrix)])
 def test_with_and_without_flash_attention(name: str, split: bool, tiny_folder: Path) -> None:
-    """Weights computed from Q and K are those that llama.cpp computes where it has no fused operation."""
+    """Weights computed from Q and K are those that llama.cpp computes if it has no fused operation."""
     answers: list[Attended] = []
     for flash_attn in (True, False):
         update = {"flash_attn": flash_attn, "kv_unified": not split}

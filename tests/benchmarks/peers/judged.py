@@ -91,7 +91,7 @@ class Verdict(NamedTuple):
 
 
 def command(part: Part, folder: Path, llama_server: Path) -> list[str]:
-    """What measures the part. Raises UserError where its model is not there."""
+    """What measures the part. Raises UserError if its model is not there."""
     model = ["--model", str(_model(part.model, folder))]
     common = [*model, "--rounds", str(part.rounds), "--json"]
     limit = ["--minutes", str(part.minutes)]

@@ -71,6 +71,6 @@ def test_other_failures_offer_nothing_of_it(window: MainWindow, tmp_path_factory
 
 
 def test_an_answer_that_failed_and_is_not_in_sight_says_why(window: MainWindow) -> None:
-    """Another answer to a question gives way to the first where it has no word."""
+    """Another answer to a question gives way to the first if it has no word."""
     window.store.apply(TurnEnded(ONE, MessageId("gone"), "failed", STATS, "The prompt is too long."))
     assert window.chat.banner.sentence == "The prompt is too long."

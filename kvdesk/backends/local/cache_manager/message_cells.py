@@ -12,7 +12,7 @@ _DELETED = marked("a message was deleted")
 def drop_messages(cache_manager: Cache, conversation: ConversationId, messages: Collection[MessageId]) -> None:
     """Remove the cells of these messages and of all later ones, which were computed from them: in every branch of the
     conversation that is not being answered, in its saved states, and the documents that no other chat has. Earlier
-    cells stay, but where nothing says which messages they are of, as in a copy before its first turn. Changes the
+    cells stay, unless nothing says which messages they are of, as in a copy before its first turn. Changes the
     cache.
     """
     held = cache_manager.to_refill.get(conversation)

@@ -183,7 +183,7 @@ class OverflowManager:
             return self._prompt(asked, NONE_EVICTED), NONE_EVICTED  # the remaining messages are no conversation
 
     def fit(self, asked: Asked, *, previewed: bool = False) -> Fit:
-        """The prompt without what was evicted, and without what the policy evicts where it does not fit otherwise.
+        """The prompt without what was evicted, and without what the policy evicts if it does not fit otherwise.
         `previewed`: it will not be carried out, so nothing is measured or restored for it. Read-only but for that.
 
         Raises ContextFull: nothing may be evicted, or not enough; PromptError, TemplateError, Stopped.

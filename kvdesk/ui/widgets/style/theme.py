@@ -89,7 +89,7 @@ class Theme(QObject):
             self.changed.emit()
 
     def column_in(self, width: int) -> int:
-        """How wide the column of text is in a pane of this width: it grows a little where there is much room, up to
+        """How wide the column of text is in a pane of this width: it grows a little if there is much room, up to
         about 96 characters.
         """
         return max(self.text_column, min(round(0.66 * width), round(self.text_column * 96 / 72)))
