@@ -30,7 +30,7 @@ SHARING = frozenset(
     | {"test_actions", "test_main_window", "test_message_actions", "test_message_list", "test_operations"}
     | {"test_overflow_choice", "test_overview", "test_text_chunks", "test_timeline", "test_typing"}
     | {"test_focus", "test_input_methods", "test_introduction", "test_selection_links"}
-    | {"test_empty_pane", "test_unreachable"}
+    | {"test_counted", "test_empty_pane", "test_message_editing", "test_rebuild", "test_unreachable"}
     | {"test_composer_attachments", "test_leaving_row", "test_loop_notice", "test_pane_header"}
     | {"test_room", "test_serve_section", "test_tokens", "test_tool_message"}
 )

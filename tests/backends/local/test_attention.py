@@ -24,8 +24,8 @@ from kvdesk.protocol.messages import CommandFailed
 from kvdesk.protocol.operations import Compact, CopySequence, HandOperation, Operate, RemoveRange, ShiftPositions
 from kvdesk.settings import CacheType, Sampling
 from tests.backends.local.attention_oracle import Fused, agrees, attended, recorded
+from tests.backends.local.by_hand import GREEDY
 from tests.backends.local.conftest import SMALL, opened_with
-from tests.backends.local.test_by_hand import GREEDY
 from tests.backends.local.test_stop_waiting import asked, ends, step_until
 from tests.backends.local.test_turns import of
 from tests.backends.local.tiny_models import written

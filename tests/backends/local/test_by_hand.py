@@ -1,12 +1,10 @@
 """Operations by hand on the real engine: each does what it says, is audited, compared, and can be undone."""
 
 from pathlib import Path
-from typing import Any, Literal
 
 import numpy as np
 import pytest
 
-from kvdesk.backends.local.operations import undo
 from kvdesk.cache.batch import Batch
 from kvdesk.cache.compaction import Layout
 from kvdesk.cache.compare import Verdict
@@ -15,11 +13,8 @@ from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
 from kvdesk.message import new_conversation_id
 from kvdesk.protocol.cache import (
     CacheView,
-    ContextPreview,
-    ContextReady,
     MessageSpans,
     OperationDone,
-    PreviewContext,
     RebuildContext,
     RecordingTaken,
     TakeRecording,
@@ -27,15 +22,14 @@ from kvdesk.protocol.cache import (
     VerifyConversation,
     Watch,
 )
-from kvdesk.protocol.chat import CloseConversation, DropMessages, Working
-from kvdesk.protocol.messages import CommandFailed, Event
+from kvdesk.protocol.chat import Working
+from kvdesk.protocol.messages import CommandFailed
 from kvdesk.protocol.operations import (
     BatchRefused,
     ClearCache,
     Compact,
     CompactionPreview,
     CopySequence,
-    HandOperation,
     KeepOnly,
     Operate,
     PreviewCompaction,
@@ -46,33 +40,10 @@ from kvdesk.protocol.operations import (
     TryDecode,
     Undo,
 )
-from kvdesk.settings import CacheType, Sampling
+from kvdesk.settings import Sampling
+from tests.backends.local.by_hand import GREEDY, answered, operate, seq, used
 from tests.backends.local.conftest import SMALL, opened_with
 from tests.backends.local.test_turns import of
-
-GREEDY = Sampling(temperature=0.0, max_tokens=12)
-
-
-def answered(headless: HeadlessEngine, prompt: str = "Name three rivers.") -> HeadlessChat:
-    chat = HeadlessChat(headless)
-    chat.answer(prompt, GREEDY)
-    return chat
-
-
-def operate(headless: HeadlessEngine, operation: HandOperation, *, measured: bool = True) -> OperationDone:
-    """Do it, and see that the map agrees with the engine afterwards."""
-    events = headless.do(Operate(operation, measured))
-    context = headless.engine.session.runtime.context
-    assert context.auditor.audit(whole=True).state == "verified", context.memory.verification.detail
-    return next(e for e in of(events, OperationDone) if e.reason == "by hand")
-
-
-def seq(headless: HeadlessEngine, chat: HeadlessChat) -> int:
-    return headless.engine.session.runtime.cache_manager.pool.get(chat.id).seq_id
-
-
-def used(headless: HeadlessEngine) -> int:
-    return headless.engine.session.runtime.context.memory.totals()[0]
 
 
 def test_a_range_is_removed_and_comes_back(headless: HeadlessEngine) -> None:
@@ -153,85 +124,6 @@ def test_a_shift_waits_until_it_is_needed(headless: HeadlessEngine) -> None:
     events = headless.do(Operate(ShiftPositions(seq(headless, chat), 10, -1, 3), measured=False))
     assert of(events, CacheView)[-1].pending
     headless.do(Watch(snapshots=False))
-
-
-def test_clear_and_undo(headless: HeadlessEngine) -> None:
-    chat = answered(headless)
-    before = used(headless)
-    done = operate(headless, ClearCache())
-    assert used(headless) == 0
-    assert done.emptied
-    operate(headless, Undo(done.operation))
-    assert used(headless) == before
-    assert chat.answer("Go on.", GREEDY).stats.reused_tokens == before
-    with pytest.raises(UserError, match="cannot be undone"):
-        headless.do(Operate(Undo(done.operation)))
-
-
-def layout(headless: HeadlessEngine) -> list[list[Any]]:
-    """Everything about every cell, by its index."""
-    maps = headless.engine.session.runtime.context.memory.snapshot().maps
-    streams = [stream for cache in maps for stream in cache.streams]
-    return [[s.pos.tolist(), s.seq_bits.tolist(), s.token.tolist(), s.written_at_op.tolist()] for s in streams]
-
-
-@pytest.mark.parametrize("operation", [Compact(Layout.BY_CONVERSATION), ClearCache()], ids=["compact", "clear"])
-def test_undo_brings_the_holes_back(headless: HeadlessEngine, operation: HandOperation) -> None:
-    first, second = answered(headless), answered(headless, "Name three towns.")
-    operate(headless, RemoveRange(seq(headless, first), 30, 35))  # both share the beginning
-    operate(headless, RemoveRange(seq(headless, second), 40, 42))
-    before = layout(headless)
-    assert any(-1 in pos for pos, *_ in before), "there are holes"
-    done = operate(headless, operation)
-    assert layout(headless) != before
-    undone = operate(headless, Undo(done.operation))
-    assert layout(headless) == before
-    assert undone.note == ""
-    assert first.answer("And three lakes.", GREEDY).stats.reused_tokens == 30
-
-
-def test_undo_says_when_the_holes_stay_away(headless: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> None:
-    chat = answered(headless)
-    operate(headless, RemoveRange(seq(headless, chat), 10, 15))
-    blobs = headless.engine.session.runtime.by_hand.blobs
-    done = operate(headless, Compact(Layout.KEEP_ORDER))
-    state = headless.engine.session.runtime.context.states.size()
-    monkeypatch.setattr(blobs, "most_bytes", state + state // 1000)
-    undone = operate(headless, Undo(done.operation))
-    assert "not the holes" in undone.note
-    assert all(-1 not in pos for pos, *_ in layout(headless))
-
-
-@pytest.mark.parametrize("whole", [True, False])
-def test_undo_brings_nothing_back_that_was_deleted(headless: HeadlessEngine, whole: bool) -> None:
-    """Neither a chat nor a message of one."""
-    chat = answered(headless)
-    done = operate(headless, ClearCache())
-    headless.do(CloseConversation(chat.id) if whole else DropMessages(chat.id, (chat.messages[0].id,)))
-    with pytest.raises(UserError, match="cannot be undone"):
-        headless.do(Operate(Undo(done.operation)))
-    assert used(headless) == 0
-
-
-def test_copies_for_undo_take_a_part_of_the_machines_memory(
-    headless: HeadlessEngine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The oldest go first; a cache that is larger than that part is not copied."""
-    chat = answered(headless)
-    state = headless.engine.session.runtime.context.states.size()
-    monkeypatch.setattr(undo, "total_bytes", lambda: undo.SHARE * (2 * state + state // 2))
-    headless.do(RebuildContext(headless.engine.session.runtime.context.settings, "tokens"))
-    s = seq(headless, chat)
-    first, second, third = (operate(headless, RemoveRange(s, p, p + 1), measured=False) for p in (12, 11, 10))
-    assert first.undoable, "as it was done"
-    with pytest.raises(UserError, match="cannot be undone any more"):
-        headless.do(Operate(Undo(first.operation)))
-    operate(headless, Undo(third.operation), measured=False)
-    operate(headless, Undo(second.operation), measured=False)
-    monkeypatch.setattr(undo, "total_bytes", lambda: undo.SHARE * (state // 16))
-    headless.do(RebuildContext(headless.engine.session.runtime.context.settings, "tokens"))
-    assert not operate(headless, RemoveRange(seq(headless, chat), 10, 11), measured=False).undoable
-    assert chat.answer("And three lakes.", GREEDY).state == "complete"
 
 
 @pytest.mark.parametrize("layout", list(Layout))
@@ -434,68 +326,6 @@ def test_what_stays_of_a_removed_part_is_measured_and_said(embedded: HeadlessEng
     last = RemoveRange(s, moved.n_tokens - 3, -1)
     (end,) = [e for e in of(embedded.do(Operate(last)), OperationDone) if e.effect is not None]
     assert end.note == "", "nothing is behind it"
-
-
-def test_previews_of_contexts(headless: HeadlessEngine) -> None:
-    answered(headless)
-    now = headless.engine.session.runtime.context.settings
-    same = of(headless.do(PreviewContext(now)), ContextPreview)[0]
-    assert same.tok_s is not None
-    assert same.tok_s > 0
-    assert same.carries_state
-    assert same.n_tokens == same.n_cells == used(headless)
-    assert same.seconds is not None
-    info = headless.engine.session.runtime.info
-    assert (same.k_bytes, same.v_bytes) == (info.k_bytes, info.v_bytes)
-    other = of(headless.do(PreviewContext(now.model_copy(update={"type_k": CacheType.Q8_0}))), ContextPreview)[0]
-    assert other.k_bytes < same.k_bytes
-    assert other.carries_state, "by conversion"
-    assert other.convert_seconds is not None
-    assert same.convert_seconds is None
-    assert other.tok_s is None
-    huge = of(headless.do(PreviewContext(now.model_copy(update={"n_ctx": 1 << 20}))), ContextPreview)[0]
-    assert bool(huge.refused) == (huge.k_bytes + huge.v_bytes + huge.compute_bytes > huge.available_bytes)
-
-
-@pytest.mark.parametrize("keep", ["tokens", "state"])
-def test_a_rebuild_keeps_the_conversations(headless: HeadlessEngine, keep: Literal["tokens", "state"]) -> None:
-    first, second = answered(headless), answered(headless, "Name three towns.")
-    before, small = used(headless), headless.engine.session.runtime.context.settings
-    larger = small.model_copy(update={"n_ctx": 2048})
-    try:
-        events = headless.do(RebuildContext(larger, keep))
-        held = [len(headless.engine.session.runtime.cache_manager.pool.get(chat.id).tokens) for chat in (first, second)]
-        assert used(headless) == (before if keep == "tokens" else sum(held)), "saved states share nothing"
-        assert of(events, Working)[-1].total == 0
-        possible = {p.operation: p.answer for e in of(events, ContextReady) for p in e.possible}
-        assert possible["compaction"] == "yes"
-        over = of(events, RecordingTaken)[0]
-        assert over.is_over
-        assert sum(stream.used for stream in over.recording.state_at(over.recording.last)[0].streams) == before
-        for chat in (first, second):
-            stats = chat.answer("More of them.", GREEDY).stats
-            assert stats.prefilled_tokens < stats.prompt_tokens / 2
-    finally:
-        headless.do(RebuildContext(small))
-
-
-def test_a_rebuild_can_be_cancelled(headless: HeadlessEngine) -> None:
-    chat = answered(headless, "Tell me of the sea. " * 15)
-    small = headless.engine.session.runtime.context.settings
-    done: list[int] = []
-
-    def cancel(event: Event) -> None:
-        if isinstance(event, Working):
-            done.append(event.done)
-            if event.done:
-                headless.engine.request_cancel()
-
-    headless._on_event = cancel
-    headless.do(RebuildContext(small, "tokens"))
-    headless._on_event = None
-    assert done == [0, used(headless), 0], "one piece was read"
-    assert 0 < used(headless) <= 64
-    chat.answer("Go on.", GREEDY)
 
 
 def test_the_journal_has_every_operation(headless: HeadlessEngine) -> None:

@@ -18,9 +18,9 @@ from kvdesk.protocol.chat import LoadModel
 from kvdesk.protocol.model import LocalFile
 from kvdesk.protocol.operations import CopySequence, Operate, SwapIn, SwapOut
 from kvdesk.settings import CachePolicy, CacheType, Sampling
+from tests.backends.local.by_hand import used
 from tests.backends.local.conftest import NARROW, SMALL, opened_with
 from tests.backends.local.ids import Ids, prompt_of, prompt_tokens
-from tests.backends.local.test_by_hand import used
 from tests.backends.local.test_turns import fresh_answer, held
 
 N = 12

@@ -16,7 +16,7 @@ from kvdesk.protocol.cache import OperationDone, RebuildContext, UsePolicy
 from kvdesk.protocol.chat import Client, Generate, TextDelta, TurnEnded
 from kvdesk.protocol.messages import Event
 from kvdesk.settings import CachePolicy, Sampling
-from tests.backends.local.test_by_hand import used
+from tests.backends.local.by_hand import used
 from tests.backends.local.test_cache_manager import audited
 from tests.backends.local.test_turns import fresh_answer
 

@@ -17,8 +17,8 @@ from kvdesk.protocol.prompt import Tokenize, Tokenized
 from kvdesk.settings import CachePolicy, Sampling
 from kvdesk.values import replace
 from tests.backends.heard import ask
+from tests.backends.local.by_hand import GREEDY, answered, seq, used
 from tests.backends.local.conftest import SMALL, opened_with
-from tests.backends.local.test_by_hand import GREEDY, answered, seq, used
 from tests.backends.local.test_turns import of
 
 LONG = Sampling(temperature=0.0, max_tokens=60)

@@ -3,31 +3,19 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QEvent, QPoint, Qt
 from PySide6.QtGui import QTextCursor
-from PySide6.QtWidgets import QAbstractButton, QAbstractSpinBox, QLabel, QLineEdit, QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QAbstractButton, QAbstractSpinBox, QLineEdit, QPlainTextEdit, QWidget
 from pytestqt.qtbot import QtBot
 
 from kvdesk.chat import Conversation
-from kvdesk.message import ConversationId, MessageId
-from kvdesk.protocol.cache import (
-    ContextReady,
-    Forget,
-    Lease,
-    MessageSpan,
-    MessageSpans,
-    OperationDone,
-    RebuildContext,
-    SpeedSample,
-    TokenTexts,
-)
+from kvdesk.message import MessageId
+from kvdesk.protocol.cache import ContextReady, Forget, OperationDone, RebuildContext, SpeedSample, TokenTexts
 from kvdesk.protocol.chat import (
     BackendReady,
-    ContextUse,
     Generate,
     LoadModel,
     LogLine,
     ModelLoaded,
     ModelLoading,
-    TextDelta,
     TurnEnded,
     TurnPreview,
     TurnStarted,
@@ -299,19 +287,6 @@ def test_every_control_has_a_name(window: MainWindow) -> None:
             assert inside or widget.accessibleName() or text, widget
 
 
-def test_the_shown_conversation_has_a_ruler_before_its_first_turn(window: MainWindow) -> None:
-    window.store.apply(cache_view())
-    three = ConversationId("three")
-    window.store.show_conversations((*CONVERSATIONS, Conversation(three, "", 2)), three)
-    window.store.count()
-    rows = window.inspector.cache.instruments.rulers.rows
-    assert [(row.title, row.range_text, row.next_text) for row in rows[-1:]] == [("New chat", "empty", "0")]
-    assert "no sequence" in rows[-1].tip
-    window.store.show_conversations(CONVERSATIONS, ONE)
-    window.store.count()
-    assert [row.title for row in window.inspector.cache.instruments.rulers.rows] == [row.title for row in rows[:-1]]
-
-
 def test_tab_goes_through_the_window_as_one_reads_it(window: MainWindow) -> None:
     window.store.apply(cache_view())
     show_messages(window, ONE, (message("q", "user", "a question"), message("a", "assistant", "an answer")))
@@ -354,66 +329,6 @@ def test_a_narrow_status_line_cuts_nothing(window: MainWindow, qtbot: QtBot) -> 
     for width, whole in ((1280, True), (750, False), (1280, True)):
         window.resize(width, 600)
         qtbot.waitUntil(lambda whole=whole: (status._types.isVisible(), status._trust.is_elided) == (whole, False))  # type: ignore[misc]
-
-
-def test_without_the_inspector_the_turns_tell_what_the_cache_holds(window: MainWindow) -> None:
-    window.store.settings.change(inspector_visible=False)
-    window.store.apply(TurnEnded(ONE, MessageId("a"), "complete", STATS))
-    assert "KV 2.1 of 12.0 MB" in seen(window.status)
-    model = window.conversations.view.model()
-    assert model.index(0, 0).data(CELLS_ROLE) == 180
-    window.store.apply(ContextReady(CONTEXT, rebuilt=True))
-    assert model.index(0, 0).data(CELLS_ROLE) == 0
-    assert "KV 0.0 of 12.0 MB" in seen(window.status)
-
-
-def meter(window: MainWindow) -> str:
-    shown = window.chat.composer.meter
-    return "" if shown.isHidden() else shown.number.text().removeprefix("≈ ")
-
-
-def test_how_full_the_conversation_is_stands_in_the_composer_alone(window: MainWindow) -> None:
-    assert meter(window) == "", "nobody has said"
-    window.store.apply(ContextUse(ONE, 1082, 0, 1024))
-    assert meter(window) == "1,082 / 1,024"
-    header = window.chat.header
-    texts = [w.text() for w in header.findChildren(QWidget) if isinstance(w, QLabel | QAbstractButton)]
-    assert not any("%" in text or "1,024" in text for text in texts)
-    window.store.apply(cache_view())
-    window.store.count()
-    assert meter(window) == "1,082 / 1,024", "cells in the cache do not fill a context"
-    window.store.apply(ContextUse(ONE, 300, 180, 1024))
-    assert meter(window) == "300 / 1,024"
-    window.store.show_conversations(CONVERSATIONS, TWO)
-    assert meter(window) == ""
-    window.store.show_conversations(CONVERSATIONS, ONE)
-    assert meter(window) == "300 / 1,024"
-    window.store.apply(ContextReady(CONTEXT, rebuilt=True))
-    assert meter(window) == "", "of another context nothing is known yet"
-
-
-def test_the_meter_grows_with_the_answer(window: MainWindow) -> None:
-    answer = MessageId("a")
-    window.store.apply(TurnStarted(ONE, answer, 0, 100, 40))
-    window.store.apply(TextDelta(ONE, answer, "yes and no", (5, 6, 7)))
-    window.store.count()
-    assert meter(window) == "103 / 1,024"
-    spans = (MessageSpan(MessageId("q"), 0, 20, 4, ()), MessageSpan(answer, 20, 43, 24, ()))
-    window.store.apply(MessageSpans(ONE, 0, spans))  # the oldest messages have left
-    assert meter(window) == "43 / 1,024"
-    window.store.apply(ContextUse(ONE, 100, 100, 1024))
-    assert meter(window) == "43 / 1,024", "it was asked before the answer began"
-
-
-def test_the_list_counts_the_cells_of_every_branch_once(window: MainWindow) -> None:
-    """Which branch is shown changes nothing in the cache, so it changes no count of cells."""
-    runs = ((0, 32, (0, 1), 0, 1), (32, 100, (0,), 32, 3), (100, 140, (1,), 32, 4))
-    one_goes_on = (Lease(ONE, 0), Lease(ONE, 1, inactive=True))
-    other_goes_on = (Lease(ONE, 1), Lease(ONE, 0, inactive=True))
-    for leases in (one_goes_on, other_goes_on):
-        window.store.apply(replace(cache_view(runs=runs), leases=leases))
-        window.store.count()
-        assert window.conversations.view.model().index(0, 0).data(CELLS_ROLE) == 140
 
 
 @pytest.mark.usefixtures("fresh")
@@ -461,20 +376,6 @@ def test_nothing_measured_of_one_model_is_shown_under_the_name_of_the_next(windo
     assert "from cache" not in window.chat.composer.hint.full_text
     window.store.apply(SpeedSample(20.0, "decode", 1, 500.0, 256))
     assert measured.decode.series.values.tolist() == [2.0], "the first reading is the new model's own"
-
-
-def test_unwatched_a_chat_counts_the_cells_of_all_its_branches(window: MainWindow) -> None:
-    def cells(row: int) -> str:
-        model = window.conversations.view.model()
-        return str(model.index(row, 0).data(Qt.ItemDataRole.AccessibleTextRole))
-
-    assert STATS.prompt_tokens + STATS.generated_tokens == 180
-    window.store.apply(TurnEnded(ONE, MessageId("a"), "complete", replace(STATS, cells_used=180)))
-    assert "180 cells" in cells(0)
-    window.store.apply(TurnEnded(ONE, MessageId("b"), "complete", replace(STATS, cells_used=220)))
-    assert "220 cells" in cells(0), "the branch before is still there"
-    window.store.apply(TurnEnded(TWO, MessageId("c"), "complete", replace(STATS, cells_used=400)))
-    assert ("220 cells" in cells(0), "180 cells" in cells(1)) == (True, True)
 
 
 def test_at_900_by_600_names_are_not_cut_short(window: MainWindow, qtbot: QtBot) -> None:
