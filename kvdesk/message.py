@@ -8,7 +8,7 @@ import json
 import re
 import uuid
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NewType
+from typing import Any, Final, Literal, NewType
 
 from kvdesk.loose_json import object_in
 from kvdesk.reasoning import ReasoningMarks
@@ -116,6 +116,10 @@ class TurnStats:
     def reading_tok_s(self) -> float | None:
         """`prefill_tok_s` where it says how fast a prompt is read; None for one of fewer than `FEW_TOKENS`."""
         return self.prefill_tok_s if self.prefilled_tokens >= FEW_TOKENS and self.prefill_tok_s else None
+
+
+NO_STATS: Final = TurnStats(0, 0, 0, 0, 0.0, 0.0, 0.0)
+"""Of an answer that took nothing, or of which nothing is known."""
 
 
 @dataclass(frozen=True, slots=True)

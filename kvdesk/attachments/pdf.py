@@ -18,9 +18,8 @@ _MOST_FIELDS: Final = 5_000
 _LONGEST_VALUE: Final = 100_000
 """Bytes as UTF-16."""
 _PASSWORD_FLAG: Final = 1 << 13
-_VALUELESS_TYPES: Final = frozenset(
-    (1, 7)
-)  # FPDF_FORMFIELD_PUSHBUTTON, FPDF_FORMFIELD_SIGNATURE: no values for a reader
+_VALUELESS_TYPES: Final = frozenset((1, 7))
+"""FPDF_FORMFIELD_PUSHBUTTON, FPDF_FORMFIELD_SIGNATURE: no values for a reader."""
 
 
 def read_pdf(path: Path) -> Contents:

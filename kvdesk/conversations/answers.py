@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from kvdesk.cache.reuse.prefix import common_prefix
 from kvdesk.call_format import CallFormat
-from kvdesk.message import ConversationId, Message, MessageId, TurnStats
+from kvdesk.message import NO_STATS, ConversationId, Message, MessageId
 from kvdesk.protocol.chat import TextDelta, TokenLogprobs, TurnStarted
 from kvdesk.protocol.logprobs import pack, places, unknown, unpack
 from kvdesk.reasoning import ThoughtClock
@@ -103,8 +103,8 @@ class RunningAnswers:
             running.continued = event.continued
         running.form = event.calls
         if event.vocab:
-            nothing = TurnStats(0, 0, 0, 0, 0.0, 0.0, 0.0, vocab=event.vocab, marks=event.marks)
-            stats = nothing.after(running.before.stats if running.before is not None else None)
+            began = replace(NO_STATS, vocab=event.vocab, marks=event.marks)
+            stats = began.after(running.before.stats if running.before is not None else None)
             running.message = replace(running.message, stats=stats)
 
     def append(self, delta: TextDelta) -> None:

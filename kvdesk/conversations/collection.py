@@ -47,6 +47,11 @@ class Collection:
         """All its messages; None if they were not read."""
         return self._trees.get(conversation)
 
+    def message(self, conversation: ConversationId, message: MessageId) -> Message | None:
+        """One of its messages; None if it is none of them, or they were not read."""
+        tree = self._trees.get(conversation)
+        return tree.get(message) if tree is not None else None
+
     def branch(self, conversation: ConversationId) -> list[Message]:
         """Its messages from the first to the leaf of the branch that is shown; none if they were not read."""
         tree, known = self._trees.get(conversation), self._conversations.get(conversation)
@@ -77,6 +82,10 @@ class Collection:
     def put_tree(self, conversation: ConversationId, tree: Tree) -> Tree:
         """Its messages, read or begun. What is known of them already counts more."""
         return self._trees.setdefault(conversation, tree)
+
+    def put_message(self, message: Message) -> None:
+        """A message as it is from now on."""
+        self.put_tree(message.conversation, Tree()).put(message)
 
     def hide(self, conversation: ConversationId) -> None:
         """It is known, and not seen."""

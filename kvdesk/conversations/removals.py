@@ -38,8 +38,7 @@ class Removals:
 
     def _exchange_of(self, conversation: ConversationId, message: MessageId) -> tuple[MessageId, ...]:
         """A question with all versions of its answer, whichever of them this message is."""
-        tree = self._known.tree(conversation)
-        known = tree.get(message) if tree is not None else None
+        tree, known = self._known.tree(conversation), self._known.message(conversation, message)
         if tree is None or known is None:
             return ()
         question = known if known.role == "user" else tree.get(known.parent)

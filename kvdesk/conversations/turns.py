@@ -16,7 +16,7 @@ from kvdesk.conversations.titles import propose_title
 from kvdesk.conversations.tool_steps import next_call, refusal, result_fields, with_calls
 from kvdesk.conversations.toolbox import PendingCall, Toolbox, ToolResult
 from kvdesk.conversations.tree import Tree
-from kvdesk.message import ConversationId, Message, MessageId, Role, ToolUse, TurnStats, ended_early, new_message_id
+from kvdesk.message import NO_STATS, ConversationId, Message, MessageId, Role, ToolUse, ended_early, new_message_id
 from kvdesk.protocol.cache import MessageSpans
 from kvdesk.protocol.chat import BackendReady, Generate, PreviewTurn, TokenLogprobs, TurnEnded, TurnStarted
 from kvdesk.protocol.features import OF_ENGINE, Feature
@@ -59,8 +59,7 @@ class Turns:
         """The user's message in other words, as a branch beside the first; asks for an answer to it. What is attached
         to it stays.
         """
-        tree = self._known.tree(conversation)
-        old = tree.get(message) if tree is not None else None
+        old = self._known.message(conversation, message)
         if old is None or old.role != "user" or self._state.is_answered(conversation):
             return None
         if not (text.strip() or old.attachments):
@@ -100,7 +99,7 @@ class Turns:
         writers = [name for name in (before.model, self.model_name) if name]
         answer = replace(before, state="streaming", note="", finish="", model=", ".join(dict.fromkeys(writers)))
         self._answers.go_on(answer, before, leaf if is_copy else None)
-        self._known.put_tree(conversation, Tree()).put(answer)
+        self._known.put_message(answer)
         self._state.put_first(replace(self._known[conversation], updated_ms=now_ms()))
         self._state.tell(MessagesChanged((answer,)))
         self._generate(conversation, answer.id, branch[:-1], continued=before)
@@ -110,8 +109,7 @@ class Turns:
         self, conversation: ConversationId, message: MessageId, text: str, *, go_on: bool = False
     ) -> MessageId | None:
         """The model's answer in a user's words, as a branch beside it. It may be continued; `go_on`: it is, now."""
-        tree = self._known.tree(conversation)
-        old = tree.get(message) if tree is not None else None
+        old = self._known.message(conversation, message)
         if old is None or old.role != "assistant" or not text.strip() or self._state.is_answered(conversation):
             return None
         edited = _version(replace(old, text=text, probabilities=b""))
@@ -128,8 +126,7 @@ class Turns:
         (`Message.probabilities`): what precedes it is kept, and the new answer is a branch beside the old one.
         None if it cannot.
         """
-        known = self._known.tree(conversation)
-        old = known.get(message) if known is not None else None
+        old = self._known.message(conversation, message)
         if old is None or self._state.is_answered(conversation) or Feature.CONTINUE not in self.features:
             return None
         new = _with_token(old, at, token)
@@ -141,11 +138,10 @@ class Turns:
 
     def pin(self, conversation: ConversationId, message: MessageId, *, pinned: bool) -> None:
         """List the message at the top of the chat, or no longer. It changes nothing of what the model is shown."""
-        tree = self._known.tree(conversation)
-        old = tree.get(message) if tree is not None else None
-        if tree is not None and old is not None and old.state != "streaming" and old.pinned != pinned:
+        old = self._known.message(conversation, message)
+        if old is not None and old.state != "streaming" and old.pinned != pinned:
             changed = replace(old, pinned=pinned)
-            tree.put(changed)
+            self._known.put_message(changed)
             self._state.tell(MessagesChanged((changed,)))
 
     def stop(self, conversation: ConversationId) -> None:
@@ -199,8 +195,7 @@ class Turns:
 
     def preview_token(self, conversation: ConversationId, message: MessageId, at: int) -> None:
         """Ask what `take_token` would cost there: the same for every token."""
-        tree = self._known.tree(conversation)
-        old = tree.get(message) if tree is not None else None
+        old, tree = self._known.message(conversation, message), self._known.tree(conversation)
         if tree is None or old is None or old.parent is None:
             return
         others = (_with_token(old, at, one.token) for one in alternatives(old, at))
@@ -235,8 +230,7 @@ class Turns:
 
     def refused(self, command: Generate) -> None:
         """The back end did not take it: nobody will end the answer."""
-        nothing = TurnStats(0, 0, 0, 0, 0.0, 0.0, 0.0)
-        self.end(TurnEnded(command.conversation, command.answer, "failed", nothing))
+        self.end(TurnEnded(command.conversation, command.answer, "failed", NO_STATS))
 
     def end(self, event: TurnEnded) -> None:
         """The answer is what it is from now on."""
@@ -376,7 +370,7 @@ class Turns:
     def _put_new(self, message: Message) -> None:
         """A new message at the end of the branch that is shown."""
         conversation = message.conversation
-        self._known.put_tree(conversation, Tree()).put(message)
+        self._known.put_message(message)
         self._state.put_first(replace(self._known[conversation], leaf=message.id, updated_ms=message.created_ms))
         self._state.tell(MessagesAdded((message,)))
 
@@ -391,15 +385,13 @@ class Turns:
         self._state.tell_branch(conversation)
 
     def _put_ended(self, message: Message) -> None:
-        self._known.put_tree(message.conversation, Tree()).put(message)
+        self._known.put_message(message)
         self._state.tell(AnswerEnded(message))
 
 
 def _version(old: Message) -> Message:
     """A new version of an answer, with this text and these tokens: nobody has written it in one go."""
-    stats = None
-    if old.stats is not None:
-        stats = TurnStats(0, 0, 0, 0, 0.0, 0.0, 0.0, vocab=old.stats.vocab, marks=old.stats.marks)
+    stats = replace(NO_STATS, vocab=old.stats.vocab, marks=old.stats.marks) if old.stats is not None else None
     return replace(
         old, id=new_message_id(), state="complete", stats=stats, note="", created_ms=now_ms(), finish="edited",
         pinned=False, fields="",

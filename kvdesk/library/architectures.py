@@ -49,8 +49,7 @@ WINDOWS = {
     "olmo2": Window(4),
     "smallthinker": Window(4, 0, dense_first=True),
 }
-WITHOUT_WINDOWS = frozenset(
-    {"llama", "phi3", "qwen2", "qwen2moe", "qwen3", "qwen3moe"}
-)  # llama.cpp ignores what they say
+WITHOUT_WINDOWS = frozenset({"llama", "phi3", "qwen2", "qwen2moe", "qwen3", "qwen3moe"})
+"""llama.cpp ignores the windows of their files."""
 
 WITHOUT_ROPE = frozenset({"bloom", "gpt2", "jais", "mpt", "refact", "starcoder"})

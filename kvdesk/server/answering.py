@@ -7,7 +7,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
-from kvdesk.message import FinishReason, TurnStats
+from kvdesk.message import NO_STATS, FinishReason, TurnStats
 from kvdesk.protocol.chat import (
     NO_MODEL,
     EngineDied,
@@ -26,8 +26,6 @@ from kvdesk.server.errors import ApiError
 from kvdesk.server.state import decode_ms, prefill_ms
 from kvdesk.translation import tr
 from kvdesk.values import dataclass, field, replace
-
-NO_STATS = TurnStats(0, 0, 0, 0, 0.0, 0.0, 0.0)
 
 
 @dataclass(slots=True)

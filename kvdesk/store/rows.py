@@ -51,9 +51,8 @@ MESSAGE_COLUMNS = (
     *("tokens", "stats", "note", "created_ms", "model", "digest", "attachments", "thought_ms", "finish", "pinned"),
     *("probabilities", "fields", "tool_use"),
 )
-_NUMBERS = frozenset(
-    ("colour", "created_ms", "updated_ms", "pinned", "archived", "thought_ms")
-)  # all others are text and bytes
+_NUMBERS = frozenset(("colour", "created_ms", "updated_ms", "pinned", "archived", "thought_ms"))
+"""All others are text and bytes."""
 _MAY_BE_NULL = frozenset(("leaf", "parent", "stats", "digest"))
 _ROLES = frozenset(get_args(Role))
 _STATES = frozenset(get_args(MessageState))

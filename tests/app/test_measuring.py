@@ -2,14 +2,12 @@
 
 from pytestqt.qtbot import QtBot
 
-from kvdesk.message import TurnStats
+from kvdesk.message import NO_STATS
 from kvdesk.protocol.cache import ContextReady, OperationDone
 from kvdesk.protocol.chat import Generate, MeasureContext, TurnEnded
 from kvdesk.settings import Overflow
 from tests.app.conftest import Rig
 from tests.app.test_controller import CONTEXT, answer, say
-
-NOTHING = TurnStats(0, 0, 0, 0, 0.0, 0.0, 0.0, -1, 0, 0, 0)
 
 
 def measured(rig: Rig) -> list[list[str]]:
@@ -43,7 +41,7 @@ def test_nothing_is_asked_while_the_turn_itself_tells(rig: Rig) -> None:
 def test_a_question_that_did_not_fit_counts(rig: Rig, qtbot: QtBot) -> None:
     asked: Generate = say(rig, "Far too long")
     n = len(measured(rig))
-    rig.worker.give(TurnEnded(asked.conversation, asked.answer, "failed", NOTHING, "It needs 1,082 tokens."))
+    rig.worker.give(TurnEnded(asked.conversation, asked.answer, "failed", NO_STATS, "It needs 1,082 tokens."))
     assert asked_again(rig, qtbot, n) == ["Far too long"]
 
 

@@ -7,7 +7,7 @@ import pytest
 from kvdesk.chat import EvictedMessages
 from kvdesk.conversations.changes import AnswerEnded, BranchChanged, MessagesChanged, MessagesDeleted
 from kvdesk.conversations.tree import Tree
-from kvdesk.message import ConversationId, Message, MessageId, TurnStats, ended_early, finish_of
+from kvdesk.message import NO_STATS, ConversationId, Message, MessageId, TurnStats, ended_early, finish_of
 from kvdesk.protocol.chat import (
     BackendReady,
     DropMessages,
@@ -27,8 +27,6 @@ from kvdesk.store.store import INTERRUPTED_NOTE, Store
 from kvdesk.store.writer import StoreWriter
 from kvdesk.values import replace
 from tests.conversations.conftest import STATS, Held
-
-NOTHING = TurnStats(0, 0, 0, 0, 0.0, 0.0, 0.0)
 
 
 def limited(held: Held, text: str = "Once upon") -> Generate:
@@ -134,7 +132,7 @@ def test_where_nothing_comes_of_it_the_answer_is_as_before(held: Held, *, refuse
         held.service.take([CommandFailed(held.asked[-1], "This engine cannot continue an answer.")])
         wanted = before
     else:
-        held.service.take([TurnEnded(asked.conversation, asked.answer, "failed", NOTHING, "The context is full.")])
+        held.service.take([TurnEnded(asked.conversation, asked.answer, "failed", NO_STATS, "The context is full.")])
         wanted = replace(before, note="The context is full.")
     assert held.last(asked.conversation) == wanted
     assert isinstance(next(c for c in reversed(held.told) if isinstance(c, AnswerEnded)), AnswerEnded)

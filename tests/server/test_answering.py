@@ -5,14 +5,12 @@ from collections.abc import Iterator
 import pytest
 
 from kvdesk import paths, translation
-from kvdesk.message import TurnStats, new_conversation_id, new_message_id
+from kvdesk.message import NO_STATS, new_conversation_id, new_message_id
 from kvdesk.protocol.chat import NO_MODEL, Generate, TurnEnded
 from kvdesk.server.answering import Choice
 from kvdesk.server.errors import ApiError
 from kvdesk.settings import Sampling
 from kvdesk.translation import tr
-
-NOTHING = TurnStats(0, 0, 0, 0, 0.0, 0.0, 0.0)
 
 
 @pytest.fixture(params=["en", "zh_CN"])
@@ -28,5 +26,5 @@ def test_where_no_model_is_open_one_may_ask_again(note: str, status: int) -> Non
     """In any language: the note is a sentence for a person."""
     command = Generate(new_conversation_id(), new_message_id(), (), Sampling())
     with pytest.raises(ApiError) as raised:
-        Choice(0, command).apply(TurnEnded(command.conversation, command.answer, "failed", NOTHING, tr(note)))
+        Choice(0, command).apply(TurnEnded(command.conversation, command.answer, "failed", NO_STATS, tr(note)))
     assert raised.value.status == status

@@ -21,7 +21,7 @@ from kvdesk.protocol.operations import Capability
 from kvdesk.session.commands import ReportChoice
 from kvdesk.settings import Settings
 from kvdesk.translation import tr
-from kvdesk.values import asdict, dataclass, field
+from kvdesk.values import asdict, dataclass
 from kvdesk.whole_file import replacing
 
 _LOG_BYTES: Final = 512 << 10  # of each log file, its end
@@ -53,7 +53,7 @@ class ReportSources:
     log_dir: Path | None = None
     engine_log: tuple[LogLine, ...] = ()
     journal: Recording | None = None
-    private: tuple[str, ...] = field(default=())
+    private: tuple[str, ...] = ()
     chat: str = ""
 
 
@@ -84,7 +84,7 @@ def contents(sources: ReportSources, choice: ReportChoice) -> Iterator[tuple[str
         yield from _logs(sources, choice)
     if choice.journal and sources.journal is not None:
         more.append("journal.jsonl   operations on the cache: kvdesk replay journal.jsonl")
-        yield "journal.jsonl", _journal(sources, choice)
+        yield "journal.jsonl", _journal(sources.journal, sources, choice)
     if choice.texts and sources.chat:
         more.append("chat.md         the chat that was open")
         yield "chat.md", [_folders(sources.chat, choice)]
@@ -129,11 +129,9 @@ def _end_of(file: Path) -> str:
     return text if size <= _LOG_BYTES else text.partition("\n")[2]
 
 
-def _journal(sources: ReportSources, choice: ReportChoice) -> Iterator[str]:
-    if sources.journal is None:
-        return
+def _journal(journal: Recording, sources: ReportSources, choice: ReportChoice) -> Iterator[str]:
     model = sources.model.source.name if sources.model is not None else ""
-    for line in journal_lines(sources.journal, JournalHeader(model, dict(sources.versions))):
+    for line in journal_lines(journal, JournalHeader(model, dict(sources.versions))):
         yield line if choice.texts else redaction.journal_line_without_tokens(line)
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from kvdesk.backends.base import CLOSED, Emit
 from kvdesk.backends.openai.network import Network, Running, in_thread
 from kvdesk.loose_json import obj
-from kvdesk.message import FinishReason, MessageId, MessageState, TurnStats
+from kvdesk.message import NO_STATS, FinishReason, MessageId, MessageState
 from kvdesk.protocol import chat
 from kvdesk.protocol.cache import TakeRecording
 from kvdesk.protocol.features import Feature
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from kvdesk.backends.openai.block_watch import BlockWatch
     from kvdesk.backends.openai.far_cache import FarCache
     from kvdesk.backends.openai.kinds import Asked
-
-_NOTHING = TurnStats(0, 0, 0, 0, 0.0, 0.0, 0.0)
 
 
 @dataclass(slots=True)
@@ -237,7 +235,7 @@ class OpenAIBackend:
     def _generate(self, command: chat.Generate, at_s: float) -> None:
         if self._open is None:
             note = tr("No server is connected.")
-            self._emit(chat.TurnEnded(command.conversation, command.answer, "failed", _NOTHING, note))
+            self._emit(chat.TurnEnded(command.conversation, command.answer, "failed", NO_STATS, note))
             return
         turn = self._turns[command.answer] = _Turn(command)
         self._emit(chat.TurnStarted(command.conversation, command.answer))

@@ -133,9 +133,8 @@ class EffectView(QFrame):
         measured = any(row.token for row in rows)
         for column, head in enumerate(_HEADS[: len(_HEADS) if measured else 2]):
             self._table_grid.addWidget(label(tr(head), tone="secondary", scale="small"), 0, column)
-        alike = len({row.title[:_DISTINCT_CHARS] for row in rows}) < len(
-            rows
-        )  # branches of one chat end in their sequence
+        distinct = {row.title[:_DISTINCT_CHARS] for row in rows}
+        alike = len(distinct) < len(rows)  # branches of one chat end in their sequence
         for i, row in enumerate(rows, start=1):
             texts = (row.title, row.cells, row.token, row.kl) if measured else (row.title, row.cells)
             for column, text in enumerate(texts):

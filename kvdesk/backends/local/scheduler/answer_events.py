@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 
 from kvdesk.backends.local.cache_manager.operation_journal import Emit
 from kvdesk.backends.local.llama.vocab import Vocab
-from kvdesk.backends.local.scheduler.request import NOTHING, Request
+from kvdesk.backends.local.scheduler.request import Request
 from kvdesk.backends.local.scheduler.stops import Stops
-from kvdesk.message import MessageState
+from kvdesk.message import NO_STATS, MessageState
 from kvdesk.protocol.cache import TokenTexts
 from kvdesk.protocol.chat import Generate, PrefillProgress, TextDelta, TurnEnded
 
@@ -42,7 +42,7 @@ class AnswerEvents:
     def never_began(self, command: Generate, state: MessageState, note: str) -> None:
         """Report that the request ended before it began."""
         self._stops.end(command.answer)
-        self._emit(TurnEnded(command.conversation, command.answer, state, NOTHING, note))
+        self._emit(TurnEnded(command.conversation, command.answer, state, NO_STATS, note))
 
     def tell_progress(self, request: Request, seconds: float) -> None:
         """Report that a batch with tokens of its prompt took `seconds`."""

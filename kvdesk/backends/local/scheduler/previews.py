@@ -95,9 +95,8 @@ class Previews:
         except ContextError as error:
             refused = str(error)
             needed = estimate(header, settings)
-        n_tokens = sum(
-            len(sequence.tokens) for sequence in self._cache.pool if not sequence.inactive
-        )  # as `Cache.hold` has it
+        held = (sequence for sequence in self._cache.pool if not sequence.inactive)  # as in `Cache.hold`
+        n_tokens = sum(len(sequence.tokens) for sequence in held)
         why_not = why_not_carried(self._context, settings)
         ms = self._speed_model.costs.reading_ms(n_tokens, 0, settings.n_batch) if n_tokens else 0.0
         n_cells = self._cache.totals()[0]

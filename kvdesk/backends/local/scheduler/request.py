@@ -25,9 +25,6 @@ from kvdesk.protocol.chat import Generate, ReuseReason
 from kvdesk.reasoning import SaidStart
 from kvdesk.translation import tr
 
-NOTHING = TurnStats(0, 0, 0, 0, 0.0, 0.0, 0.0, -1, 0, 0, 0)
-"""Statistics of an answer that never began."""
-
 
 @dataclass(slots=True, eq=False)
 class Waiting:

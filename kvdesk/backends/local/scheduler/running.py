@@ -23,13 +23,13 @@ from kvdesk.backends.local.scheduler.first_token import FirstTokenClocks
 from kvdesk.backends.local.scheduler.jobs import Jobs, Reading
 from kvdesk.backends.local.scheduler.message_spans import MessageSpanReporter
 from kvdesk.backends.local.scheduler.overflow_manager import ContextFull
-from kvdesk.backends.local.scheduler.request import NOTHING, Request, Waiting
+from kvdesk.backends.local.scheduler.request import Request, Waiting
 from kvdesk.backends.local.scheduler.request_overflow import RequestOverflow
 from kvdesk.backends.local.scheduler.stops import Stops
 from kvdesk.backends.local.scheduler.threads import Threads
 from kvdesk.cache.batch import Batch
 from kvdesk.errors import NO_TOKENIZER, KvdeskError, PromptError, Stopped, UserError, unexpected
-from kvdesk.message import LIMIT_NOTE, ConversationId, FinishReason, MessageState
+from kvdesk.message import LIMIT_NOTE, NO_STATS, ConversationId, FinishReason, MessageState
 from kvdesk.policies.batching import ChunkSize, Want, compose
 from kvdesk.policies.drafting import DraftSize
 from kvdesk.policies.prompt_piece import piece
@@ -275,7 +275,7 @@ class Running:
         """After an unexpected error: every request ends with the text it has. Touches no context."""
         requests, self._requests = self._requests, []
         for request in requests:
-            conversation, answer, stats = request.command.conversation, request.command.answer, NOTHING
+            conversation, answer, stats = request.command.conversation, request.command.answer, NO_STATS
             try:
                 stats = request.stats(0, 0, 0)
                 self._events.tell(request, over=True)
@@ -431,9 +431,8 @@ class Running:
             request.reused = min(request.reused, request.position)
             if batch.kind == "prefill" and not request.n_new:
                 request.prefill_s += decoded.ms / 1e3  # what was read until then counts, too
-            if decoded.rc == 2 and request.position >= len(
-                request.known
-            ):  # placed but not sampled: the last one is decoded again
+            is_sampled = request.position < len(request.known)
+            if decoded.rc == 2 and not is_sampled:  # its last token is decoded again
                 whole = self._cache_manager.truncate(request.sequence, len(request.known) - 1, tr("it was stopped"))
                 if not whole:
                     self._cache_manager.truncate(request.sequence, 0, tr("it was stopped"))
