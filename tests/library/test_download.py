@@ -134,12 +134,7 @@ def test_killed_ten_times_no_byte_on_the_disk_is_asked_for_again(server: HubServ
 
 
 def test_a_lost_connection_is_told_and_tried_again_from_where_it_was(server: HubServer, tmp_path: Path) -> None:
-    server.cut_at = [
-        4 * PIECE,
-        4 * PIECE,
-        4 * PIECE,
-        4 * PIECE,
-    ]  # more often than there are attempts: each brought bytes
+    server.cut_at = [4 * PIECE] * 4  # more often than there are attempts: each brought bytes
     one = Download(server, tmp_path)
     one.run()
     assert one.final.read_bytes() == CONTENT

@@ -318,9 +318,8 @@ texts = st.lists(pieces, max_size=6).map("".join)
 def test_no_typed_control_token_is_ever_parsed(name: str, said: list[str], system: str, generated: bool) -> None:
     messages = chat(*said, system=system, generated=generated)
     rendering = render(SHAPES[name], messages)
-    placeholders = [
-        message(m.role, "" if not m.text.strip() else "word", i) for i, m in enumerate(messages)
-    ]  # what remains is the template's
+    # what remains is the template's
+    placeholders = [message(m.role, "word" if m.text.strip() else "", i) for i, m in enumerate(messages)]
     bare = render(SHAPES[name], placeholders).text
     for segment in rendering.segments:
         if isinstance(segment, UserText):

@@ -171,10 +171,9 @@ def test_the_menu_button_offers_help(window: MainWindow, qtbot: QtBot) -> None:
     texts = [action.text() for action in window.help.menu().actions()]
     assert "Command palette\tCtrl+Shift+P" in texts
     asked: list[object] = []
-    window.chat.header.menu_clicked.disconnect(
-        window.help.show_menu
-    )  # a menu takes the keyboard, which this platform lacks
-    window.chat.header.menu_clicked.connect(asked.append)
+    clicked = window.chat.header.menu_clicked
+    clicked.disconnect(window.help.show_menu)  # a menu takes the keyboard, which this platform lacks
+    clicked.connect(asked.append)
     button = next(b for b in window.chat.findChildren(QWidget) if b.accessibleName() == "Menu")
     qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
     assert len(asked) == 1
