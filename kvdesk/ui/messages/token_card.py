@@ -110,7 +110,7 @@ class TokenCard(QFrame):
             why_not = ElidedLabel(
                 tr("in the answer") if is_chosen else tr("a control token"), tone="secondary", scale="small"
             )
-            why_not.setToolTip("" if is_chosen else tr("There is no text to go on with"))
+            why_not.setToolTip("" if is_chosen else tr("There is no text to continue"))
             why_not.setContentsMargins(self._kit.theme.px(_BUTTON_PX), 0, 0, 0)
             return why_not
         button = push_button(

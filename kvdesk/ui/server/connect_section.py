@@ -202,7 +202,7 @@ class ConnectSection(QWidget):
             readable = is_readable_on_the_way(server_url(self.url.text()))
         except UserError:
             return ()
-        said = tr("The way there is not encrypted: whoever is in between can read chats and key.")
+        said = tr("This connection is not encrypted: anyone on the network can read your chats and API key.")
         return (said,) if readable else ()
 
     def _say(self, sentence: str, tone: str = "secondary") -> None:

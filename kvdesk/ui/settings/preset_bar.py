@@ -36,7 +36,7 @@ class PresetBar(QWidget):
         self._values = values
         self._own: tuple[Preset, ...] = ()
         self.choice = Choice(name=tr("Preset"))
-        self.choice.setToolTip(tr("A preset sets all samplers at once, and the system prompt where it has one"))
+        self.choice.setToolTip(tr("A preset sets all samplers at once, and the system prompt if it has one"))
         self.choice.activated.connect(self._on_activated)
         self.save_button = push_button(tr("Save as preset…"), clicked=self._on_save_clicked)
         self.menu = menu = QMenu(self)

@@ -25,7 +25,7 @@ class UndoNotice(QFrame):
         self.setProperty("card", "ask")
         self._text = ElidedLabel(n_lines=2, scale="small")
         self.button = push_button(
-            tr("Undo"), scale="small", tip=tr("Bring it back where it stood (Ctrl+Z)"), clicked=self._on_undo_clicked
+            tr("Undo"), scale="small", tip=tr("Restore it in its place (Ctrl+Z)"), clicked=self._on_undo_clicked
         )
         row = boxes.row((self._text, 1), self.button, on=self, margins=(8, 6, 6, 6), spacing=8)
         self._leaving = once(self, shown_ms, self._on_leaving)

@@ -113,7 +113,7 @@ def test_what_was_found_is_told_with_who_could_read_along(section: ConnectSectio
     assert section._sentence.text().splitlines() == [
         "It answers chats.",
         "2 models.",
-        "The way there is not encrypted: whoever is in between can read chats and key.",
+        "This connection is not encrypted: anyone on the network can read your chats and API key.",
     ]
     assert [section.model.itemText(i) for i in range(section.model.count())] == ["a", "b"]
     assert section._sentence.property("tone") == "good"

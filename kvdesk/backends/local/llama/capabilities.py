@@ -217,7 +217,7 @@ def _attention(t: Traits) -> tuple[Answer, str]:
     if not t.geometry.has_attention:
         return "no", tr("There is no attention: the memory is recurrent.")
     if t.geometry.facts.kind == "msa":  # models/minimax-m3.cpp:388 picks the K of chosen blocks out of the cache
-        return "no", tr("An indexer picks K out of the cache before attention: which cells those were is not told.")
+        return "no", tr("An indexer picks K out of the cache before attention: which cells it picked is unknown.")
     if t.geometry.has_recurrent:
         return "with loss", tr(
             "A recurrent state cannot go back to an earlier token: the text is read again in a second context."

@@ -120,7 +120,7 @@ class AttentionReader:
     def _take(self, tensor: Any, found: HeadWeights) -> None:
         layer = layer_of(tensor)
         if layer < 0 or layer in self._found:
-            raise EngineError(tr("It cannot be told which layer computes an attention of this model."))
+            raise EngineError(tr("It is unknown which layer computes an attention of this model."))
         if self._sums:
             weights, sink, chosen = found
             chosen = chosen.sum(axis=0, keepdims=True) if chosen is not None else None
@@ -237,7 +237,7 @@ def _multiplied(q: _Floats, type_k: int) -> _Floats:
 def _one_stream(found: _Floats) -> _Floats:
     """Remove the dimension of streams. Raises EngineError if there are several."""
     if len(found) != 1:
-        raise EngineError(tr("It cannot be told whose attention this is: there are several streams."))
+        raise EngineError(tr("It is unknown whose attention this is: there are several streams."))
     return np.asarray(found[0])
 
 
