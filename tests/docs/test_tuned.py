@@ -22,5 +22,5 @@ def test_no_policy_has_a_number_of_its_own() -> None:
         "TELL_S",  # how often the window hears
         "MOST_CHARACTERS", "MOST_PREVIEWED", "MOST_SHOWN", "_COUNTED", "_CUT", "_IN_ANSWER", "FEW_ALIKE",  # of texts
         "_N", "PORTION", "SIZES",  # of guesses: which hold is counted, what a batch costs is measured
-        "NOTHING", "_NOTHING",
+        "_NOTHING",
     }  # fmt: skip
