@@ -4,12 +4,14 @@ A few wrappings are known. Others are learned: the text before a sentence of lla
 alike. Must never know what a message means.
 """
 
+import json
 import re
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, Final
 
 from kvdesk.codec import CodecError, decode
+from kvdesk.loose_json import json_value, object_in
 from kvdesk.values import dataclass
 
 Message = tuple[str, str, int, str]
@@ -48,6 +50,8 @@ _HINTS: Final = ("slot", "srv", "llama_", "Llama.", "Cache reuse")
 """One of them is in each of those: most lines of a log have none, and a search takes twenty times as long."""
 _OWN_AT_END: Final = re.compile(rf"(?:{_CLOCK} )?(?:[DIWE] )?$")
 _JSON: Final = ("{", "[{")
+_KEYS: Final = {"slot_id": "id_slot", "task_id": "id_task"}
+"""How llamafile calls them."""
 _OF_SERVER: Final = '{"type":"log"'
 """Begins a line of `--log-jsonl`."""
 _LONGEST: Final = 300
@@ -78,6 +82,7 @@ class _Json:
     """
 
     type: Any = None
+    function: Any = None
     level: Any = None
     time: Any = None
     container_name: Any = None
@@ -111,6 +116,9 @@ class Unwrapper:
     def messages(self, text: str) -> Sequence[Message]:
         """The messages of one line: several if a line of JSON holds several, none if the next one goes on."""
         text = _plain(text)
+        if text.startswith("[{") and isinstance(found := json_value(text), list):
+            lines = [json.dumps(one, ensure_ascii=False) for one in found if isinstance(one, dict)]
+            return [message for line in lines for message in self._of_message(line, "", "")]
         return self._of_message(text, "", "") if text.startswith(_JSON) else self._of_text(text, "", "")
 
     def close(self) -> Sequence[Message]:
@@ -137,6 +145,8 @@ class Unwrapper:
         if text.startswith(_JSON):
             found = _json(text)
             inner = found.inner if found is not None else None
+            if found is not None and isinstance(found.function, str):
+                inner = _keyed(text, found)
             if found is not None and inner is not None:
                 return self._of_json(found, inner, day, source)
             text = text[self._wrapped(text)[0] :]
@@ -162,8 +172,8 @@ class Unwrapper:
     def _wrapping(self, text: str, at: int) -> str:
         """The text before the message; "" if it is no longer than what `_KNOWN` takes off, up to `at`."""
         begin = text[:_LONGEST]
-        if (json := begin.find(_OF_SERVER, at)) > 0:
-            return begin[:json]
+        if (start := begin.find(_OF_SERVER, at)) > 0:
+            return begin[:start]
         if any(hint in begin for hint in _HINTS) and (sentence := _SENTENCE.search(begin, at)):
             wrapping = _OWN_AT_END.sub("", begin[: sentence.start()], 1)
             is_text = all(word.isalpha() for word in wrapping.split()) and wrapping.strip()
@@ -230,6 +240,15 @@ def _json(text: str) -> _Json | None:
         return decode(_Json, text.removeprefix("[").rstrip().removesuffix("]").removesuffix(","))
     except CodecError:
         return None
+
+
+def _keyed(text: str, found: _Json) -> str:
+    """A line of JSON of ik_llama.cpp, llamafile and llama-server in 2024 as they write it with `--log-format text`."""
+    values = {_KEYS.get(name, name): value for name, value in object_in(text).items()}
+    message = values.pop("msg", "")
+    texts = {name: value if isinstance(value, str) else json.dumps(value) for name, value in values.items()}
+    pairs = " ".join(f"{name}={text}" for name, text in texts.items())
+    return f"{found.level} [{found.function}] {message} | tid= {pairs}"
 
 
 def _of_server(found: _Json) -> Sequence[tuple[str, str, int]]:

@@ -81,6 +81,14 @@ def test_a_wrapped_log_has_the_same_requests(name: str) -> None:
         assert diagnosed(wrapped) == diagnosed(log), file
 
 
+def test_an_array_may_be_one_line() -> None:
+    log = (LOGS / "hybrid-2026-11.log").read_text()
+    parts = [{"timestamp": "2026-11-27T01:40:32Z", "line": line} for line in log.splitlines()]
+    (*requests, sums), (*expected, _) = diagnosed(json.dumps([*parts, [parts], 1])), diagnosed(log)
+    assert [{**one, "line": 0} for one in requests] == [{**one, "line": 0} for one in expected]
+    assert sums["lines"] == 1
+
+
 def cells(log: str) -> list[str]:
     reader = CellsReader()
     for line in read_lines([log.encode()]):
