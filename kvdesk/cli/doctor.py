@@ -29,9 +29,9 @@ def main(argv: Sequence[str]) -> int:
     parser = Parser(
         "doctor",
         tr(
-            "Explains the log of llama-server, Ollama, LM Studio, KoboldCpp or llama-cpp-python, request by request: "
-            "what missed the cache, what it cost and what helps. Of vLLM and SGLang, whose logs show no requests, it "
-            "explains the numbers of all together. A pasted fragment is enough."
+            "Explains the log of llama-server, Ollama, LM Studio, KoboldCpp, TabbyAPI, oMLX or llama-cpp-python, "
+            "request by request: what missed the cache, what it cost and what helps. Of vLLM and SGLang, whose logs "
+            "show no requests, it explains the numbers of all together. A pasted fragment is enough."
         ),
     )
     parser.add_argument("file", metavar="FILE", help=tr("the log; - reads standard input"))
@@ -51,9 +51,10 @@ def main(argv: Sequence[str]) -> int:
     if not totals.score.requests and not any(map(has_facts, reader.servers)):
         raise UserError(
             tr(
-                "{file} contains no request of llama-server, Ollama, LM Studio, KoboldCpp or llama-cpp-python, and no "
-                "report of vLLM or SGLang. llama-server logs requests from -lv 3 on, Ollama with OLLAMA_DEBUG=1, "
-                "llama-cpp-python with verbose=True. For other servers, kvdesk proxy compares the requests."
+                "{file} contains no request of llama-server, Ollama, LM Studio, KoboldCpp, TabbyAPI, oMLX or "
+                "llama-cpp-python, and no report of vLLM or SGLang. llama-server logs requests from -lv 3 on, Ollama "
+                "with OLLAMA_DEBUG=1, llama-cpp-python with verbose=True. For other servers, kvdesk proxy compares the "
+                "requests."
             ).format(file=tr("standard input") if args.file == "-" else args.file)
         )
     if args.json:

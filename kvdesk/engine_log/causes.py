@@ -13,6 +13,7 @@ from kvdesk.engine_log import cures
 from kvdesk.engine_log.cures import Cure
 from kvdesk.engine_log.findings import ELSEWHERE, HITS, UNUSED, Cause, Finding
 from kvdesk.engine_log.notes import is_unlike_all, notes_of
+from kvdesk.engine_log.other_programs import OMLX
 from kvdesk.engine_log.record import Request, Server
 from kvdesk.translation import plural, tr
 
@@ -101,7 +102,8 @@ _Found = tuple[Cause, str, tuple[Cure, ...]]
 
 
 def _cause(r: Request, s: Server) -> _Found:
-    is_minor = (r.forced or r.restored >= 0) and MINOR * _changed(r) > max(0, r.same - max(r.reused, 0))
+    is_of_memory = r.forced or r.restored >= 0 or s.program == OMLX
+    is_minor = is_of_memory and MINOR * _changed(r) > max(0, r.same - max(r.reused, 0))
     others = [_moved_on, _slot_loss, _client_change]
     for look in [_failure, _stateless, *([*others, _engine_loss] if is_minor else [_engine_loss, *others])]:
         if found := look(r, s):
@@ -142,6 +144,13 @@ def _engine_loss(r: Request, s: Server) -> _Found | None:
     """What was the same and could not be used."""
     unused = r.same - max(r.reused, 0)
     said_all = 4 in r.levels or bool(s.program)
+    if s.program == OMLX:
+        said = tr(
+            "A stored sequence had the first {same:,} tokens, and {reused:,} were used: oMLX reuses whole blocks, and "
+            "some models only up to a state that was saved at the end of one."
+        )
+        cause = Cause.CHECKPOINT if r.reused > 0 else Cause.FORCED
+        return (cause, said.format(same=r.same, reused=r.reused), ()) if _is_more(unused, r) else None
     if r.restored >= 0 and not r.forced and _is_more(unused, r):
         said = tr(
             "This memory is cut only at checkpoints: the last one before the first difference (token {same:,}) was "
@@ -346,7 +355,7 @@ def _hit(r: Request) -> _Found:
             tr("{n:,} tokens were shifted to new positions.").format(n=r.chunks) + " " + counts,
             (),
         )
-    if r.loaded >= 0:
+    if r.loaded >= 0 and (r.prompt_before < 0 or r.reused > _least_continued(r)):
         return Cause.LOADED, tr("Its beginning came from a prompt saved in memory.") + " " + counts, ()
     if r.n_prompt > 0 and 0 <= r.n_prompt - 1 <= r.same:
         return Cause.REGENERATED, tr("The slot had the whole prompt.") + " " + counts, ()
@@ -356,18 +365,25 @@ def _hit(r: Request) -> _Found:
             "first difference."
         )
         return Cause.DIVERGED, said.format(held=r.held, at=r.begins), (cures.APPEND_ONLY, cures.CHECKPOINTS)
-    if r.reused > (ANOTHER * (r.held if r.held > 0 else r.n_prompt) if r.how == "age" else 0):
+    if r.reused > max(0, _least_continued(r)):
         return Cause.CONTINUED, counts, ()
     if r.is_first or r.held == 0 or r.how == "age":
         return Cause.NEW, tr("It continues no request that the log shows.") + " " + counts, ()
     return Cause.UNKNOWN, counts, ()
 
 
+def _least_continued(r: Request) -> float:
+    """Tokens up to which the beginning may be that of another conversation, too."""
+    if r.how == "age":
+        return ANOTHER * (r.held if r.held > 0 else r.n_prompt)
+    return ANOTHER * min(r.prompt_before, r.n_prompt) if r.held < 0 else 0.0
+
+
 def _more(r: Request, cause: Cause, s: Server) -> str:
     may_differ = is_unlike_all(r, cause)
     if cause is Cause.UNKNOWN and 3 in r.levels and 4 not in r.levels and not s.inside:
         return cures.LOG_TEXT
-    if s.program in ("Ollama", "KoboldCpp") or (cause in HITS and not may_differ):
+    if s.program or (cause in HITS and not may_differ):
         return ""
     if s.inside:
         return "" if 4 in r.levels else cures.LOG_INSIDE[s.inside]

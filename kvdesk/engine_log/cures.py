@@ -41,7 +41,8 @@ def _not_in(*programs: str) -> tuple[tuple[str, str], ...]:
 
 
 _KOBOLD: Final = "KoboldCpp"
-_SERVER_ONLY: Final = _not_in("Ollama", _IN_OLLAMA, "llama-cpp-python", _KOBOLD)
+_OMLX: Final = "oMLX"
+_SERVER_ONLY: Final = _not_in("Ollama", _IN_OLLAMA, "llama-cpp-python", _KOBOLD, _OMLX)
 
 
 ATTRIBUTION: Final = Cure(
@@ -70,7 +71,7 @@ CHECKPOINTS: Final = Cure(
 CACHE_RAM: Final = Cure(
     "--cache-ram MIB",
     marked("more memory for the prompts of other conversations (-1: no limit)"),
-    (*_not_in("Ollama", "llama-cpp-python", _KOBOLD), (_IN_OLLAMA, "LLAMA_ARG_CACHE_RAM=MIB")),
+    (*_not_in("Ollama", "llama-cpp-python", _KOBOLD, _OMLX), (_IN_OLLAMA, "LLAMA_ARG_CACHE_RAM=MIB")),
 )
 NO_CACHE_REUSE: Final = Cure(
     "no --cache-reuse",
@@ -90,7 +91,7 @@ PARALLEL: Final = Cure(
     marked("more slots, so that conversations do not push each other out"),
     (
         *(("Ollama", _OLLAMA_SLOTS), (_IN_OLLAMA, _OLLAMA_SLOTS), ("llama-cpp-python", "llama-server -np N")),
-        (_KOBOLD, "--smartcache N"),
+        *((_KOBOLD, "--smartcache N"), (_OMLX, "")),
     ),
 )
 UNIFIED: Final = Cure(

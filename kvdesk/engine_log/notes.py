@@ -71,6 +71,12 @@ def _unexplained(r: Request, cause: Cause) -> Iterator[str]:
     ctx = r.server.ctx
     if cause is Cause.UNKNOWN and r.reused == 0 and not r.is_first:
         yield tr("Nothing was reused, and the log does not show why.")
+    if cause is Cause.UNKNOWN and 0 < r.reused < r.prompt_before:
+        said = tr(
+            "The prompt before had {n:,} tokens. The log does not show whether this is another conversation, its "
+            "beginning was changed, or the cache lost it."
+        )
+        yield said.format(n=r.prompt_before)
     if cause in (Cause.UNKNOWN, Cause.DIVERGED) and r.n_prompt > FILLS * ctx > 0:
         said = tr(
             "The prompt fills the context ({n:,} of {ctx:,} tokens): clients cut its front then, which changes it."

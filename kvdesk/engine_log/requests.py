@@ -11,7 +11,7 @@ from typing import Final
 
 from kvdesk.cache.reuse.prompt_change import LONGEST, Prompt, followed, has_reasoning, prompt_of_json, prompt_of_text
 from kvdesk.engine_log.events import DEFAULT_LEVEL, Event
-from kvdesk.engine_log.other_programs import program_of, take_kobold, take_lookup
+from kvdesk.engine_log.other_programs import LLAMA_CPP_PYTHON, is_same, left_by, program_of, take_kobold, take_lookup
 from kvdesk.engine_log.record import MOST_SLOTS, Choice, Request, Server, Slot, complete
 from kvdesk.engine_log.sentences import AT_BEGIN, Kind
 from kvdesk.engine_log.waiting import Waiting
@@ -103,8 +103,8 @@ class RequestReader:
             self._on_done: (k.DONE,),
             self._on_body: (k.BODY,),
             self._on_response: (k.RESPONSE,),
-            self._on_lookup: (k.LOOKUP, k.LOOKUP_FORCED, k.SUMMARY),
-            self._on_kobold: (k.KOBOLD_READS, k.KOBOLD_ENDED),
+            self._on_lookup: (k.LOOKUP, k.LOOKUP_FORCED, k.SUMMARY, k.TABBY, k.OMLX),
+            self._on_kobold: (k.KOBOLD_READS, k.KOBOLD_ENDED, k.KOBOLD_LOADED),
             self._on_truncated: (k.TRUNCATED, k.MESSAGES_DROPPED),
             self._on_load: (k.LOADING,),
         }
@@ -270,7 +270,7 @@ class RequestReader:
             self._timed = None
             if any(timed is one for one in self._waiting):
                 complete(timed, self._slot(timed.slot).held)
-        if self.server.program == "llama-cpp-python" and event.kind is Kind.GENERATED and 0 in self._slots:
+        if self.server.program == LLAMA_CPP_PYTHON and event.kind is Kind.GENERATED and 0 in self._slots:
             return self._finished(self._slots[0], -1)
         return found
 
@@ -344,6 +344,8 @@ class RequestReader:
         if request is None:
             return
         complete(request, held)
+        if held < 0 and request.task < 0 and not self.server.level:
+            held = left_by(request)
         slot.held, slot.n_prompt, slot.over = held, request.n_prompt, request.task
         slot.prepared = "shifted" if request.shifted > 0 else ""
         if self._timed is request:
@@ -435,17 +437,20 @@ class RequestReader:
     # -- other programs
 
     def _on_lookup(self, event: Event) -> list[Request]:
-        """Ollama's runners, llama-cpp-python and LM Studio say all in one line."""
+        """Ollama's runners, llama-cpp-python, LM Studio, TabbyAPI and oMLX say all in one line."""
         number = max(event.slot, 0)
         slot, program = self._slot(number), program_of(event)
         if not program:
             return []
         self.server.program = program
+        if slot.current is not None and is_same(slot.current, event):
+            take_lookup(slot.current, event)
+            return []
         found = self._finished(slot, -1)
         request = self._new(number, -1, event)
+        request.held = event.number("cache", slot.held if program == LLAMA_CPP_PYTHON else -1)
+        request.prompt_before, request.is_first = slot.n_prompt, not slot.used
         take_lookup(request, event)
-        request.held = event.number("cache", slot.held)
-        request.is_first = not slot.used
         request.prepared, request.cut_from = slot.prepared, self._cut_from
         self.server.n_cut -= self._cut_from >= 0
         slot.current, slot.prepared, slot.used, self._cut_from = request, "", True, -1
@@ -454,11 +459,12 @@ class RequestReader:
     def _on_kobold(self, event: Event) -> list[Request]:
         slot, found = self._slot(0), list[Request]()
         self.server.program = program_of(event)
-        if event.kind is Kind.KOBOLD_READS and slot.current and slot.current.read != event.number("read"):
+        if event.kind is not Kind.KOBOLD_ENDED and slot.current and -1 != slot.current.read != event.number("read"):
             found = self._finished(slot, -1)
         if slot.current is None:
             slot.current = self._new(0, -1, event)
             slot.current.is_first, slot.current.held, slot.used = not slot.used, slot.held, True
+            slot.current.prompt_before = slot.n_prompt
             slot.current.levels.add(event.level)
         take_kobold(slot.current, event)
         if event.kind is Kind.KOBOLD_ENDED:

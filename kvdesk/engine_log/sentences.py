@@ -75,6 +75,9 @@ class Kind(StrEnum):
     SUMMARY = "reuse summary"
     KOBOLD_READS = "KoboldCpp reads"
     KOBOLD_ENDED = "KoboldCpp ended"
+    KOBOLD_LOADED = "KoboldCpp loaded"
+    TABBY = "TabbyAPI metrics"
+    OMLX = "oMLX restored"
     TRUNCATED = "prompt truncated"
     MESSAGES_DROPPED = "messages dropped"
     EVICTED = "slot evicted"
@@ -198,6 +201,17 @@ _KOBOLD: Final = (
     "CtxLimit:[ ]{used}/{ctx}, [Amt:{generated}/{limit}, ]~Process:{s}s (~{speed}T/s), "
     "Generate:{generated_s}s (~{generated_speed}T/s)"
 )
+_KOBOLD_2026: Final = (
+    "CtxLimit:[ ]{used}/{ctx}, ~Processed:{read} in {s}s (~Generated:{generated}/{limit} in {generated_s}s"
+)
+_TABBY: Final = (
+    "{generated} tokens generated in ~Process: {used} cached tokens and {remaining} new tokens at "
+    "<Indeterminate|{speed}> T/s, Generate: <Indeterminate|{generated_speed}> T/s"
+)
+_OMLX: Final = (
+    "prefix cache: request ~ re-prefills {remaining} of {n} tokens (reused {used})"
+    "[; closest stored sequence ~ shares the first {matched} of {stored} comparable tokens]"
+)
 
 ANYWHERE: Final = (
     (Kind.REPORT, _REPORT),
@@ -217,9 +231,16 @@ ANYWHERE: Final = (
     (Kind.NO_ROOM, "failed to find free space in the KV cache"),
     (Kind.KOBOLD_READS, "Processing Prompt[ \\[<BLAS|BATCH>\\]] ({done} / {read} tokens)"),
     (Kind.KOBOLD_ENDED, _KOBOLD),
+    (Kind.KOBOLD_ENDED, _KOBOLD_2026),
+    (Kind.KOBOLD_LOADED, "SmartCache[ RNN] Match of {n} tokens"),
+    (Kind.TABBY, _TABBY),
+    (Kind.OMLX, _OMLX),
+    (Kind.OMLX, "Prefix cache restore for ~ cached={used} suffix={remaining}"),
     (Kind.SUMMARY, "Prompt cache restore: cached_tokens={used} uncached_tokens={remaining}"),
 )
-"""Kind and sentence of vLLM, SGLang, KoboldCpp and LM Studio's MLX: anywhere in a line, as each logs otherwise."""
+"""Kind and sentence of vLLM, SGLang, KoboldCpp, TabbyAPI, oMLX and LM Studio's MLX: anywhere in a line, as each logs
+otherwise.
+"""
 
 KEYED: Final = {
     "slot is processing task": Kind.STARTED,

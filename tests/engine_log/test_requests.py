@@ -181,6 +181,97 @@ def test_koboldcpps_older_lines_are_enough() -> None:
     assert (request.n_prompt, request.reused, request.read, request.is_rounded) == (11776, 0, 11776, True)
 
 
+def test_koboldcpps_lines_of_2026_are_read() -> None:
+    def ended(used: int, read: int, generated: int) -> str:
+        times = f"Processed:{read} in 34.68s (47.19T/s), Generated:{generated}/300 in 2.19s (2.87T/s), Total:37.63s"
+        return f"[04:18:10] CtxLimit:{used}/65536, Init:0.76s, {times}\n"
+
+    log = "Processing Prompt [BATCH] (12000 / 12000 tokens)\n" + ended(12100, 12000, 100)
+    log += "Processing Prompt [BATCH] (12200 / 12200 tokens)\n" + ended(12600, 12200, 100) + ended(2048, 161477, 0)
+    found = requests(log)
+    numbers = [(r.n_prompt, r.reused, r.read, r.generated, r.prompt_ms, r.cancelled) for r in found]
+    assert numbers[:2] == [(12000, 0, 12000, 100, 34680, False), (12500, 300, 12200, 100, 34680, False)]
+    assert numbers[2] == (2048, 0, 2048, 0, 34680, True)
+    assert causes(log)[:2] == [Cause.NEW, Cause.DIVERGED]
+
+
+def test_what_koboldcpp_loads_from_another_slot_is_no_change_of_the_client() -> None:
+    def read(n: int, used: int) -> str:
+        return (
+            f"Processing Prompt [BATCH] ({n} / {n} tokens)\n[04:18:10] CtxLimit:{used}/65536, Amt:100/300, "
+            "Process:9.00s (9.0T/s), Generate:9.00s (9.0T/s), Total:18.0s\n"
+        )
+
+    log = read(12000, 12100) + read(15000, 15100)
+    log += "[SmartCache Match of 12090 tokens in slot 0. Switching KV...]\n" + read(410, 12600)
+    log += "[SmartCache RNN Match of 2048 tokens in slot 6. Saving into slot 4 and switching...]\n" + read(13000, 15148)
+    assert causes(log) == [Cause.NEW, Cause.UNKNOWN, Cause.LOADED, Cause.UNKNOWN]
+
+
+def test_little_that_was_reused_is_no_continued_conversation() -> None:
+    def read(n: int) -> str:
+        at = "llama_perf_context_print:"
+        return f"{at} prompt eval time = 9.00 ms / {n} tokens (\n{at} eval time = 9.00 ms / 20 runs (\n"
+
+    hit = "Llama.generate: {} prefix-match hit, remaining {} prompt tokens to eval\n"
+    log = read(12000) + hit.format(256, 12580) + read(12580) + hit.format(12836, 500) + read(500)
+    assert causes(log) == [Cause.NEW, Cause.DIVERGED, Cause.CONTINUED]
+    of_lm_studio = "Cache reuse summary: {}/{} of prompt (2%), 256 prefix, 0 non-prefix\n"
+    of_mlx = (
+        'time=2026-08-19T19:41:24Z level=INFO source=a.go:1 msg="cache hit" total={1} matched={0} cached={0} left=9\n'
+    )
+    of_tabby = (
+        "INFO:     Metrics (ID: a1b2): 477 tokens generated in 14.47 seconds (Queue: 0.0 s, Process: {} cached tokens "
+        "and {} new tokens at 1400.22 T/s, Generate: 52.11 T/s, Context: 9 tokens)\n"
+    )
+    for line in (of_lm_studio, of_mlx, of_tabby):
+        log = line.format(0, 12000) + line.format(11990, 12500) + line.format(256, 12600)
+        assert causes(log) == [Cause.NEW, Cause.CONTINUED, Cause.UNKNOWN]
+        finding = explain_request((last := requests(log)[2]), last.server)
+        assert finding.notes
+        assert not finding.more
+
+
+def test_tabbyapi_tells_all_of_a_request_when_it_has_ended() -> None:
+    at = "INFO:     Metrics (ID: a1b2): 477 tokens generated in 14.47 seconds (Queue: 0.0 s, Process: "
+    log = f"{at}0 cached tokens and 12034 new tokens at 1203.4 T/s, Generate: 52.11 T/s, Context: 12034 tokens)\n"
+    log += f"{at}12032 cached tokens and 0 new tokens at Indeterminate T/s, Generate: Indeterminate T/s, Con\n"
+    found = requests(log)
+    assert [(r.n_prompt, r.reused, r.read, r.generated) for r in found] == [
+        (12034, 0, 12034, 477),
+        (12032, 12032, 0, 477),
+    ]
+    assert found[0].prompt_ms == pytest.approx(10_000)
+    assert found[0].server.name == "TabbyAPI"
+
+
+def test_omlx_tells_what_the_closest_stored_sequence_had() -> None:
+    at = "2026-09-20 22:21:09,739 - omlx.scheduler - INFO - [-] - "
+
+    def restored(used: int, left: int) -> str:
+        return f"{at}Prefix cache restore for 3bc2f293: source=paged cached={used} suffix={left} blocks=29\n"
+
+    def differs(used: int, left: int, same: int, stored: int) -> str:
+        shared = (
+            f"closest stored sequence b200d0ee shares the first {same} of {stored} comparable tokens before diverging"
+        )
+        return (
+            f"{at}prefix cache: request 3bc2f293 re-prefills {left} of {used + left} tokens (reused {used}); {shared}\n"
+        )
+
+    log = restored(118784, 301389) + differs(118784, 301389, 119464, 417792) + restored(419840, 700)
+    log += differs(6144, 14900, 20000, 21000) + differs(0, 24223, 18432, 18432)
+    found = requests(log)
+    assert [(r.n_prompt, r.reused, r.same, r.held) for r in found] == [
+        (420173, 118784, 119464, 417792), (420540, 419840, 419840, -1), (21044, 6144, 20000, 21000),
+        (24223, 0, 18432, 18432),
+    ]  # fmt: skip
+    assert causes(log) == [Cause.DIVERGED, Cause.CONTINUED, Cause.CHECKPOINT, Cause.FORCED]
+    findings = [explain_request(one, one.server) for one in found]
+    assert [finding.lost for finding in findings[2:]] == [13856, 18432]
+    assert {cure.name for finding in findings for cure in finding.cures} == {"a stable beginning"}
+
+
 def keyed(text: str, task: int, more: str = "") -> str:
     return f'INFO [  some_function] {text} | tid="12" timestamp=1771659750 id_slot=0 id_task={task} {more}\n'
 
@@ -202,6 +293,26 @@ def test_ik_llama_writes_keys_behind_its_messages() -> None:
         (1, 2771, 0, 2771), (2, 2861, 2811, 50), (3, 2871, 10, 2861),
     ]  # fmt: skip
     assert causes(log) == [Cause.NEW, Cause.CONTINUED, Cause.DIVERGED]
+
+
+@pytest.mark.parametrize("names", [("id_slot", "id_task"), ("slot_id", "task_id")])
+def test_keys_may_be_those_of_json(names: tuple[str, str]) -> None:
+    def line(message: str, task: int, **more: Any) -> str:
+        head = {"function": "update_slots", "level": "INFO", "line": 9, "msg": message, "tid": "94", "timestamp": 171}
+        return json.dumps({**head, **dict(zip(names, (0, task), strict=True)), **more}) + "\n"
+
+    def turn(task: int, reused: int, read: int) -> str:
+        return (
+            line("slot is processing task", task)
+            + line("kv cache rm [p0, end)", task, p0=reused)
+            + line(f"prompt eval time     =     120.53 ms /    {read} tokens (    1.98 ms per token", task)
+            + line("generation eval time =     120.53 ms /    40 runs   (    1.98 ms per token", task)
+            + line("slot released", task, n_ctx=8192, n_past=reused + read + 39, truncated=False)
+        )
+
+    found = requests(turn(0, 0, 600) + turn(50, 12, 700))
+    assert [(r.task, r.n_prompt, r.reused, r.read) for r in found] == [(0, 600, 0, 600), (50, 712, 12, 700)]
+    assert causes(turn(0, 0, 600) + turn(50, 12, 700)) == [Cause.NEW, Cause.DIVERGED]
 
 
 def test_times_alone_are_one_request_each() -> None:
