@@ -72,13 +72,13 @@ def _nothing(p: Pool) -> str:
     said = tr("No token of a prompt came from the cache.")
     if p.block > 0:
         whole = tr(
-            "This model has recurrent states, so that only whole blocks of {n:,} tokens are reused: a shorter common "
-            "beginning never is."
+            "This model has recurrent states: only whole blocks of {n:,} tokens are reused, and only if the state at "
+            "their end was kept."
         )
         return f"{said} {whole.format(n=p.block)}"
-    may = (
-        tr("They were the first, or differ near their beginning.")
-        if p.is_on
-        else tr("They were the first, or differ near their beginning, or prefix caching is off.")
+    may = tr(
+        "They were the first, or differ near their beginning, or the model has recurrent states and kept none of them."
     )
+    if not p.is_on:
+        may += " " + tr("Or prefix caching is off.")
     return f"{said} {may}"

@@ -52,13 +52,13 @@ def sums(log: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> dict[s
 @pytest.mark.parametrize(
     ("log", "program", "causes", "text"),
     [
-        (report(), "vLLM", ["nothing reused"], "or prefix caching is off"),
+        (report(), "vLLM", ["nothing reused"], "has recurrent states and kept none of them. Or prefix caching is off."),
         (report(hit=42.0), "vLLM", [], ""),
         (report(prompt=0.0), "vLLM", [], ""),
         (report() + "INFO config.py:1] Setting attention block size to 528 tokens to ensure\n", "vLLM",
-         ["nothing reused"], "whole blocks of 528 tokens"),
+         ["nothing reused"], "whole blocks of 528 tokens are reused, and only if"),
         ("INFO non-default args: {'enable_prefix_caching': False}\n" + report(), "vLLM", ["prefix cache off"], ""),
-        ("config: x, enable_prefix_caching=True, y\n" + report(), "vLLM", ["nothing reused"], "their beginning."),
+        ("config: x, enable_prefix_caching=True, y\n" + report(), "vLLM", ["nothing reused"], "kept none of them."),
         (OLD + "INFO 05-11 12:04:19 metrics.py:502] Prefix cache hit rate: GPU: 0.00%, CPU: 0.00%\n", "vLLM",
          ["cache full", "nothing reused"], "99.1 %"),
         (report(hit=1, more="Preemptions: 3, ") * 2, "vLLM", ["preempted"], "computed again: 6 or more"),
