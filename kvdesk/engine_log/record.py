@@ -249,6 +249,17 @@ class Choice:
                 self.threshold = event.real("threshold", self.threshold)
 
 
+def _compare(r: Request) -> None:
+    """The first difference from what the slot held; of a prompt that was not read to its end, its length too."""
+    if r.same < 0 < r.against and r.window >= 0:
+        r.same = r.against + r.window
+    if r.same < 0 < r.held and r.keep > 0:
+        r.same, r.is_rounded = round(r.keep * r.held), True
+    if r.n_prompt < 0 < r.same and r.cancelled and r.sim > 0:
+        r.n_prompt, r.is_rounded = round(r.same / r.sim), True
+        r.levels.discard(4)  # at which it is printed: other lines may be missing too
+
+
 def complete(request: Request, held: int) -> None:
     """What follows from the other numbers: llama-server does not print all of them below level 4.
 
@@ -259,8 +270,7 @@ def complete(request: Request, held: int) -> None:
         r.n_prompt, r.is_rounded = held - r.generated + 1, r.has_drafts
     if r.reused < 0:
         r.reused = r.begins
-    if r.same < 0 < r.against and r.window >= 0:
-        r.same = r.against + r.window
+    _compare(r)
     if r.n_prompt < 0 and r.reused >= 0 and r.read >= 0:
         r.n_prompt = r.reused + r.read
     if r.reused < 0 and r.n_prompt >= 0 and 0 <= r.read <= r.n_prompt:

@@ -522,6 +522,20 @@ def test_a_client_that_goes_leaves_what_was_read_until_then() -> None:
     assert (request.read, request.asked) == (900, 1000)
 
 
+def test_similarities_tell_what_a_client_that_goes_had_changed() -> None:
+    log = began(0, 1, 8000) + ended(0, 1, 8000, 8000) + slot(0, -1, f"selected slot by {similar(0.18, 0.144)}")
+    log += slot(0, 9, "processing task, is_child = 0")
+    log += slot(0, 9, "forcing full prompt re-processing due to lack of cache data")
+    log += slot(0, 9, ERASED.format(last=7900, n=7901, swa=0, next=0)) + "srv stop: cancel task, id_task = 9\n"
+    log += slot(0, 9, "stop processing: n_tokens = 2048, truncated = 0")
+    request = requests(log)[1]
+    assert (request.same, request.n_prompt, request.reused, request.read) == (1153, 6406, 0, 2048)
+    finding = explain_request(request, request.server)
+    assert (finding.cause, finding.lost) == (Cause.DIVERGED, 2048)
+    assert "at token 1,153: another conversation, or something changed" in finding.sentence
+    assert causes(log.replace("forcing full", "elided"))[1] is Cause.FORCED
+
+
 def test_a_log_that_lost_lines_mixes_no_requests() -> None:
     log = began(0, 1, 500) + slot(0, 7, "new prompt, n_ctx_slot = 4096, n_keep = 0, task.n_tokens = 900")
     log += slot(0, 3, "cached n_tokens = 5, memory_seq_rm [5, end)") + ended(0, 7, 900, 900) + ended(0, 7, 1, 1)
