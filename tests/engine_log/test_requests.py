@@ -533,7 +533,7 @@ def test_similarities_tell_what_a_client_that_goes_had_changed() -> None:
     finding = explain_request(request, request.server)
     assert (finding.cause, finding.lost) == (Cause.DIVERGED, 2048)
     assert "at token 1,153: another conversation, or something changed" in finding.sentence
-    assert causes(log.replace("forcing full", "elided"))[1] is Cause.FORCED
+    assert causes(log.replace("forcing full", "elided"))[1] is Cause.RECURRENT
 
 
 def test_a_log_that_lost_lines_mixes_no_requests() -> None:
