@@ -88,7 +88,7 @@ _ANYWHERE: Final = [(kind, compiled(sentence)) for kind, sentence in ANYWHERE]
 _HINTS: Final = ("throughput: ", "hit rate: GPU", " preempted ", "-token: ", "#running-req", "retracted_reqs",
                  "enable_prefix_caching", "disable_radix", "block size to", "max seq len", "kv cache", "KV cache",
                  "Prompt cache restore", "Processing Prompt", "CtxLimit:", " cached tokens and ", " re-prefills ",
-                 "Prefix cache restore", "SmartCache")  # fmt: skip
+                 "Prefix cache restore", "SmartCache", "======== Cache")  # fmt: skip
 """One of them is in each of those: searching for all takes ten times as long."""
 _KEYED: Final = re.compile(r"\s*(?:INFO|WARN|VERB)\s+\[ *\w+\] (?P<msg>[^|]*)\|(?P<rest>.*)")
 _IDS: Final = ("id_slot", "id_task")

@@ -127,7 +127,7 @@ class RequestReader:
     def _request(self, event: Event) -> Request | None:
         """The request of a line, begun where the log begins in its middle, or lacks the lines between two."""
         if event.slot < 0:
-            return self._timed
+            return self._timed if event.kind is not Kind.PREFIX or self._only_current() is None else self._started
         slot = self._slot(event.slot)
         if event.task >= 0 and event.task == slot.over:
             return None

@@ -232,14 +232,15 @@ ANYWHERE: Final = (
     (Kind.KOBOLD_READS, "Processing Prompt[ \\[<BLAS|BATCH>\\]] ({done} / {read} tokens)"),
     (Kind.KOBOLD_ENDED, _KOBOLD),
     (Kind.KOBOLD_ENDED, _KOBOLD_2026),
+    (Kind.PREFIX, "======== Cache: cache_size = {held}, [n_past0 = {exact}, ]<n_past1|n_past> = {same},"),
     (Kind.KOBOLD_LOADED, "SmartCache[ RNN] Match of {n} tokens"),
     (Kind.TABBY, _TABBY),
     (Kind.OMLX, _OMLX),
     (Kind.OMLX, "Prefix cache restore for ~ cached={used} suffix={remaining}"),
     (Kind.SUMMARY, "Prompt cache restore: cached_tokens={used} uncached_tokens={remaining}"),
 )
-"""Kind and sentence of vLLM, SGLang, KoboldCpp, TabbyAPI, oMLX and LM Studio's MLX: anywhere in a line, as each logs
-otherwise.
+"""Kind and sentence of vLLM, SGLang, ik_llama.cpp, KoboldCpp, TabbyAPI, oMLX and LM Studio's MLX: anywhere in a line,
+as each logs otherwise.
 """
 
 KEYED: Final = {

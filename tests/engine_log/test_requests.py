@@ -295,6 +295,24 @@ def test_ik_llama_writes_keys_behind_its_messages() -> None:
     assert causes(log) == [Cause.NEW, Cause.CONTINUED, Cause.DIVERGED]
 
 
+@pytest.mark.parametrize("more", ["n_past =  2844, n_past_prompt = 2844", "n_past0 =  2840, n_past1 =  2844, n_past_p"])
+def test_ik_llama_compares_the_prompt_with_the_slot(more: str) -> None:
+    at = "slot apply_checkp: id  0 | task 9 | "
+    begin = keyed("slot is processing task", 9) + f"======== Cache: cache_size = 4845, {more}\n"
+    restored = (
+        f"{at}restored context checkpoint took  11.87 ms (pos_min = 27, pos_max = 643, n_tokens = 644, n_past = 644\n"
+    )
+    forced = f"{at}forcing full prompt re-processing due to lack of cache data\n"
+    found = {}
+    for name, middle, n in (("plain", "", 2844), ("restored", restored, 644), ("forced", forced, 0)):
+        log = begin + middle + keyed("kv cache rm [p0, end)", 9, f"p0={n}")
+        log += f"prompt eval time = 9.00 ms / {4900 - n} tokens (\n"
+        (request,) = requests(log)
+        assert (request.same, request.held, request.reused, request.n_prompt) == (2844, 4845, n, 4900)
+        found[name] = explain_request(request, request.server).cause
+    assert found == {"plain": Cause.DIVERGED, "restored": Cause.CHECKPOINT, "forced": Cause.FORCED}
+
+
 @pytest.mark.parametrize("names", [("id_slot", "id_task"), ("slot_id", "task_id")])
 def test_keys_may_be_those_of_json(names: tuple[str, str]) -> None:
     def line(message: str, task: int, **more: Any) -> str:
