@@ -115,6 +115,10 @@ class Service:
     async def body(self, request: Request, kind: type[B]) -> B:
         """The request as a value. Raises ApiError."""
         limits = self.config.limits
+        if (packed := request.headers.get("content-encoding", "identity").lower()) != "identity":
+            raise ApiError(
+                415, f"The body is compressed ({packed[:40]}). Send it uncompressed.", code="unsupported_value"
+            )
         asked = read(kind, await read_body(request, limits.body_bytes, limits.body_s))
         if names := asked.passed_over():
             request.state.headers = [(PASSED_OVER.encode(), ", ".join(names).encode())]

@@ -1,5 +1,6 @@
 """The server over plain HTTP: who may ask, what is refused and how, what is told to whom."""
 
+import gzip
 import json
 import socket
 import time
@@ -112,6 +113,21 @@ def test_a_body_that_is_none_gets_an_error_of_the_protocol(http: httpx.Client, b
     answer = http.post("/v1/chat/completions", content=body)
     assert answer.status_code == status
     assert error_of(answer)["message"]
+
+
+def test_a_compressed_body_is_refused_as_such(http: httpx.Client) -> None:
+    for path in ("/v1/chat/completions", "/v1/messages", "/api/chat"):
+        answer = http.post(path, content=gzip.compress(json.dumps(CHAT).encode()), headers={"content-encoding": "gzip"})
+        assert answer.status_code == 415
+        assert "The body is compressed (gzip)." in answer.text
+
+
+def test_one_who_would_rather_have_a_websocket_is_answered(
+    http: httpx.Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    headers = {"connection": "Upgrade", "upgrade": "websocket", "sec-websocket-version": "13"}
+    assert http.get("/v1/models", headers=headers).status_code == 200
+    assert "WebSocket" not in caplog.text
 
 
 def test_other_paths_and_methods_say_so(http: httpx.Client) -> None:

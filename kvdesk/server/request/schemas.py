@@ -62,7 +62,7 @@ class Body(BaseModel):
     @classmethod
     def _known(cls, value: Any) -> Any:
         if not isinstance(value, dict):
-            raise ValueError("a JSON object is needed")
+            raise ValueError("The body must be a JSON object")
         ignored = IGNORED - cls.model_fields.keys()
         found = {name: part for name, part in value.items() if part is not None and name not in ignored}
         for other, name in OTHER_NAMES.items():

@@ -47,6 +47,9 @@ class _Limited(H11Protocol):
         self._taken()
         super().connection_lost(exc)
 
+    def _unsupported_upgrade_warning(self) -> None:
+        """Nothing: a client that would rather have a WebSocket, or HTTP/2, gets an answer without one."""
+
     def _reads_a_request(self) -> bool:
         return bool(self.cycle) and not self.cycle.response_complete
 
