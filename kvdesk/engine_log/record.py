@@ -249,13 +249,16 @@ class Choice:
                 self.threshold = event.real("threshold", self.threshold)
 
 
+_ROUNDED: Final = 0.001
+"""Of a share with three digits, at most."""
+
+
 def _compare(r: Request) -> None:
     """The first difference from what the slot held; of a prompt that was not read to its end, its length too."""
     if r.same < 0 < r.against and r.window >= 0:
         r.same = r.against + r.window
-    if r.same < 0 < r.held and r.keep > 0:
-        r.same, r.is_rounded = round(r.keep * r.held), True
-    if r.n_prompt < 0 < r.same and r.cancelled and r.sim > 0:
+    if r.n_prompt < 0 and r.same < 0 < r.held and r.cancelled and r.keep > 0 < r.sim:
+        r.same = round(r.keep * r.held)
         r.n_prompt, r.is_rounded = round(r.same / r.sim), True
         r.levels.discard(4)  # at which it is printed: other lines may be missing too
 
@@ -284,5 +287,10 @@ def complete(request: Request, held: int) -> None:
     is_printed = bool(r.levels & {0, 4}) and not (r.forced or r.invalidated) and r.restored < 0
     if r.same < 0 < r.reused and (r.how == "age" or is_printed):  # similarity is printed for similar prompts alone
         r.same = r.reused
-    if r.held < 0 and r.keep > 0 and r.same >= 0:
+    if r.keep > 0 and r.same >= 0 and (r.held < 0 or _is_of_another(r)):
         r.held, r.is_rounded = round(r.same / r.keep), True
+
+
+def _is_of_another(r: Request) -> bool:
+    """Whether `held` contradicts what the server printed: the slot of another server, whose lines are among these."""
+    return abs(r.keep * r.held - r.same) > _ROUNDED * (r.held + max(r.n_prompt, 0)) + 1

@@ -554,6 +554,19 @@ def test_similarities_tell_what_a_client_that_goes_had_changed() -> None:
     assert causes(log.replace("forcing full", "elided"))[1] is Cause.RECURRENT
 
 
+def test_the_slot_of_another_server_is_no_slot_of_this_one() -> None:
+    """Two servers write into one log, and nothing says which line is whose."""
+
+    def turn(task: int, n: int, read: int, sim: float, keep: float) -> str:
+        chosen = slot(0, -1, f"selected slot by {similar(sim, keep)}")
+        return chosen + slot(0, task, "processing task, is_child = 0") + ended(0, task, n, read)
+
+    log = began(0, 1, 8000) + ended(0, 1, 8000, 8000) + began(0, 2, 500) + ended(0, 2, 500, 500)
+    log += turn(30, 8200, 196, 0.976, 1.0) + turn(40, 560, 56, 0.9, 1.0)
+    assert [(r.n_prompt, r.reused, r.held) for r in requests(log)][2:] == [(8200, 8004, 8003), (560, 504, 504)]
+    assert causes(log)[2:] == [Cause.CONTINUED, Cause.CONTINUED]
+
+
 def test_a_log_that_lost_lines_mixes_no_requests() -> None:
     log = began(0, 1, 500) + slot(0, 7, "new prompt, n_ctx_slot = 4096, n_keep = 0, task.n_tokens = 900")
     log += slot(0, 3, "cached n_tokens = 5, memory_seq_rm [5, end)") + ended(0, 7, 900, 900) + ended(0, 7, 1, 1)
