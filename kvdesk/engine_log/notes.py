@@ -35,6 +35,8 @@ def notes_of(r: Request, cause: Cause) -> list[str]:
     notes = list(_unexplained(r, cause))
     if is_unlike_all(r, cause):
         notes.append(_unlike_all(r))
+    if r.after_load and r.is_first and r.reused <= 0 and not r.error:
+        notes.append(tr("A model was loaded before it, so the cache was empty."))
     if r.restored >= 0 and cause is not Cause.CHECKPOINT:
         notes.append(tr("A checkpoint at token {at:,} was restored.").format(at=r.restored))
     elif r.forced and r.same > 0 and cause not in UNUSED:

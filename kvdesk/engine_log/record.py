@@ -105,7 +105,8 @@ class Request:
     prepared     what had happened to the slot before: "" | "cleared" | "purged" | "restored" | "adapters" | "shifted" |
                  "file": it was saved to one, or restored or erased
     has_begin    the log has what was said before the prompt was read
-    is_first     of its slot; has_earlier: another slot, or this one, had a request before
+    is_first     of its slot; has_earlier: another slot, or this one, had a request before; after_load: a model was
+                 loaded after earlier requests
     against      the position that a checkpoint must begin before, as far as the window reaches back; -1 unknown
     begins       the position from which the prompt is read; -1 unknown
     checked, created, invalidated, erased   checkpoints; restored: tokens of the one that was restored, -1 none
@@ -143,6 +144,7 @@ class Request:
     has_begin: bool = False
     is_first: bool = False
     has_earlier: bool = False
+    after_load: bool = False
     forced: bool = False
     window: int = -1
     against: int = -1

@@ -49,6 +49,7 @@ class RequestReader:
         self._last_done = ""  # whose body comes next
         self._cut_from = -1
         self._latest: deque[tuple[int, Prompt]] = deque(maxlen=MOST_LATEST)  # with their slots, the latest first
+        self._is_loaded_again = False  # a model, after requests
         self._n_chars = 0  # of the prompts that are remembered, some of them twice
         self._handlers = self._all_handlers()
 
@@ -122,7 +123,7 @@ class RequestReader:
         return slot
 
     def _new(self, slot: int, task: int, event: Event) -> Request:
-        return Request(slot, task, event.line, event.clock, server=self.server)
+        return Request(slot, task, event.line, event.clock, after_load=self._is_loaded_again, server=self.server)
 
     def _request(self, event: Event) -> Request | None:
         """The request of a line, begun where the log begins in its middle, or lacks the lines between two."""
@@ -484,6 +485,7 @@ class RequestReader:
         self.server.model = event.values["name"].split(" (version")[0].strip().strip("'")[:200]
         self.server.memory, self.server.full_window = "", False
         found = [request for slot in self._slots.values() for request in self._finished(slot, -1)]
+        self._is_loaded_again |= any(slot.used for slot in self._slots.values())
         self._slots.clear()
         self._choice = Choice()
         return found + self._waiting.take_all()

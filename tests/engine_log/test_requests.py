@@ -407,6 +407,8 @@ def test_another_model_begins_anew() -> None:
     assert (cut.n_prompt, cut.read) == (500, 500)
     assert new.is_first
     assert reader.server.model == "b.gguf"
+    assert explain_request(new, new.server).notes == ("A model was loaded before it, so the cache was empty.",)
+    assert not explain_request(cut, cut.server).notes
 
 
 def test_what_is_remembered_is_bounded() -> None:
