@@ -35,8 +35,6 @@ def notes_of(r: Request, cause: Cause) -> list[str]:
     notes = list(_unexplained(r, cause))
     if is_unlike_all(r, cause):
         notes.append(_unlike_all(r))
-    if r.after_load and r.is_first and r.reused <= 0 and not r.error:
-        notes.append(tr("A model was loaded before it, so the cache was empty."))
     if r.restored >= 0 and cause is not Cause.CHECKPOINT:
         notes.append(tr("A checkpoint at token {at:,} was restored.").format(at=r.restored))
     elif r.forced and r.same > 0 and cause not in UNUSED:
@@ -71,6 +69,8 @@ def notes_of(r: Request, cause: Cause) -> list[str]:
 def _unexplained(r: Request, cause: Cause) -> Iterator[str]:
     """What may have been the cause where the log does not show it."""
     ctx = r.server.ctx
+    if r.after_load and r.is_first and r.reused <= 0 and not r.error:
+        yield tr("A model was loaded before it, so the cache was empty.")
     if cause is Cause.UNKNOWN and r.reused == 0 and not r.is_first:
         yield tr("Nothing was reused, and the log does not show why.")
     if cause is Cause.UNKNOWN and 0 < r.reused < r.prompt_before:
