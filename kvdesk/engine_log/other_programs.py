@@ -47,9 +47,9 @@ def take_lookup(r: Request, event: Event) -> None:
         r.same, r.reused, r.forced = used, 0, True
         return
     r.reused, r.same = used, event.number("matched", used)
-    if event.kind is Kind.OMLX:
-        r.held = event.number("stored")
-    elif r.same > used:  # Ollama's MLX goes back to a snapshot, or to the beginning
+    if event.values.keys() & {"cache", "stored"}:  # of a sequence that another request than the last may have left
+        r.held, r.prompt_before = event.number("cache", event.number("stored")), -1
+    if r.same > used and event.kind is not Kind.OMLX:  # Ollama's MLX goes back to a snapshot, or to the beginning
         r.restored, r.forced = used or -1, not used
     r.read = remaining if remaining >= 0 else r.n_prompt - used
     r.n_prompt = r.n_prompt if r.n_prompt >= 0 else used + remaining

@@ -449,7 +449,7 @@ class RequestReader:
             return []
         found = self._finished(slot, -1)
         request = self._new(number, -1, event)
-        request.held = event.number("cache", slot.held if program == LLAMA_CPP_PYTHON else -1)
+        request.held = slot.held if program == LLAMA_CPP_PYTHON else -1
         request.prompt_before, request.is_first = slot.n_prompt, not slot.used
         take_lookup(request, event)
         request.prepared, request.cut_from = slot.prepared, self._cut_from

@@ -245,6 +245,12 @@ def test_tabbyapi_tells_all_of_a_request_when_it_has_ended() -> None:
     assert found[0].server.name == "TabbyAPI"
 
 
+def test_the_request_before_may_be_of_another_model() -> None:
+    line = 'time=2026-08-19 level=DEBUG source=cache.go:104 msg="loading cache slot" id=0 cache={} prompt={} used={} '
+    log = (line + "remaining=1\n").format(0, 300, 0) + (line + "remaining=550\n").format(5400, 5600, 5050)
+    assert causes(log) == [Cause.NEW, Cause.DIVERGED]
+
+
 def test_omlx_tells_what_the_closest_stored_sequence_had() -> None:
     at = "2026-09-20 22:21:09,739 - omlx.scheduler - INFO - [-] - "
 
@@ -259,14 +265,14 @@ def test_omlx_tells_what_the_closest_stored_sequence_had() -> None:
             f"{at}prefix cache: request 3bc2f293 re-prefills {left} of {used + left} tokens (reused {used}); {shared}\n"
         )
 
-    log = restored(118784, 301389) + differs(118784, 301389, 119464, 417792) + restored(419840, 700)
+    log = restored(0, 2000) + restored(118784, 301389) + differs(118784, 301389, 119464, 417792) + restored(419840, 700)
     log += differs(6144, 14900, 20000, 21000) + differs(0, 24223, 18432, 18432)
-    found = requests(log)
+    _, *found = requests(log)
     assert [(r.n_prompt, r.reused, r.same, r.held) for r in found] == [
         (420173, 118784, 119464, 417792), (420540, 419840, 419840, -1), (21044, 6144, 20000, 21000),
         (24223, 0, 18432, 18432),
     ]  # fmt: skip
-    assert causes(log) == [Cause.DIVERGED, Cause.CONTINUED, Cause.CHECKPOINT, Cause.FORCED]
+    assert causes(log)[1:] == [Cause.DIVERGED, Cause.CONTINUED, Cause.CHECKPOINT, Cause.FORCED]
     findings = [explain_request(one, one.server) for one in found]
     assert [finding.lost for finding in findings[2:]] == [13856, 18432]
     assert {cure.name for finding in findings for cure in finding.cures} == {"a stable beginning"}
