@@ -7,7 +7,7 @@ import re
 from typing import Final
 
 from kvdesk.cache.reuse.prompt_change import ATTRIBUTION as ATTRIBUTION_TEXT
-from kvdesk.cache.reuse.prompt_change import Change, PromptChange, change_between
+from kvdesk.cache.reuse.prompt_change import Change, PromptChange, change_between, is_another
 from kvdesk.cache.reuse.usual_causes import UsualCause, usual_cause
 from kvdesk.engine_log import cures
 from kvdesk.engine_log.cures import Cure
@@ -282,6 +282,9 @@ def _client_change(r: Request, s: Server) -> _Found | None:
         return None
     has_texts = r.before is not None and r.prompt is not None and r.before.is_rendered == r.prompt.is_rendered
     change = change_between(r.before, r.prompt) if has_texts and r.before and r.prompt else _NO_CHANGE
+    if change.change in (Change.COMPACTED, Change.EDITED) and r.before and r.prompt and is_another(r.before, r.prompt):
+        said = tr("It has less than half of its text in common with what the slot held: another conversation.")
+        return Cause.NEW, said + " " + _counts(r), ()
     if change.change in _CHANGES:
         cause, helps = _CHANGES[change.change]
         return cause, change.sentence, helps

@@ -23,6 +23,7 @@ class Server:
     level    the highest level of llama-server's lines that were met
     is_unified    all slots share one cache
     ms_per_token  of the last prompt that was read
+    similarity    `--slot-prompt-similarity`, llama-server's default until it is printed
     no_room       batches that found no free cells while the log shows no request; no_memory: the cache was not made
     never_reused  what made --cache-reuse void, "" nothing
     n_cut, cut_from   prompts whose beginning was cut off, of which the log shows nothing else; tokens of the longest
@@ -47,6 +48,7 @@ class Server:
     dropped_mib: float = 0.0
     n_lines: int = 0
     ms_per_token: float = 0.0
+    similarity: float = 0.1
     no_room: int = 0
     no_memory: bool = False
     never_reused: str = ""
@@ -286,11 +288,19 @@ def complete(request: Request, held: int) -> None:
         r.read = r.n_prompt - r.reused
     if r.same < 0 and r.sim >= 0 and r.n_prompt > 0:
         r.same, r.is_rounded = round(r.sim * r.n_prompt), True
+    if _is_from_memory(r):
+        r.loaded, r.held, r.prompt_before, r.before = r.reused / r.n_prompt, -1, -1, None
     is_printed = bool(r.levels & {0, 4}) and not (r.forced or r.invalidated) and r.restored < 0
     if r.same < 0 < r.reused and (r.how == "age" or is_printed):  # similarity is printed for similar prompts alone
         r.same = r.reused
     if r.keep > 0 and r.same >= 0 and (r.held < 0 or _is_of_another(r)):
         r.held, r.is_rounded = round(r.same / r.keep), True
+
+
+def _is_from_memory(r: Request) -> bool:
+    """Whether a saved prompt was loaded, which is printed at level 4: the oldest slot is used if none is similar."""
+    is_silent = r.how == "age" and r.loaded < 0 and 4 not in r.levels and r.server.ram_mib != 0
+    return is_silent and r.reused > max(r.server.similarity * r.n_prompt, 0)
 
 
 def _is_of_another(r: Request) -> bool:

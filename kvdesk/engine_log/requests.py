@@ -149,6 +149,7 @@ class RequestReader:
         if not self._choice.goes_on(event):
             self._choice = Choice()
         self._choice.learn(event)
+        self.server.similarity = self._choice.threshold or self.server.similarity
 
     def _on_ram(self, event: Event) -> None:
         c, kind = self._choice, event.kind

@@ -575,6 +575,37 @@ def test_the_slot_of_another_server_is_no_slot_of_this_one() -> None:
     assert causes(log)[2:] == [Cause.CONTINUED, Cause.CONTINUED]
 
 
+def test_another_conversation_in_a_slot_is_no_compaction() -> None:
+    def turn(task: int, n: int, same: int, *texts: str) -> str:
+        differs = slot(0, task, f"n_past = {same}, slot.prompt.tokens.size() = 900, seq_id = 0, pos_min = 0, n_swa = 0")
+        return began(0, task, n, same) + (differs if same else "") + ended(0, task, n, n - same) + sent(chat(*texts))
+
+    garden = "You are a careful gardener who answers in short sentences. " * 9
+    log = turn(1, 900, 0, garden, "When do I water the tomatoes?", "Every second day, at dawn.", "And the beans?" * 99)
+    other = turn(2, 90, 3, "Give a title of four words to what follows, and nothing else: " * 2)
+    shorter = turn(2, 90, 3, garden, "A summary: tomatoes every second day.")
+    assert causes(log + other) == [Cause.NEW, Cause.NEW]
+    assert causes(log + shorter) == [Cause.NEW, Cause.COMPACTED]
+
+
+def test_the_oldest_slot_has_nothing_alike_unless_a_saved_prompt_was_loaded() -> None:
+    """Which is not printed at level 3."""
+
+    def turn(task: int, n: int, read: int) -> str:
+        times = f"prompt eval time = 9.00 ms / {read} tokens (\n eval time = 9.00 ms / 5 tokens (\n"
+        return (
+            slot(0, -1, "selected slot by LRU, t_last = 9")
+            + slot(0, task, "processing task, is_child = 0")
+            + slot(0, task, "print_timing:").replace("update_slots", "print_timing").replace("print_timing:\n", "\n")
+            + times
+            + slot(0, task, f"stop processing: n_tokens = {n + 4}, truncated = 0")
+        )
+
+    log = turn(1, 368, 368) + turn(2, 396, 52) + turn(3, 900, 880)
+    assert [r.reused for r in requests(log)] == [0, 344, 20]
+    assert causes(log) == [Cause.NEW, Cause.LOADED, Cause.DIVERGED]
+
+
 def test_a_log_that_lost_lines_mixes_no_requests() -> None:
     log = began(0, 1, 500) + slot(0, 7, "new prompt, n_ctx_slot = 4096, n_keep = 0, task.n_tokens = 900")
     log += slot(0, 3, "cached n_tokens = 5, memory_seq_rm [5, end)") + ended(0, 7, 900, 900) + ended(0, 7, 1, 1)

@@ -24,6 +24,8 @@ _CONTEXT: Final = 8 * AROUND
 """Characters around a difference that are compared."""
 _COMPACTED: Final = 0.6
 """Largest size of a compacted prompt, as a share of the text before."""
+_UNLIKE: Final = 0.9
+"""Share of a first message that differs from that of another conversation, at least."""
 _MARK: Final = re.compile(
     r"<\|im_start\|>(?P<a>\w+)\n?|<\|start_header_id\|>(?P<b>\w+)<\|end_header_id\|>\n*|<start_of_turn>(?P<c>\w+)\n?"
     r"|<\|turn>(?P<g>\w+)\n?|<\|start\|>(?P<d>\w+)|<\|(?P<e>system|user|assistant|tool)\|>\n?|(?P<f>\[INST\])|\[/INST\]"
@@ -304,6 +306,17 @@ def followed(earlier: Iterable[Prompt], prompt: Prompt) -> tuple[Prompt, Overlap
     return best
 
 
+def is_another(before: Prompt, after: Prompt) -> bool:
+    """Whether a prompt is most likely of another conversation: less than half of the shorter prompt is in common, and
+    next to nothing of the first message.
+    """
+    if not (before.parts and after.parts) or before.tools != after.tools or followed([before], after):
+        return False
+    old, new = before.parts[0].text, after.parts[0].text
+    only_old, only_new = _differing(old, new)
+    return min(len(only_old), len(only_new)) > _UNLIKE * min(len(old), len(new))
+
+
 def _shared(found: Overlap) -> int:
     return found.common + found.again
 
@@ -433,7 +446,9 @@ def _differing(old: str, new: str) -> tuple[str, str]:
 def _compaction(old: Sequence[Part], new: Sequence[Part], at: int) -> PromptChange | None:
     if len(new) >= len(old) or sum(map(_size, new)) > _COMPACTED * sum(map(_size, old)):
         return None
-    sentence = tr("The client compacted the conversation: from message {n} on it sent another, shorter text.")
+    sentence = tr(
+        "The client compacted the conversation, or began another: from message {n} on it sent another, shorter text."
+    )
     return PromptChange(Change.COMPACTED, at + 1, sentence.format(n=at + 1))
 
 
