@@ -379,7 +379,8 @@ def _least_continued(r: Request) -> float:
     """Tokens up to which the beginning may be that of another conversation, too."""
     if r.how == "age":
         return ANOTHER * (r.held if r.held > 0 else r.n_prompt)
-    return ANOTHER * min(r.prompt_before, r.n_prompt) if r.held < 0 else 0.0
+    before = r.held if r.held > 0 and r.same < 0 else r.prompt_before if r.held < 0 else 0
+    return ANOTHER * min(before, r.n_prompt)
 
 
 def _more(r: Request, cause: Cause, s: Server) -> str:

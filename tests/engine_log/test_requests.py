@@ -575,6 +575,24 @@ def test_the_slot_of_another_server_is_no_slot_of_this_one() -> None:
     assert causes(log)[2:] == [Cause.CONTINUED, Cause.CONTINUED]
 
 
+def test_a_slot_by_id_may_have_had_another_conversation() -> None:
+    """At level 3 nothing is printed of what is alike then."""
+
+    def turn(task: int, n: int, read: int) -> str:
+        chosen = slot(0, -1, "selected slot by id (0)") + slot(0, task, "processing task, is_child = 0")
+        times = f"slot print_timing: id  0 | task {task} | \nprompt eval time = 9.00 ms / {read} tokens (\n"
+        return (
+            chosen
+            + times
+            + " eval time = 9.00 ms / 5 tokens (\n"
+            + slot(0, task, f"stop processing: n_tokens = {n + 4}, truncated = 0")
+        )
+
+    assert causes(turn(1, 333, 333) + turn(2, 154, 151) + turn(3, 220, 66)) == [
+        Cause.NEW, Cause.UNKNOWN, Cause.CONTINUED,
+    ]  # fmt: skip
+
+
 def test_another_conversation_in_a_slot_is_no_compaction() -> None:
     def turn(task: int, n: int, same: int, *texts: str) -> str:
         differs = slot(0, task, f"n_past = {same}, slot.prompt.tokens.size() = 900, seq_id = 0, pos_min = 0, n_swa = 0")
