@@ -149,7 +149,8 @@ class RequestReader:
         if not self._choice.goes_on(event):
             self._choice = Choice()
         self._choice.learn(event)
-        self.server.similarity = self._choice.threshold or self.server.similarity
+        if self._choice.threshold > 0:
+            self.server.similarity = self._choice.threshold
 
     def _on_ram(self, event: Event) -> None:
         c, kind = self._choice, event.kind
