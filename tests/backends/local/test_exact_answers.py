@@ -1,10 +1,15 @@
 """With exact answers each answer, and each of its probabilities, is bit for bit that of an empty cache."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from kvdesk.backends.local.llama.context import Context
+from kvdesk.backends.local.llama.model import Model
+from kvdesk.cache.batch import Batch
 from kvdesk.cache.compaction import Layout
 from kvdesk.experiments.benchmarks.by_ids import ByIds
 from kvdesk.headless import HeadlessEngine, session_of
@@ -143,3 +148,16 @@ def test_cells_of_unknown_or_moved_tokens_are_not_reused(model_file: Path, tmp_p
         for first, by in ((8, 2), (10, -2)):
             headless.do(Operate(ShiftPositions(seq_id, first, -1, by), measured=False))
         assert ids.read("two", prompt) == 8
+
+
+@pytest.mark.parametrize("kind", ["attention", "dsv4"])
+def test_a_token_in_a_graph_of_several_sequences(tiny_folder: Path, kind: str) -> None:
+    """Graphs of one token a sequence, and llama.cpp puts two sequences with streams into one (llama-batch.cpp:579)."""
+    settings = EXACT.model_copy(update={"kv_unified": False, "n_seq_max": 2, "n_ubatch": 1})
+    with closing(Model(written(tiny_folder, kind))) as model, closing(Context(model, settings)) as context:
+        context.decode(Batch.of(0, 0, (5,), "all"))
+        alone = context.logits()
+        context.memory.clear()
+        context.decode(Batch((5, 6), (0, 0), ((0,), (1,)), (True, True)))
+        assert not np.array_equal(context.logits(0), alone), "this processor needs no other batches"
+        assert not context.together

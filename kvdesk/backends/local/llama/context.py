@@ -33,7 +33,7 @@ from kvdesk.cache.batch import Batch
 from kvdesk.cache.creation import compare_creation
 from kvdesk.protocol.cache import ContextInfo
 from kvdesk.protocol.operations import OperationName
-from kvdesk.settings import ContextSettings
+from kvdesk.settings import EXACT_UBATCH, ContextSettings
 from kvdesk.translation import tr
 
 MAPS = 3
@@ -50,6 +50,8 @@ class Context:
 
     block: tokens that are computed together for exact answers. Blocks begin at multiples of it, each in one graph and
     of one sequence, as after a fresh start. 1 if a token gets the same bits in any batch.
+    together: whether a batch may have tokens of several sequences. With exact answers only if as many rows were tried:
+    a graph has up to `n_ubatch` + 1 sequences (llama-batch.cpp:579).
 
     Its parts are for callers to use: `memory` (operations on the cache, what it holds), `states` (saved states),
     `auditor`, `verifier` (how far the map is proven). Raises ContextError if llama.cpp would refuse the combination
@@ -78,7 +80,9 @@ class Context:
         self.n_batch = int(lib.llama_n_batch(ctx))
         self.n_ubatch = int(lib.llama_n_ubatch(ctx))
         self.n_seq_max = int(lib.llama_n_seq_max(ctx))
-        self.block = self.n_ubatch if settings.exact and not rows_alike(ctx, model.vocab.n_tokens) else 1
+        alike = not settings.exact or rows_alike(ctx, model.vocab.n_tokens)
+        self.block = 1 if alike else self.n_ubatch
+        self.together = self.traits.model.together and (alike if self.n_ubatch >= EXACT_UBATCH else not settings.exact)
         self.verifier = Verifier(_subject(model, settings), _doubt())
         threads = settings.decode_threads, settings.n_threads_batch
         self.memory = MirroredMemory(ctx, self.traits, self.verifier, self.inspect, stop or StopFlag(), threads)
@@ -149,11 +153,6 @@ class Context:
         row = self._checked(row)
         pointer = lib.llama_get_logits_ith(self._ctx, row)
         return np.ctypeslib.as_array(pointer, shape=(self.model.vocab.n_tokens,)).copy()
-
-    @property
-    def together(self) -> bool:
-        """Whether a batch may have tokens of several sequences."""
-        return self.traits.model.together and self.block == 1
 
     @property
     def n_threads(self) -> int:
