@@ -111,7 +111,9 @@ def test_a_model_that_is_to_be_loaded_is(http: httpx.Client) -> None:
         for keep_alive, reason in ((-1, "load"), ("5m", "load"), (0, "unload"), ("0s", "unload")):
             found = http.post(path, json={"model": "any", "keep_alive": keep_alive}).raise_for_status().json()
             assert (found["done"], found["done_reason"]) == (True, reason)
-    assert http.post("/api/pull", json={"model": "any"}).json() == {"status": "success"}
+    for stream, form in ((True, "application/x-ndjson"), (False, "application/json")):
+        pulled = http.post("/api/pull", json={"model": "any", "stream": stream})
+        assert (pulled.json(), pulled.headers["content-type"]) == ({"status": "success"}, form)
 
 
 @pytest.mark.parametrize("limit", [0, -1, -2])

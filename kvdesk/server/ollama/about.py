@@ -27,6 +27,12 @@ class ShowRequest(Body):
     verbose: bool = False
 
 
+class PullRequest(Body):
+    """`/api/pull`. `stream`: the answer is in lines, as Ollama's is."""
+
+    stream: bool = True
+
+
 async def root(_service: Service, _http: Request) -> Response:
     """Says that there is a server, as clients and people who open its address want to know."""
     return PlainTextResponse("kvdesk is running")
@@ -51,9 +57,9 @@ async def running(service: Service, _http: Request) -> Response:
 
 async def pull(service: Service, http: Request) -> Response:
     """Ollama's download of a model, which some clients request first: nothing is loaded, and the open model answers."""
-    await service.body(http, Body)
+    request = await service.body(http, PullRequest)
     _ = service.model
-    return JSONResponse({"status": "success"}, media_type=LINES.media_type)
+    return JSONResponse({"status": "success"}, media_type=LINES.media_type if request.stream else None)
 
 
 async def show(service: Service, http: Request) -> Response:
