@@ -300,6 +300,7 @@ OperationName = Literal[
     "flash attention off",
     "streams",
     "attention",
+    "exact answers",
 ]
 
 

@@ -89,7 +89,7 @@ class ContextSettings(Table):
         description=marked(
             "The same answer, bit for bit, as if the prompt was computed without the cache. Off, answers may differ by "
             "rounding. Prompts are read a third slower, one thread writes answers (0.7 of the speed on two cores), and "
-            "with most weights each turn reads the last answer again"
+            "with most weights each turn reads the last answer again. Models with an indexer are exact only alone"
         ),
     )
     n_threads: int = Field(

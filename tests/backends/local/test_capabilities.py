@@ -50,11 +50,17 @@ def answer(t: Traits, operation: OperationName) -> str:
 
 def test_every_row_has_a_sentence() -> None:
     rows = capabilities(traits()).values()
-    assert len({row.operation for row in rows}) == len(rows) == 14
+    assert len({row.operation for row in rows}) == len(rows) == 15
     for row in rows:
         assert row.answer in ("yes", "no", "with loss")
         assert row.why.endswith(".")
         assert row.allowed == (row.answer != "no")
+
+
+def test_an_indexer_is_exact_only_alone() -> None:
+    assert answer(traits(ModelFacts("dots3note", "dsa_iswa", 32, "standard", mla=True)), "exact answers") == "with loss"
+    assert answer(traits(ModelFacts("deepseek4", "dsv4", 32, "standard", mla=True)), "exact answers") == "yes"
+    assert answer(traits(settings=ContextSettings(flash_attn=False)), "exact answers") == "no"
 
 
 def test_a_plain_model_can_do_all() -> None:
@@ -143,7 +149,7 @@ def test_keys_of_an_indexer_are_moved_where_the_engine_rotates_what_was_rotated(
     sparse, latent = (capabilities(traits(ModelFacts("x", kind))) for kind in ("msa", "dsa"))
     assert (sparse["seq_add"].answer, latent["seq_add"].answer) == ("yes", "no")
     assert "indexer" in latent["seq_add"].why
-    others = set(sparse) - {"seq_add", "seq_add with quantized K", "attention"}
+    others = set(sparse) - {"seq_add", "seq_add with quantized K", "attention", "exact answers"}
     assert [sparse[name] for name in others] == [latent[name] for name in others]
 
 

@@ -44,6 +44,7 @@ def _all(t: Traits) -> Iterator[Capability]:
     yield Capability("flash attention off", *_flash_off(t))
     yield Capability("streams", *_streams(t))
     yield Capability("attention", *_attention(t))
+    yield Capability("exact answers", *_exact(t))
 
 
 def _partial_rm(t: Traits) -> tuple[Answer, str]:
@@ -208,6 +209,15 @@ def _streams(t: Traits) -> tuple[Answer, str]:
     if t.geometry.facts.kind == "dsv4":
         return "yes", tr("This changes nothing: llama.cpp gives each conversation its own cells in this memory.")
     return "yes", tr("Each conversation gets its own n_ctx / n_seq_max cells; none can be shared.")
+
+
+def _exact(t: Traits) -> tuple[Answer, str]:
+    """Whether the setting does what it says."""
+    if _sums_by_place(t):
+        return "no", tr("Exact answers need flash attention: without it sums depend on where cells lie.")
+    if t.geometry.facts.kind in ("dsa", "dsa_iswa", "hybrid_idx"):
+        return "with loss", tr("Not beside other conversations: an indexer computes by where cells lie.")
+    return "yes", tr("With the setting of that name, each answer is bit for bit that of an empty cache.")
 
 
 def _attention(t: Traits) -> tuple[Answer, str]:
