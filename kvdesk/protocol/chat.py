@@ -129,6 +129,7 @@ class Generate:
     variables further ones that the template gets, as a JSON object, such as `{"enable_thinking": false}`; "": none
     reasoning_budget  most tokens of the reasoning, which is closed then; 0: it is closed where it begins; -1: no limit
     n_probs   each token is reported with its probability, and that many of the likeliest in its place; -1: without
+    sampled_probs  with a raw prompt: those are the probabilities after sampling, not before
     others    texts that the answer may repeat beside those of `messages`, the likeliest first: other branches, a
               prediction of the client. They change no token, only the speed (*Speculative decoding*)
     documents in `messages`, to be kept for other chats and taken from them (*Documents read once*)
@@ -150,6 +151,7 @@ class Generate:
     variables: str = ""
     reasoning_budget: int = -1
     n_probs: int = -1
+    sampled_probs: bool = False
     others: tuple[str, ...] = ()
     documents: tuple[Document, ...] = ()
 

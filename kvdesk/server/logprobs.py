@@ -1,9 +1,10 @@
 """Probabilities of tokens, as completions and chat completions have them."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
-from kvdesk.protocol.chat import TokenLogprobs
+from kvdesk.protocol.chat import TokenLogprobs, TokenProb
 from kvdesk.protocol.logprobs import prob_values
 
 
@@ -15,6 +16,17 @@ def chat_logprobs(logprobs: Sequence[TokenLogprobs]) -> dict[str, Any]:
         ],
         "refusal": None,
     }
+
+
+def sampled_probs(logprobs: Sequence[TokenLogprobs]) -> list[dict[str, Any]]:
+    """After sampling, as llama-server has them (server-task.cpp, `probs_vector_to_json`)."""
+    return [{**_sampled(one.chosen), "top_probs": [_sampled(other) for other in one.top]} for one in logprobs]
+
+
+def _sampled(prob: TokenProb) -> dict[str, Any]:
+    values = prob_values(prob)
+    prob_value = min(1.0, math.exp(values.pop("logprob")))
+    return {**values, "prob": prob_value}
 
 
 def text_logprobs(logprobs: Sequence[TokenLogprobs], offset: int) -> dict[str, Any]:

@@ -19,8 +19,9 @@ from kvdesk.server.streaming import ALIVE, EVENTS, EventStream, WholeResponse
 
 
 class RawCompletion(ABC):
-    """One request: each prompt is answered `request.n` times. `n_probs`: as in `Generate`. Raises ApiError.
+    """One request: each prompt is answered `request.n` times. Raises ApiError.
 
+    n_probs, sampled_probs  as in `Generate`
     framing, alive  as in `Chat.response` and `Renderer`
     most_s          as in `Answering`
     """
@@ -30,7 +31,14 @@ class RawCompletion(ABC):
     alive = ALIVE
 
     def __init__(
-        self, service: Service, request: Sampled, http: Request, prompts: Sequence[RawPrompt], n_probs: int
+        self,
+        service: Service,
+        request: Sampled,
+        http: Request,
+        prompts: Sequence[RawPrompt],
+        n_probs: int,
+        *,
+        sampled_probs: bool = False,
     ) -> None:
         self._service, self._http = service, http
         sampling = sampling_of(request, service.sampling, service.n_ctx, service.config.max_tokens, service.model.ends)
@@ -45,6 +53,7 @@ class RawCompletion(ABC):
                 client=client,
                 raw=prompt,
                 n_probs=n_probs,
+                sampled_probs=sampled_probs,
             )
             for prompt in prompts
             for i in range(request.n)

@@ -143,6 +143,27 @@ def test_tokens_come_with_their_probabilities(http: httpx.Client) -> None:
     assert last["tokens_predicted"] == 6
 
 
+@pytest.mark.parametrize("more", [{}, {"grammar": "root ::= [a-z ]+"}], ids=["plain", "grammar"])
+def test_probabilities_after_sampling(http: httpx.Client, more: dict[str, Any]) -> None:
+    """As llama-server's: of what samplers left, which is everything, and nothing that is impossible."""
+    wanted = {"n_probs": 10, "post_sampling_probs": True, "temperature": 1.0, "top_k": 5, "top_p": 1.0, "min_p": 0.0}
+    for one in asked(http, **wanted, **more)["completion_probabilities"]:
+        tops = one["top_probs"]
+        assert [top["prob"] for top in tops] == sorted((top["prob"] for top in tops), reverse=True)
+        assert 1 <= len(tops) <= 5
+        assert sum(top["prob"] for top in tops) == pytest.approx(1.0, abs=1e-4)
+        assert {"id": one["id"], "prob": one["prob"]} in [{"id": t["id"], "prob": t["prob"]} for t in tops]
+        assert "logprob" not in one
+    (first, *_) = asked(http, **{**wanted, "temperature": 0.0})["completion_probabilities"]
+    assert (first["prob"], [top["prob"] for top in first["top_probs"]]) == (1.0, [1.0])
+
+
+def test_watching_a_sampler_changes_no_token(http: httpx.Client) -> None:
+    wanted = {"n_probs": 3, "temperature": 1.5, "seed": 11, "return_tokens": True}
+    before, after = (asked(http, **wanted, post_sampling_probs=post)["tokens"] for post in (False, True))
+    assert before == after
+
+
 def test_only_the_wanted_fields_come(http: httpx.Client) -> None:
     fields = ["content", "generation_settings/n_predict", "nothing/of/it"]
     assert set(asked(http, response_fields=fields)) == set(fields[:2])
@@ -161,7 +182,6 @@ def test_only_the_wanted_fields_come(http: httpx.Client) -> None:
         {"prompt": ["x"] * 65, "n": 2},
         {"prompt": {"prompt_string": "x", "multimodal_data": ["AAAA"]}},
         {"n_probs": -1},
-        {"post_sampling_probs": True},
         {"prompt": "x " * 5000},
     ],
 )

@@ -40,8 +40,6 @@ NOT_APPLYING: Final = {
     ),
     "test_completion_response_fields": "the embedded model's vocabulary adds no BOS",
     "test_completion_stream_with_openai_library_stops": "downloads a model",
-    "test_n_probs_post_sampling": "kvdesk serve gives probabilities before sampling",
-    "test_n_probs_post_backend_sampling": "kvdesk serve gives probabilities before sampling",
     "test_nocache_long_input_prompt": "counts of stories260K's tokens",
     "test_completion_prompt_cache": "counts of stories260K's tokens",
     "test_with_qwen_model": "downloads a model",

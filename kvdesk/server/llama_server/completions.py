@@ -9,8 +9,7 @@ from starlette.responses import Response
 
 from kvdesk.protocol.chat import PrefillProgress, RawPrompt, TextDelta, TokenLogprobs, TurnStarted
 from kvdesk.server.answering import Choice, progress, timings
-from kvdesk.server.errors import ApiError
-from kvdesk.server.logprobs import chat_logprobs
+from kvdesk.server.logprobs import chat_logprobs, sampled_probs
 from kvdesk.server.mixed_prompts import TokenizedPrompt, prompts_of, tokens_of
 from kvdesk.server.prefix_cache import prefix_cache
 from kvdesk.server.raw_completion import RawCompletion
@@ -69,13 +68,10 @@ class LlamaCompletion(RawCompletion):
         several: bool = False,
     ) -> None:
         self._request, self._prompts = request, prompts
-        if request.post_sampling_probs:
-            said = "post_sampling_probs is not supported: probabilities are those before sampling."
-            raise ApiError(400, said, "post_sampling_probs", "unsupported_parameter")
         self._several = several or request.n > 1
         self.most_s = max(0, request.t_max_predict_ms) / 1e3
         raw = [RawPrompt(tokens=prompt.tokens) for prompt in prompts]
-        super().__init__(service, request, http, raw, request.n_probs or -1)
+        super().__init__(service, request, http, raw, request.n_probs or -1, sampled_probs=request.post_sampling_probs)
 
     async def _whole(self) -> Any:
         async with self._answering() as answering:
@@ -85,7 +81,7 @@ class LlamaCompletion(RawCompletion):
             one = self._final(choice)
             one |= {"content": choice.text, "tokens": choice.tokens if self._request.return_tokens else []}
             if self._request.n_probs:
-                one["completion_probabilities"] = _probabilities(choice.logprobs)
+                one["completion_probabilities"] = self._probabilities(choice.logprobs)
             found.append(_chosen(one, self._request.response_fields))
         return found if self._several else found[0]
 
@@ -98,7 +94,7 @@ class LlamaCompletion(RawCompletion):
                         n_sent[choice.index] += len(tokens)
                         chunk = self._partial(choice, n_sent[choice.index]) | {"content": content, "tokens": tokens}
                         if self._request.n_probs:
-                            chunk["completion_probabilities"] = _probabilities(logprobs)
+                            chunk["completion_probabilities"] = self._probabilities(logprobs)
                         yield sse(chunk)
                 elif isinstance(event, TurnStarted | PrefillProgress) and self._request.return_progress:
                     yield sse(self._partial(choice, 0) | {"prompt_progress": progress(choice, event)})
@@ -112,6 +108,9 @@ class LlamaCompletion(RawCompletion):
             return
         for i, one in enumerate(event.logprobs):
             yield event.text if i == 0 else "", [one.chosen.token], (one,)
+
+    def _probabilities(self, logprobs: Sequence[TokenLogprobs]) -> Any:
+        return sampled_probs(logprobs) if self._request.post_sampling_probs else chat_logprobs(logprobs)["content"]
 
     def _partial(self, choice: Choice, n_predicted: int) -> dict[str, Any]:
         return {
@@ -134,6 +133,7 @@ class LlamaCompletion(RawCompletion):
                 **generation_settings(choice.command.sampling),
                 "stream": self._request.stream,
                 "n_probs": self._request.n_probs,
+                "post_sampling_probs": self._request.post_sampling_probs,
             },
             "prompt": self._prompts[choice.index // self._request.n].text,
             "has_new_line": "\n" in choice.text,
@@ -157,10 +157,6 @@ def generation_settings(sampling: Sampling) -> dict[str, Any]:
         "max_tokens": sampling.max_tokens,
         "n_predict": sampling.max_tokens,
     }
-
-
-def _probabilities(logprobs: Sequence[TokenLogprobs]) -> Any:
-    return chat_logprobs(logprobs)["content"]
 
 
 def _chosen(whole: Mapping[str, Any], fields: Sequence[str]) -> dict[str, Any]:

@@ -141,7 +141,7 @@ class Admission:
         vocab = self._context.model.vocab
         sampler = sampler_of(with_calls(plan, command, fit.whole), vocab, fit.tokens, fit.generated)
         sampler = with_budget(sampler, vocab, fit.whole.marks, command.reasoning_budget, fit.generated)
-        return with_logprobs(sampler, vocab, command.n_probs)
+        return with_logprobs(sampler, vocab, command.n_probs, sampled=command.sampled_probs)
 
     def _acquire(self, command: Generate, sequence: CacheSequence, prompt: list[int], *, moved: bool) -> Acquired:
         """What the cache has of the prompt; nothing if the client wants all of it read."""

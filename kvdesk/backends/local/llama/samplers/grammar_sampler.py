@@ -4,14 +4,13 @@ The chain samples first. Only if the grammar rejects that token are all tokens c
 model's decode, and the chain samples from the allowed ones.
 """
 
-import ctypes
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from kvdesk.backends.local.llama.binding import engine_log, lib
-from kvdesk.backends.local.llama.samplers.sampler import Sampler, SamplingPlan, Trigger
+from kvdesk.backends.local.llama.samplers.sampler import CANDIDATE, Sampler, SamplingPlan, Trigger, apply_to
 from kvdesk.backends.local.llama.samplers.utf8 import Utf8Decoder
 from kvdesk.backends.local.llama.vocab import Vocab
 from kvdesk.errors import PromptError, UserError
@@ -23,7 +22,6 @@ from kvdesk.values import replace
 
 _TRIES: Final = 16
 """Attempts at tokens that llama.cpp first allows and then rejects (a token named after text in the same token)."""
-_CANDIDATE: Final = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)])  # llama_token_data
 
 
 class GrammarSampler(Sampler):
@@ -36,8 +34,8 @@ class GrammarSampler(Sampler):
             raise PromptError(tr("llama.cpp cannot use the grammar."), engine_log().problems())
         super().__init__(plan, vocab)
         self._vocab = vocab
-        self._candidates = np.zeros(vocab.n_tokens, _CANDIDATE)
-        self._one = np.zeros(1, _CANDIDATE)
+        self._candidates = np.zeros(vocab.n_tokens, CANDIDATE)
+        self._one = np.zeros(1, CANDIDATE)
         self._ids = np.arange(vocab.n_tokens, dtype=np.int32)
 
     def sample(self, ctx: Any, row: int) -> int:
@@ -105,10 +103,11 @@ class GrammarSampler(Sampler):
         candidates["id"], candidates["logit"], candidates["p"] = self._ids, logits, 0.0
         if with_grammar:
             candidates["logit"][refused] = -np.inf
-            self._run(self._grammar, candidates)
+            apply_to(self._grammar, candidates)
             if not (candidates["logit"] > -np.inf).any():
                 return -1
-        array = self._run(self._chain, candidates)
+        array = apply_to(self._chain, candidates)
+        self.left = candidates[: array.size]
         return int(array.data[array.selected].id) if array.selected >= 0 else -1
 
     def _after(self, token: int) -> Position | None:
@@ -118,15 +117,8 @@ class GrammarSampler(Sampler):
         position = self._state.after(token, self._vocab.written(token))
         if position is not None:
             self._one[0] = (token, 1.0, 0.0)
-            self._run(self._grammar, self._one)
+            apply_to(self._grammar, self._one)
         return None if position is None or self._one["logit"][0] == -np.inf else position
-
-    @staticmethod
-    def _run(sampler: Any, candidates: np.ndarray[Any, Any]) -> Any:
-        data = candidates.ctypes.data_as(ctypes.POINTER(lib.llama_token_data))
-        array = lib.llama_token_data_array(data, len(candidates), -1, False)
-        lib.llama_sampler_apply(sampler, ctypes.byref(array))
-        return array
 
 
 class LateGrammarSampler(GrammarSampler):

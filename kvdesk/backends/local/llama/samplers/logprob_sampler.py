@@ -1,9 +1,10 @@
-"""A sampler that also reports how likely each token was, before any sampler changed that.
+"""Samplers that also report how likely each token was, before any sampler changed that or after all of them.
 
-Uses the softmax of all logits, like llama.cpp's server (server-context.cpp, `get_token_probabilities`). Reads all
-logits for each token, so it is used only on request.
+As llama.cpp's server does (server-context.cpp, `populate_token_probs`). Each token takes a look at the whole
+vocabulary, so only on request.
 """
 
+import math
 from collections.abc import Iterable
 from typing import Any, Final
 
@@ -32,13 +33,16 @@ class LogprobSampler(Sampler):
         token = self._inner.sample(ctx, row)
         self.dead_end = self._inner.dead_end
         if token >= 0:
-            pointer = lib.llama_get_logits_ith(ctx, row)
-            logits = np.ctypeslib.as_array(pointer, shape=(self._vocab.n_tokens,))
-            log_sum, mine = log_of_sum(logits), logits[token]
-            likeliest = tuple(self._prob(i, float(logits[i]) - log_sum) for i in likeliest_of(logits, self._n))
-            rank = 1 + int(np.count_nonzero(logits > mine))
-            self._told.append(TokenLogprobs(self._prob(token, float(mine) - log_sum), likeliest, rank))
+            self._told.append(self._found(ctx, row, token))
         return token
+
+    def _found(self, ctx: Any, row: int, token: int) -> TokenLogprobs:
+        pointer = lib.llama_get_logits_ith(ctx, row)
+        logits = np.ctypeslib.as_array(pointer, shape=(self._vocab.n_tokens,))
+        log_sum, mine = log_of_sum(logits), logits[token]
+        likeliest = tuple(self._prob(i, float(logits[i]) - log_sum) for i in likeliest_of(logits, self._n))
+        rank = 1 + int(np.count_nonzero(logits > mine))
+        return TokenLogprobs(self._prob(token, float(mine) - log_sum), likeliest, rank)
 
     def accept(self, tokens: Iterable[int]) -> None:
         self._inner.accept(tokens)
@@ -64,6 +68,25 @@ class LogprobSampler(Sampler):
         return TokenProb(token, logprob, *known)
 
 
+class SampledProbs(LogprobSampler):
+    """Reports how likely tokens were after all samplers; what those left out is not among the likeliest."""
+
+    def __init__(self, inner: Sampler, vocab: Vocab, n: int) -> None:
+        super().__init__(inner, vocab, n)
+        inner.watched = True
+
+    def _found(self, ctx: Any, row: int, token: int) -> TokenLogprobs:  # noqa: ARG002 - `inner` has read the logits
+        left = self._inner.left
+        if self._inner.is_greedy:
+            only = self._prob(token, 0.0)
+            return TokenLogprobs(only, (only,), 1)
+        mine = float(left["p"][left["id"] == token][0])
+        left = left[left["p"] > 0]
+        likeliest = left[np.argsort(-left["p"], kind="stable")[: self._n]]
+        top = tuple(self._prob(int(one["id"]), math.log(one["p"])) for one in likeliest)
+        return TokenLogprobs(self._prob(token, math.log(mine)), top, 1 + int(np.count_nonzero(left["p"] > mine)))
+
+
 def log_of_sum(logits: np.ndarray[Any, np.dtype[np.float32]]) -> float:
     """The logarithm of the sum of exp(logit). Float32 is enough: numpy adds in pairs, so the error stays below 1e-6."""
     top = logits.max()
@@ -84,6 +107,10 @@ def likeliest_of(logits: np.ndarray[Any, np.dtype[np.float32]], n: int) -> list[
     return [int(i) for i in found[np.argsort(-logits[found], kind="stable")[:n]]]
 
 
-def with_logprobs(sampler: Sampler, vocab: Vocab, n_probs: int) -> Sampler:
-    """Wrap the sampler to report probabilities, unless `n_probs` (`Generate.n_probs`) is negative."""
-    return LogprobSampler(sampler, vocab, n_probs) if n_probs >= 0 else sampler
+def with_logprobs(sampler: Sampler, vocab: Vocab, n_probs: int, *, sampled: bool = False) -> Sampler:
+    """Wrap the sampler to report probabilities, unless `n_probs` (`Generate.n_probs`) is negative. `sampled`: those
+    after sampling.
+    """
+    if n_probs < 0:
+        return sampler
+    return (SampledProbs if sampled else LogprobSampler)(sampler, vocab, n_probs)

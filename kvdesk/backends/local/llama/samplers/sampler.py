@@ -24,6 +24,7 @@ from kvdesk.settings import RANDOM_SEED, Mirostat, SamplerName, Sampling
 from kvdesk.translation import tr
 from kvdesk.values import dataclass
 
+CANDIDATE: Final = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)])  # llama_token_data
 _MIROSTAT_M: Final = 100
 """Tokens for the estimate of Mirostat 1, as in common/sampling.cpp."""
 _KEEP_THE_LIKELIEST: Final = {SamplerName.TOP_N_SIGMA, SamplerName.TOP_K, SamplerName.TOP_P, SamplerName.MIN_P}
@@ -95,9 +96,12 @@ class Sampler:
 
     seed       of this answer; -1 if sampling is not random
     dead_end   after `sample` has returned -1: a sentence why; "" if the answer is complete
+    left       if `watched`, or with a grammar: the candidates that the last token was chosen from, of type CANDIDATE
     """
 
     dead_end: str | None = None
+    left: NDArray[Any]
+    watched = False
 
     def __init__(self, plan: SamplingPlan, vocab: Vocab) -> None:
         is_random = not plan.sampling.greedy or plan.sampling.xtc_probability > 0.0
@@ -106,6 +110,8 @@ class Sampler:
         params.no_perf = True
         self._chain: Any = lib.llama_sampler_chain_init(params)
         parts = _parts(plan, vocab)
+        self.is_greedy = plan.sampling.greedy
+        self._n_vocab = vocab.n_tokens
         for part in parts:
             lib.llama_sampler_chain_add(self._chain, part)
         self._n_argmax = vocab.n_tokens if plan.sampling.greedy and len(parts) == 1 else 0
@@ -118,6 +124,8 @@ class Sampler:
         Aborts the process if `row` has no logits (llama-sampler.cpp:940). Only `Context.sample`, which knows what was
         decoded, calls this.
         """
+        if self.watched:
+            return self._sample_watched(lib.llama_get_logits_ith(ctx, row))
         if self._n_argmax:  # the first among equals, like llama.cpp; there is nothing to remember
             pointer = lib.llama_get_logits_ith(ctx, row)
             at = ctypes.addressof(pointer.contents)
@@ -153,6 +161,25 @@ class Sampler:
         if self._chain is not None:
             lib.llama_sampler_free(self._chain)
             self._chain = None
+
+    def _sample_watched(self, logits: Any) -> int:
+        """As `sample`, from a table of its own (llama-sampler.cpp, `llama_sampler_sample`)."""
+        table = np.zeros(self._n_vocab, CANDIDATE)
+        table["id"] = np.arange(self._n_vocab)
+        table["logit"] = np.ctypeslib.as_array(logits, shape=(self._n_vocab,))
+        array = apply_to(self._chain, table)
+        self.left = table[: array.size]
+        token = int(array.data[array.selected].id)
+        lib.llama_sampler_accept(self._chain, token)
+        return token
+
+
+def apply_to(sampler: Any, table: NDArray[Any]) -> Any:
+    """Let llama.cpp's sampler change the candidates in place. Returns the `llama_token_data_array`."""
+    data = table.ctypes.data_as(ctypes.POINTER(lib.llama_token_data))
+    array = lib.llama_token_data_array(data, len(table), -1, False)
+    lib.llama_sampler_apply(sampler, ctypes.byref(array))
+    return array
 
 
 def _penalizes(s: Sampling) -> bool:
