@@ -42,6 +42,8 @@ class Client:
     reuse    False: nothing of the prompt is taken from the cache
     share    of the cells, and of the memory for saved states, that what it asked before may keep: from 0 to 1
     path     that it asked, which tells the protocol, such as /chat/completions
+    slot     the seq_id that it asks for, as a remainder of `n_seq_max`; -1: any. It gets another one if that is busy,
+             a chat's, or of a program with which it does not share
     """
 
     name: str
@@ -49,6 +51,7 @@ class Client:
     reuse: bool = True
     share: float = 1.0
     path: str = ""
+    slot: int = -1
 
     @property
     def program(self) -> tuple[str, str]:

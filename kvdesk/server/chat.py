@@ -105,7 +105,7 @@ class Chat:
         choice = choice_of(request)
         self._offered = callable_tools(request, choice)
         self._splits, self._is_json = request.reasoning_format != "none", bool(sampling.json_schema)
-        client = service.client(http, reuse=request.cache_prompt)
+        client = service.client(http, reuse=request.cache_prompt, slot=request.id_slot)
         self.conversation = new_conversation_id()
         asked = messages_of(request.messages, self.conversation)
         if [message.role for message in asked[-2:]] == ["assistant", "assistant"]:

@@ -42,7 +42,7 @@ class RawCompletion(ABC):
     ) -> None:
         self._service, self._http = service, http
         sampling = sampling_of(request, service.sampling, service.n_ctx, service.config.max_tokens, service.model.ends)
-        client = service.client(http, reuse=request.cache_prompt)
+        client = service.client(http, reuse=request.cache_prompt, slot=request.id_slot)
         self._streams, self._only_reads = request.stream, only_reads(request)
         self._commands = [
             Generate(

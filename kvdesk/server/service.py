@@ -127,13 +127,13 @@ class Service:
                 _log.info("ignored fields of %s: %s", request.url.path[:100], ", ".join(names))
         return asked
 
-    def client(self, request: Request, *, reuse: bool) -> Client:
+    def client(self, request: Request, *, reuse: bool, slot: int = -1) -> Client:
         """Who asks, as the window shows it: the program by its User-Agent, the key by its name."""
         key = key_of(request)
         program = cut(" ".join(request.headers.get("user-agent", "").split()), _MOST_NAME, "").partition(" (")[0]
         name = (program or "unknown program").replace(NAME_MARK, " ") + (f"{NAME_MARK}{key.label}" if key.label else "")
         path = request.url.path.removeprefix("/v1")
-        return Client(name, self.sharing(key), reuse, self.config.client_share, path)
+        return Client(name, self.sharing(key), reuse, self.config.client_share, path, slot)
 
     def sharing(self, key: Key) -> str:
         """With whom requests of this key share the beginnings of their prompts, see `Client`."""

@@ -65,6 +65,28 @@ def test_a_slot_goes_to_a_file_and_back(saving: Running, tmp_path: Path) -> None
     assert audited.state == "verified", audited.sentence
 
 
+def test_a_request_names_its_slot(saving: Running) -> None:
+    """A number above the last one wraps around, as in llama-server; what a slot holds is replaced."""
+    with saving.http(INSPECT) as http:
+        erase_all(http)
+        n = len(http.get("/slots").json())
+
+        def asked(slot: int, prompt: str = PROMPT) -> tuple[int, int]:
+            body = {"prompt": prompt, "n_predict": 4, "id_slot": slot}
+            answer = http.post("/completion", json=body).raise_for_status().json()
+            return answer["id_slot"], answer["timings"]["cache_n"]
+
+        assert asked(1) == (1, 0)
+        for _ in range(2):
+            slot, cached = asked(1 + n)
+            assert (slot, cached > 0) == (1, True)
+        assert asked(1, "Something else: " + PROMPT)[0] == 1
+        assert asked(0)[0] == 0
+        assert http.post("/completion", json={"prompt": "x", "id_slot": -2}).status_code == 400
+    audited = saving.answered(AuditCache())
+    assert audited.state == "verified", audited.sentence
+
+
 def test_what_cannot_be_done_is_said(saving: Running, tmp_path: Path) -> None:
     with saving.http(INSPECT) as http:
         complete(http)

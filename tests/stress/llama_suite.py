@@ -43,7 +43,6 @@ NOT_APPLYING: Final = {
     "test_nocache_long_input_prompt": "counts of stories260K's tokens",
     "test_completion_prompt_cache": "counts of stories260K's tokens",
     "test_with_qwen_model": "downloads a model",
-    "test_slot_save_restore": "id_slot is passed over: the cache chooses the sequence of a request",
     "test_slot_restore_legacy_token_list": "counts of stories260K's tokens",
     **dict.fromkeys(
         (

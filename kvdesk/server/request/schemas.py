@@ -18,7 +18,7 @@ from kvdesk.server.request.samplers import unknown_samplers
 IGNORED: Final = frozenset(
     {
         *("model", "user", "metadata", "store", "service_tier", "prompt_cache_key", "prompt_cache_retention"),
-        *("safety_identifier", "id_slot", "return_tokens", "verbosity"),
+        *("safety_identifier", "return_tokens", "verbosity"),
         *("n_keep", "n_discard", "t_max_predict_ms", "samplers_seq", "cache_salt"),
     }
 )
@@ -126,6 +126,7 @@ class Sampled(Body):
     grammar: str | None = None
     json_schema: dict[str, Any] | None = None
     cache_prompt: bool = True
+    id_slot: Whole = Field(-1, ge=-1)
     ignore_eos: bool = False
     timings_per_token: bool = False
     top_k: Whole | None = None

@@ -96,7 +96,10 @@ class Leases:
         recently used sequence but `beside` is evicted: requests of other programs first, then branches. Raises
         PromptError if every one of them is busy.
         """
-        sequence = self._pool.lease(conversation, inactive=inactive, client=client)
+        sequence = None
+        if client is not None and client.slot >= 0 and not inactive:
+            sequence = self._pool.lease(conversation, client=client, seq_id=client.slot % self._context.n_seq_max)
+        sequence = sequence or self._pool.lease(conversation, inactive=inactive, client=client)
         if sequence is None:
             idle = [s for s in self._pool if not s.busy and s is not beside]
             if not idle and beside is not None:
@@ -133,14 +136,27 @@ class Leases:
         """Let a request continue the sequence of an earlier one if its prompt begins with all of it (but for a few
         tokens), so that several turns share one sequence. Also if the earlier one asked the same last and no seq_id is
         free: no other request then leaves the cache, and its tokens get the same cells, so that attention adds up in
-        the same order. If cells cannot be shared, a prompt that begins with half of it is enough. Does nothing for a
-        chat (`client` None).
+        the same order. If cells cannot be shared, a prompt that begins with half of it is enough. A request that names
+        a sequence (`Client.slot`) continues that, whatever it holds. Does nothing for a chat (`client` None).
         """
         if client is None or not client.reuse or self._pool.get(conversation) is not None:
             return
-        earlier = self.prefixes.earlier_request(client, list(prompt[:-1]), whole=self._can_share)
+        if client.slot >= 0:
+            earlier = self._named(client)
+        else:
+            earlier = self.prefixes.earlier_request(client, list(prompt[:-1]), whole=self._can_share)
         if earlier is not None:
             self._pool.rename(earlier.conversation, conversation, client)
+
+    def _named(self, client: Client) -> LeasedSequence | None:
+        """The sequence that a request asks for, if it can continue that; a branch there is evicted."""
+        there = self._pool.by_seq(client.slot % self._context.n_seq_max)
+        if there is None or there.busy or there.client is None or there.sharing != client.sharing:
+            return None
+        if there.inactive:
+            self.evict(there, tr("its seq_id is needed to compute in"), self._why_no_sequence)
+            return None
+        return there
 
     def free_a_sequence(self, beside: CacheSequence) -> None:
         """If no seq_id is free, evict the least recently used request of another program, or else branch, but `beside`.
