@@ -44,6 +44,7 @@ from kvdesk.settings import Sampling
 from tests.backends.local.by_hand import GREEDY, answered, operate, seq, used
 from tests.backends.local.conftest import SMALL, opened_with
 from tests.backends.local.test_turns import of
+from tests.backends.local.tiny_models import written
 
 
 def test_a_range_is_removed_and_comes_back(headless: HeadlessEngine) -> None:
@@ -73,6 +74,18 @@ def test_after_a_hole_the_next_turn_is_that_of_a_fresh_start(headless: HeadlessE
     other.messages = chat.messages[:-2]
     other.answer("And three lakes.", GREEDY)
     assert other.messages[-1].tokens == chat.messages[-1].tokens
+
+
+@pytest.mark.parametrize("kind", ["hybrid_idx", pytest.param("dsv4", marks=pytest.mark.matrix), "mamba2"])
+def test_cells_that_cannot_be_moved_are_not_compacted(kind: str, tiny_folder: Path) -> None:
+    """Other bytes of the state belong to them, or there are none."""
+    for headless in opened_with(written(tiny_folder, kind, text=True), SMALL):
+        first, second = answered(headless, "One"), answered(headless, "Two")
+        first.answer("Three", GREEDY)
+        assert second.messages
+        with pytest.raises(UserError, match=r"compact|kvdesk does not move them"):
+            operate(headless, Compact(Layout.HOT_FIRST))
+        assert session_of(headless).runtime.context.auditor.audit(whole=True).state == "verified"
 
 
 def test_keep_only_one(headless: HeadlessEngine) -> None:

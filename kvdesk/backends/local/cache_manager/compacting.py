@@ -12,7 +12,7 @@ from kvdesk.backends.local.llama.memory import state
 from kvdesk.cache.compaction import CompactionPlan, Layout, permute_blob, plan_compaction
 from kvdesk.cache.snapshot import CacheSnapshot
 from kvdesk.cache.state.blob import Blob
-from kvdesk.errors import KvdeskError
+from kvdesk.errors import KvdeskError, RefusedCall
 from kvdesk.policies.costs import Costs
 
 
@@ -25,13 +25,15 @@ def compact(context: Context, costs: Costs, layout: Layout, hot: Sequence[int] =
     """Move used cells to the front, as `planned`. Changes the cache; audits it. Logits of the last decode are lost.
 
     Returns the bytes of state that were read and written, none if every cell would stay; `costs` learn how long that
-    took. Raises RefusedCall if states cannot be saved; EngineError when llama.cpp does not take the new order: then
-    the cache is as it was.
+    took. Raises RefusedCall if this memory is not compacted; EngineError if llama.cpp does not take the new order: the
+    cache is then as it was.
     """
     start = time.perf_counter()
+    if not context.can("compaction"):
+        raise RefusedCall(context.capabilities["compaction"].why)
     now = context.memory.snapshot()
     plan = planned(context, now, layout, hot)
-    if plan.changes_nothing and context.can("compaction"):
+    if plan.changes_nothing:
         return 0
     blob = context.states.get()
     moved: Blob = blob

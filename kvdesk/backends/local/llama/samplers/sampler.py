@@ -163,7 +163,7 @@ class Sampler:
             self._chain = None
 
     def _sample_watched(self, logits: Any) -> int:
-        """As `sample`, from a table of its own (llama-sampler.cpp, `llama_sampler_sample`)."""
+        """As `sample`, from a table that Python can read (llama-sampler.cpp, `llama_sampler_sample`)."""
         table = np.zeros(self._n_vocab, CANDIDATE)
         table["id"] = np.arange(self._n_vocab)
         table["logit"] = np.ctypeslib.as_array(logits, shape=(self._n_vocab,))
