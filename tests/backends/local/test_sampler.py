@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kvdesk.backends.local.llama.binding import lib
 from kvdesk.backends.local.llama.samplers.grammar_sampler import GrammarSampler, sampler_of
-from kvdesk.backends.local.llama.samplers.sampler import Sampler, plan_sampling
+from kvdesk.backends.local.llama.samplers.sampler import CANDIDATE, Sampler, apply_to, plan_sampling
 from kvdesk.backends.local.llama.vocab import Vocab
 from kvdesk.errors import PromptError, UserError
 from kvdesk.grammar.state import checked
@@ -142,9 +142,9 @@ def samplings() -> st.SearchStrategy[Sampling]:
 
 def chosen(sampler: Sampler, logits: np.ndarray[Any, Any]) -> int:
     """What the chain chooses from these logits; it remembers that."""
-    candidates = np.zeros(len(logits), np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)]))
+    candidates = np.zeros(len(logits), CANDIDATE)
     candidates["id"], candidates["logit"] = np.arange(len(logits)), logits
-    array = GrammarSampler._run(sampler._chain, candidates)
+    array = apply_to(sampler._chain, candidates)
     assert 0 <= array.selected < array.size
     token = int(array.data[array.selected].id)
     sampler.accept([token])

@@ -19,6 +19,9 @@ _GROUP: Final = 128
 """Logits per group, of which only the largest is compared first. This finds the likeliest of 150,000 tokens in a
 fraction of the time of `argpartition`."""
 
+_LEAST: Final = 1e-45
+"""Of a float: a token that is chosen is not impossible."""
+
 
 class LogprobSampler(Sampler):
     """Samples with `inner`, which it closes. `n`: likeliest tokens reported beside the chosen one."""
@@ -84,7 +87,9 @@ class SampledProbs(LogprobSampler):
         left = left[left["p"] > 0]
         likeliest = left[np.argsort(-left["p"], kind="stable")[: self._n]]
         top = tuple(self._prob(int(one["id"]), math.log(one["p"])) for one in likeliest)
-        return TokenLogprobs(self._prob(token, math.log(mine)), top, 1 + int(np.count_nonzero(left["p"] > mine)))
+        return TokenLogprobs(
+            self._prob(token, math.log(mine or _LEAST)), top, 1 + int(np.count_nonzero(left["p"] > mine))
+        )
 
 
 def log_of_sum(logits: np.ndarray[Any, np.dtype[np.float32]]) -> float:

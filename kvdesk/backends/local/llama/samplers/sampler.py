@@ -168,6 +168,7 @@ class Sampler:
         table["id"] = np.arange(self._n_vocab)
         table["logit"] = np.ctypeslib.as_array(logits, shape=(self._n_vocab,))
         array = apply_to(self._chain, table)
+        assert array.selected >= 0, "llama.cpp would abort"
         self.left = table[: array.size]
         token = int(array.data[array.selected].id)
         lib.llama_sampler_accept(self._chain, token)
