@@ -5,11 +5,15 @@
 
 import json
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from kvdesk.__main__ import main
+from kvdesk.backends.local.llama.context import Context
+from kvdesk.backends.local.llama.model import Model
+from kvdesk.cache.batch import Batch
 from kvdesk.cache.memories.cells import StreamCells
 from kvdesk.experiments.benchmarks.audit import Tally, run
 from kvdesk.settings import CacheType, ContextSettings
@@ -87,6 +91,14 @@ def test_all_that_can_happen_happens(tiny_folder: Path) -> None:
     assert set(tally.codes) == {-1, 0, 1, 2}
     assert min(tally.refused, tally.rejected, tally.calls["load"], tally.calls["load_seq"], tally.calls["keep"]) > 0
     assert tally.maps > 200
+
+
+def test_a_part_copied_onto_itself_aborts_no_memory(tiny_folder: Path) -> None:
+    settings = SMALL.model_copy(update={"n_seq_max": 1, "n_batch": 96, "n_ubatch": 33})
+    with closing(Model(written(tiny_folder, "dsv4"))) as model, closing(Context(model, settings)) as context:
+        context.decode(Batch.of(0, 0, range(1, 9), "none"))
+        context.memory.seq_cp(0, 0, 2, 5)
+        assert context.auditor.audit(whole=True).state == "verified"
 
 
 def test_same_seed_same_play(tiny_folder: Path) -> None:

@@ -233,8 +233,8 @@ class MirroredMemory:
         self.guards.seq_cp(src, dst, p0, p1)
         if src != dst:
             self._forget_back(dst)
-        if self.mirror.geometry.n_stream > 1:
-            p0, p1 = -1, -1  # the same, and never mistaken for a part (llama-kv-cache.cpp:493)
+        if self.mirror.geometry.n_stream > 1 or src == dst:
+            p0, p1 = -1, -1  # the same, and never mistaken for a part (llama-kv-cache.cpp:493, -dsv4.cpp:1513)
         self.before_call()
         lib.llama_memory_seq_cp(self._memory, src, dst, p0, p1)
         self.mirror.seq_cp(src, dst, p0, p1)
