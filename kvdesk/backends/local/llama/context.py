@@ -33,7 +33,8 @@ from kvdesk.cache.batch import Batch
 from kvdesk.cache.creation import compare_creation
 from kvdesk.protocol.cache import ContextInfo
 from kvdesk.protocol.operations import OperationName
-from kvdesk.settings import EXACT_UBATCH, ContextSettings
+from kvdesk.settings import ContextSettings
+from kvdesk.settings.context import EXACT_UBATCH
 from kvdesk.translation import tr
 
 MAPS = 3
