@@ -113,7 +113,7 @@ class DraftAttachments(QObject):
             whole = self._attachments[len(kept) - 1]
             self._whole[kept[-1]] = self._whole.get(whole, whole)
             if left_out := [attachment.name for attachment in self._attachments[len(kept) :]]:
-                self._store.notify(tr("No room for {names}").format(names=", ".join(left_out)), "warning")
+                self._store.notify(tr("There is no room for {names}.").format(names=", ".join(left_out)), "warning")
             self._change(kept)
 
     def _on_counted(self, n_tokens: tuple[int, ...]) -> None:

@@ -186,7 +186,7 @@ def test_files_without_room_are_named(window: MainWindow) -> None:
     forget = window.store.listen(lambda _changed, update: heard.append(update))
     window.chat.composer.help.links[0].click()
     forget()
-    assert Notice(f"No room for {NOTES.name}, more.md", "warning") in heard
+    assert Notice(f"There is no room for {NOTES.name}, more.md.", "warning") in heard
 
 
 def test_shortening_takes_from_the_end() -> None:

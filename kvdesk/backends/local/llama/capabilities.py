@@ -214,7 +214,7 @@ def _streams(t: Traits) -> tuple[Answer, str]:
 def _exact(t: Traits) -> tuple[Answer, str]:
     """Whether the setting does what it says."""
     if _sums_by_place(t):
-        return "no", tr("Exact answers need flash attention: without it sums depend on where cells lie.")
+        return "no", tr("Exact answers need flash attention: without it, sums depend on where cells lie.")
     if t.geometry.facts.kind in ("dsa", "dsa_iswa", "hybrid_idx"):
         return "with loss", tr("Not beside other conversations or branches: an indexer computes by where cells lie.")
     return "yes", tr("With the setting of that name, each answer is bit for bit that of an empty cache.")
