@@ -71,8 +71,8 @@ def test_a_request_names_its_slot(saving: Running) -> None:
         erase_all(http)
         n = len(http.get("/slots").json())
 
-        def asked(slot: int, prompt: str = PROMPT) -> tuple[int, int]:
-            body = {"prompt": prompt, "n_predict": 4, "id_slot": slot}
+        def asked(slot: int, prompt: str = PROMPT, *, reuse: bool = True) -> tuple[int, int]:
+            body = {"prompt": prompt, "n_predict": 4, "id_slot": slot, "cache_prompt": reuse}
             answer = http.post("/completion", json=body).raise_for_status().json()
             return answer["id_slot"], answer["timings"]["cache_n"]
 
@@ -80,6 +80,7 @@ def test_a_request_names_its_slot(saving: Running) -> None:
         for _ in range(2):
             slot, cached = asked(1 + n)
             assert (slot, cached > 0) == (1, True)
+        assert asked(1, reuse=False) == (1, 0)
         assert asked(1, "Something else: " + PROMPT)[0] == 1
         assert asked(0)[0] == 0
         assert http.post("/completion", json={"prompt": "x", "id_slot": -2}).status_code == 400

@@ -137,23 +137,27 @@ class Leases:
         tokens), so that several turns share one sequence. Also if the earlier one asked the same last and no seq_id is
         free: no other request then leaves the cache, and its tokens get the same cells, so that attention adds up in
         the same order. If cells cannot be shared, a prompt that begins with half of it is enough. A request that names
-        a sequence (`Client.slot`) continues that, whatever it holds. Does nothing for a chat (`client` None).
+        a sequence (`Client.slot`) continues that, whatever it holds; one that reuses nothing gets it empty. Does nothing
+        for a chat (`client` None).
         """
-        if client is None or not client.reuse or self._pool.get(conversation) is not None:
+        if client is None or self._pool.get(conversation) is not None:
             return
+        earlier = None
         if client.slot >= 0:
             earlier = self._named(client)
-        else:
+        elif client.reuse:
             earlier = self.prefixes.earlier_request(client, list(prompt[:-1]), whole=self._can_share)
         if earlier is not None:
             self._pool.rename(earlier.conversation, conversation, client)
 
     def _named(self, client: Client) -> LeasedSequence | None:
-        """The sequence that a request asks for, if it can continue that; a branch there is evicted."""
+        """The sequence that a request asks for, if it can continue that. A branch there is evicted, and everything is
+        for a request that reuses nothing.
+        """
         there = self._pool.by_seq(client.slot % self._context.n_seq_max)
         if there is None or there.busy or there.client is None or there.sharing != client.sharing:
             return None
-        if there.inactive:
+        if there.inactive or not client.reuse:
             self.evict(there, tr("its seq_id is needed to compute in"), self._why_no_sequence)
             return None
         return there
