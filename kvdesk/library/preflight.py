@@ -143,7 +143,8 @@ def _try(header: GgufHeader, settings: ContextSettings, cancelled: Callable[[], 
                     return Verdict(False, f"{name} {how}.", stopped.detail), False
             code = child.wait() or 0
             verdict = _judge(name, code, told, child.last_words)
-            if crash_name(code) and not verdict.ok and needed.n_earlier:  # no room in its graph: llama-context.cpp:2396
+            crashed = crash_name(code) not in ("", _FROM_OUTSIDE)
+            if crashed and not verdict.ok and needed.n_earlier:  # no room in its graph: llama-context.cpp:2396
                 words = tr("It may have no room for {n} earlier states (n_rs_seq).").format(n=needed.n_earlier)
                 verdict = replace(verdict, sentence=f"{verdict.sentence} {words}")
     except OSError as error:

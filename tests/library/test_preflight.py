@@ -15,6 +15,7 @@ from kvdesk.settings import CacheType, ContextSettings
 from tests.backends.local.tiny_models import write
 from tests.children.fake import fake_child
 from tests.library.gguf_files import WEIGHTS, gguf, llama
+from tests.library.test_estimate import other
 
 SETTINGS = ContextSettings()
 pytestmark = pytest.mark.usefixtures("models_are_tried")
@@ -191,6 +192,17 @@ def test_a_trial_that_was_killed_from_outside_is_remembered_of_no_model(
     killed = run_preflight(model, SETTINGS)
     assert killed.ok or killed.sentence.startswith("The trial of model.gguf was killed (SIGKILL)")
     assert run_preflight(model, SETTINGS) == Verdict(ok=True)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+@pytest.mark.parametrize(("number", "blamed"), [(6, True), (9, False)])
+def test_earlier_states_are_blamed_for_no_kill(tmp_path: Path, children: list[str], number: int, blamed: bool) -> None:
+    ssm = {"ssm__conv_kernel": 4, "ssm__inner_size": 128, "ssm__state_size": 16, "ssm__group_count": 2}
+    path = tmp_path / "model.gguf"
+    path.write_bytes(gguf(other("qwen35", block_count=8, **ssm), WEIGHTS))
+    children[:] = [f"import os; os.kill(os.getpid(), {number})"]
+    verdict = run_preflight(path, SETTINGS.model_copy(update={"n_rs_seq": 3}))
+    assert ("3 earlier states" in verdict.sentence) == blamed
 
 
 def test_a_template_that_did_not_answer_once_is_tried_again(model: Path, children: list[str]) -> None:
