@@ -13,7 +13,7 @@ from kvdesk.engine_log import cures
 from kvdesk.engine_log.cures import Cure
 from kvdesk.engine_log.findings import ELSEWHERE, HITS, UNUSED, Cause, Finding
 from kvdesk.engine_log.notes import is_unlike_all, notes_of
-from kvdesk.engine_log.other_programs import OMLX
+from kvdesk.engine_log.other_programs import LLAMA_CPP_PYTHON, OMLX
 from kvdesk.engine_log.record import Request, Server
 from kvdesk.translation import plural, tr
 
@@ -197,7 +197,7 @@ def _forced(r: Request, s: Server) -> _Found:
     if s.memory != "recurrent" and (s.memory == "window" or r.window > 1):
         said = tr("The sliding window no longer reached back to {at}, and {why}: everything was read again.")
         return Cause.WINDOW, said.format(at=at, why=why), (*_full(s, r), cures.CHECKPOINTS, *reuse)
-    if s.memory == "recurrent" or r.window in (0, 1) or s.program == "llama-cpp-python":
+    if s.memory == "recurrent" or r.window in (0, 1) or s.program == LLAMA_CPP_PYTHON:
         said = tr("A recurrent state cannot be cut back, and {why}: everything was read again.")
         return Cause.RECURRENT, said.format(why=why), (cures.CHECKPOINTS, *reuse)
     if not r.forced:

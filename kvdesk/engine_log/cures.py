@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Final
 
+from kvdesk.engine_log.other_programs import KOBOLD, LLAMA_CPP_PYTHON, OMLX
 from kvdesk.translation import marked, tr
 from kvdesk.values import dataclass, replace
 
@@ -40,9 +41,7 @@ def _not_in(*programs: str) -> tuple[tuple[str, str], ...]:
     return tuple((program, "") for program in programs)
 
 
-_KOBOLD: Final = "KoboldCpp"
-_OMLX: Final = "oMLX"
-_SERVER_ONLY: Final = _not_in("Ollama", _IN_OLLAMA, "llama-cpp-python", _KOBOLD, _OMLX)
+_SERVER_ONLY: Final = _not_in("Ollama", _IN_OLLAMA, LLAMA_CPP_PYTHON, KOBOLD, OMLX)
 
 
 ATTRIBUTION: Final = Cure(
@@ -52,18 +51,18 @@ ATTRIBUTION: Final = Cure(
 PRESERVE_THINKING: Final = Cure(
     "--chat-template-kwargs '{\"preserve_thinking\": true}'",
     marked("or --reasoning-preserve if the template supports it: earlier reasoning stays in the prompt"),
-    _not_in("Ollama", _IN_OLLAMA, _KOBOLD),
+    _not_in("Ollama", _IN_OLLAMA, KOBOLD),
 )
 SWA_FULL: Final = Cure(
     "--swa-full",
     marked("keeps all cells of a sliding window, for more memory"),
-    (("llama-cpp-python", "Llama(swa_full=True)"), ("Ollama", ""), (_IN_OLLAMA, "LLAMA_ARG_SWA_FULL=1")),
+    ((LLAMA_CPP_PYTHON, "Llama(swa_full=True)"), ("Ollama", ""), (_IN_OLLAMA, "LLAMA_ARG_SWA_FULL=1")),
 )
 CHECKPOINTS: Final = Cure(
     "--ctx-checkpoints N, --checkpoint-min-step N",
     marked("more checkpoints, closer together: one before the difference is enough"),
     (
-        ("llama-cpp-python", "llama-server instead of Llama"),
+        (LLAMA_CPP_PYTHON, "llama-server instead of Llama"),
         ("Ollama", ""),
         (_IN_OLLAMA, "LLAMA_ARG_CTX_CHECKPOINTS=N, LLAMA_ARG_CHECKPOINT_MIN_SPACING_NT=N"),
     ),
@@ -71,7 +70,7 @@ CHECKPOINTS: Final = Cure(
 CACHE_RAM: Final = Cure(
     "--cache-ram MIB",
     marked("more memory for the prompts of other conversations (-1: no limit)"),
-    (*_not_in("Ollama", "llama-cpp-python", _KOBOLD, _OMLX), (_IN_OLLAMA, "LLAMA_ARG_CACHE_RAM=MIB")),
+    (*_not_in("Ollama", LLAMA_CPP_PYTHON, KOBOLD, OMLX), (_IN_OLLAMA, "LLAMA_ARG_CACHE_RAM=MIB")),
 )
 NO_CACHE_REUSE: Final = Cure(
     "no --cache-reuse",
@@ -90,8 +89,8 @@ PARALLEL: Final = Cure(
     "-np N",
     marked("more slots, so that conversations do not push each other out"),
     (
-        *(("Ollama", _OLLAMA_SLOTS), (_IN_OLLAMA, _OLLAMA_SLOTS), ("llama-cpp-python", "llama-server -np N")),
-        *((_KOBOLD, "--smartcache N"), (_OMLX, "")),
+        *(("Ollama", _OLLAMA_SLOTS), (_IN_OLLAMA, _OLLAMA_SLOTS), (LLAMA_CPP_PYTHON, "llama-server -np N")),
+        *((KOBOLD, "--smartcache N"), (OMLX, "")),
     ),
 )
 UNIFIED: Final = Cure(
@@ -103,24 +102,24 @@ CONTEXT: Final = Cure(
     "-c N",
     marked("a larger context"),
     (
-        *(("Ollama", _OLLAMA_CONTEXT), (_IN_OLLAMA, _OLLAMA_CONTEXT), ("llama-cpp-python", "Llama(n_ctx=N)")),
-        (_KOBOLD, "--contextsize N"),
+        *(("Ollama", _OLLAMA_CONTEXT), (_IN_OLLAMA, _OLLAMA_CONTEXT), (LLAMA_CPP_PYTHON, "Llama(n_ctx=N)")),
+        (KOBOLD, "--contextsize N"),
     ),
 )
 BATCH: Final = Cure(
     "-ub N, -b N",
     marked("larger batches, each as large as the longest input"),
-    (("llama-cpp-python", "Llama(n_ubatch=N, n_batch=N)"), (_IN_OLLAMA, "LLAMA_ARG_UBATCH=N, LLAMA_ARG_BATCH=N")),
+    ((LLAMA_CPP_PYTHON, "Llama(n_ubatch=N, n_batch=N)"), (_IN_OLLAMA, "LLAMA_ARG_UBATCH=N, LLAMA_ARG_BATCH=N")),
 )
 SMALLER_CONTEXT: Final = Cure(
     "-c N",
     marked("a smaller context"),
-    (("Ollama", _OLLAMA_CONTEXT), (_IN_OLLAMA, _OLLAMA_CONTEXT), ("llama-cpp-python", "Llama(n_ctx=N)")),
+    (("Ollama", _OLLAMA_CONTEXT), (_IN_OLLAMA, _OLLAMA_CONTEXT), (LLAMA_CPP_PYTHON, "Llama(n_ctx=N)")),
 )
 CACHE_TYPES: Final = Cure(
     "-ctk q8_0 -ctv q8_0",
     marked("K and V of half the size"),
-    ((_IN_OLLAMA, "OLLAMA_KV_CACHE_TYPE=q8_0"), ("llama-cpp-python", "Llama(type_k=8, type_v=8)")),
+    ((_IN_OLLAMA, "OLLAMA_KV_CACHE_TYPE=q8_0"), (LLAMA_CPP_PYTHON, "Llama(type_k=8, type_v=8)")),
 )
 FEWER_SLOTS: Final = Cure(
     "-np N", marked("fewer requests at once"), (("Ollama", _OLLAMA_SLOTS), (_IN_OLLAMA, _OLLAMA_SLOTS))

@@ -8,10 +8,11 @@ from kvdesk.engine_log.events import Event
 from kvdesk.engine_log.record import Request
 from kvdesk.engine_log.sentences import Kind
 
+KOBOLD: Final = "KoboldCpp"
 OMLX: Final = "oMLX"
 LLAMA_CPP_PYTHON: Final = "llama-cpp-python"
 _PROGRAMS: Final = {
-    **dict.fromkeys((Kind.KOBOLD_READS, Kind.KOBOLD_ENDED, Kind.KOBOLD_LOADED), "KoboldCpp"),
+    **dict.fromkeys((Kind.KOBOLD_READS, Kind.KOBOLD_ENDED, Kind.KOBOLD_LOADED), KOBOLD),
     Kind.SUMMARY: "LM Studio",
     Kind.TABBY: "TabbyAPI",
     Kind.OMLX: OMLX,
