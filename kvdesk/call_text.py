@@ -1,7 +1,6 @@
 """The parts of a written call: literals of its form, JSON values, and values as Python writes them.
 
-Each function takes the text and a place in it. It raises `Wait` if more text decides and `No` if it does not
-match.
+Each function takes the text and a place in it. It raises `Wait` if more text decides and `No` if it does not match.
 """
 
 import ast

@@ -141,7 +141,7 @@ def engine_settings(env: Mapping[str, str], macros: Callable[[str], str]) -> lis
 
 
 def native_macros(compiler: str) -> str:
-    """What the compiler defines where it compiles for this processor; "" if it cannot tell."""
+    """What the compiler defines when it compiles for this processor; "" if it cannot tell."""
     command = [*compiler.split(), "-march=native", "-dM", "-E", "-x", "c", os.devnull]
     try:
         return subprocess.run(command, capture_output=True, text=True, check=False).stdout

@@ -40,8 +40,8 @@ def private_file(path: Path) -> BinaryIO:
 
 
 class Log:
-    """A private file beside what goes on without it. If it cannot be written any more, a line says so, and it stays as
-    it is. None: no file.
+    """A private file that a command can do without. Once it cannot be written, one line says so, and the rest is left
+    out. None: no file.
 
     is_whole  nothing was left out
     """
@@ -67,7 +67,7 @@ class Log:
     def close(self) -> None:
         """May be called again."""
         if self._file is not None:
-            with suppress(OSError):  # what was left out
+            with suppress(OSError):  # of what is still in the buffer
                 self._file.close()
             self._file = None
 

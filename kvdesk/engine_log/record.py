@@ -17,7 +17,7 @@ class Server:
     """What the log says of the server. -1: unknown.
 
     memory   "attention", "window", "recurrent": what a part of a state can be cut from; "" unknown
-    program  whose own sentences were met last: such as "Ollama" or "LM Studio"; "" for llama-server
+    program  whose own sentences were met last, such as "Ollama" or "LM Studio"; "" for llama-server
     inside   the program that runs llama-server: "Ollama", "LM Studio"; "" none that is known
     source   which of the programs that write the log it is, "" if there is one alone
     level    the highest level of llama-server's lines that were met

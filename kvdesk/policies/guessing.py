@@ -24,8 +24,8 @@ MOST: Final = PORTION * TILE
 class Guess:
     """Of one answer.
 
-    n_same   tokens before the guess that are the same where it comes from; 1 if the one before was another, 0
-             where it follows from a grammar
+    n_same   tokens before the guess that are the same where it comes from; 1 if the one before was another, 0 if it
+             follows from a grammar
     """
 
     def __init__(

@@ -217,7 +217,7 @@ class _Found:
         return int(self._measured.one(TOLD_AT, number))
 
     def found(self, policy: Policy) -> list[int]:
-        """Codes that are known at the end, of those that are if nothing is removed."""
+        """Codes that are known at the end, of those that are known if nothing is removed."""
         return self._above_chance(policy, self.known)
 
     def _above_chance(self, policy: Policy, numbers: Iterable[int]) -> list[int]:

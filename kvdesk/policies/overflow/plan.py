@@ -29,8 +29,8 @@ class Span:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Worth:
-    """What the first tokens of a full context are worth: those worth least leave first. why: a sentence if that
-    could not be measured, "" if it was; then there are `values`. ms: that it took.
+    """What the first tokens of a full context are worth: those worth least leave first. why: a sentence if that could
+    not be measured, "" if it was; then there are `values`. ms: that it took.
     """
 
     values: Sequence[float] = ()

@@ -72,7 +72,7 @@ class WindowSettings(QObject):
         self._window.panes.show_chat()
 
     def _ask_for(self, pane: QWidget | None) -> None:
-        """The pane that is shown if there is room for it or the chat; None: the chat."""
+        """The pane that is shown if it and the chat have no room together; None: the chat."""
         self._window.panes.asked_for = pane
         self.show_changed(frozenset())
 

@@ -28,7 +28,7 @@ class CellMetric:
     export      its name in exported tables, "" if it is the same
     unit        of what `read` returns
     definition  shown on hover
-    of          computes it: an int where it counts something, a share of 1 if the unit is "%"
+    of          computes it: an int if it counts something, a share of 1 if the unit is "%"
     over_time   joins the values of all streams into the one that is drawn; None: it is not drawn. Curves of one unit
                 share a graph
     ink         of the curve, (dark, light)

@@ -45,7 +45,7 @@ class IdleRequests:
         n_mean = n_new + EXPECTED // 2  # of the answer, in the mean
         now, seen = manager.walk(beside, n_mean)
         if manager.walk(beside, n_mean, idle)[0] >= now:
-            return  # as a rule, and found sooner than what each of them costs
+            return  # the usual case: even without all of them n_kv stays; sizes of states need not be computed
         states, limits = swapper.saved_states.values(), swapper.saved_states.limits
         leaving = [
             (s, r)

@@ -1,7 +1,7 @@
 """Samplers that also report how likely each token was, before any sampler changed that or after all of them.
 
-As llama.cpp's server does (server-context.cpp, `populate_token_probs`). Each token takes a look at the whole
-vocabulary, so only on request.
+As llama.cpp's server does (server-context.cpp, `populate_token_probs`). They read the whole vocabulary for each token,
+so they are used only on request.
 """
 
 import math
@@ -20,7 +20,7 @@ _GROUP: Final = 128
 fraction of the time of `argpartition`."""
 
 _LEAST: Final = 1e-45
-"""Of a float: a token that is chosen is not impossible."""
+"""Probability of a chosen token whose float is 0: it has a logarithm."""
 
 
 class LogprobSampler(Sampler):
@@ -72,7 +72,7 @@ class LogprobSampler(Sampler):
 
 
 class SampledProbs(LogprobSampler):
-    """Reports how likely tokens were after all samplers; what those left out is not among the likeliest."""
+    """Reports how likely tokens were after all samplers. Tokens that those removed are not among the likeliest."""
 
     def __init__(self, inner: Sampler, vocab: Vocab, n: int) -> None:
         super().__init__(inner, vocab, n)
