@@ -1,6 +1,6 @@
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QToolTip
+from PySide6.QtWidgets import QApplication, QToolTip
 from pytestqt.qtbot import QtBot
 
 from kvdesk.protocol.experiment import Table
@@ -65,12 +65,12 @@ def test_texts_in_a_narrow_table_get_several_lines(theme: Theme, qtbot: QtBot, m
     before = grid.rowHeight(0), grid.height()
     shown.resize(180, 300)
     qtbot.waitUntil(lambda: grid.rowHeight(0) > 1.5 * before[0])
-    qtbot.wait(20)
+    QApplication.processEvents()
     calls: list[None] = []
     with monkeypatch.context() as patched:
         patched.setattr(grid, "fit_height", lambda: calls.append(None))
-        qtbot.wait(20)
-    assert not calls, "it has come to rest"
+        QApplication.processEvents()
+    assert not calls, "its height is settled"
     assert grid.rowHeight(1) == before[0]
     assert grid.height() - before[1] == grid.rowHeight(0) - before[0], "all of it is seen"
     shown.resize(500, 300)
