@@ -71,8 +71,9 @@ class RawPrompt:
 
 @dataclass(frozen=True, slots=True)
 class TokenProb:
-    """A token, the natural logarithm of its probability before sampling, and its bytes, control tokens written out.
-    `hidden`: it is one of those that are no part of an answer's text, such as the one that ends it.
+    """A token, the natural logarithm of its probability before sampling (after it: `Generate.sampled_probs`), and its
+    bytes, control tokens written out. `hidden`: it is one of those that are no part of an answer's text, such as the
+    one that ends it.
     """
 
     token: int

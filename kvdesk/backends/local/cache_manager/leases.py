@@ -137,8 +137,8 @@ class Leases:
         tokens), so that several turns share one sequence. Also if the earlier one asked the same last and no seq_id is
         free: no other request then leaves the cache, and its tokens get the same cells, so that attention adds up in
         the same order. If cells cannot be shared, a prompt that begins with half of it is enough. A request that names
-        a sequence (`Client.slot`) continues that, whatever it holds, or gets it empty if it reuses nothing. Does nothing
-        for a chat (`client` None).
+        a sequence (`Client.slot`) continues that, whatever it holds; if it reuses nothing, that is emptied first. Does
+        nothing for a chat (`client` None).
         """
         if client is None or self._pool.get(conversation) is not None:
             return
