@@ -75,7 +75,7 @@ def _unexplained(r: Request, cause: Cause) -> Iterator[str]:
         yield tr("Nothing was reused, and the log does not show why.")
     if cause is Cause.UNKNOWN and 0 < r.reused < r.prompt_before:
         said = tr(
-            "The prompt before had {n:,} tokens. The log does not show whether this is another conversation, its "
+            "The previous prompt had {n:,} tokens. The log does not show whether this is another conversation, its "
             "beginning was changed, or the cache lost it."
         )
         yield said.format(n=r.prompt_before)

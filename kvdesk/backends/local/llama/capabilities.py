@@ -216,8 +216,10 @@ def _exact(t: Traits) -> tuple[Answer, str]:
     if _sums_by_place(t):
         return "no", tr("Exact answers need flash attention: without it, sums depend on where cells lie.")
     if t.geometry.facts.kind in ("dsa", "dsa_iswa", "hybrid_idx"):
-        return "with loss", tr("Not beside other conversations or branches: an indexer computes by where cells lie.")
-    return "yes", tr("With the setting of that name, each answer is bit for bit that of an empty cache.")
+        return "with loss", tr(
+            "Only without other conversations or branches in the cache: results of an indexer depend on where cells lie."
+        )
+    return "yes", tr("With this setting, each answer is bit for bit the same as with an empty cache.")
 
 
 def _attention(t: Traits) -> tuple[Answer, str]:
