@@ -217,7 +217,7 @@ def _exact(t: Traits) -> tuple[Answer, str]:
         return "no", tr("Exact answers need flash attention: without it, sums depend on where cells lie.")
     if t.geometry.facts.kind in ("dsa", "dsa_iswa", "hybrid_idx"):
         return "with loss", tr(
-            "Only without other conversations or branches in the cache: results of an indexer depend on where cells lie."
+            "Only without other conversations or branches in the cache: an indexer's results depend on where cells lie."
         )
     return "yes", tr("With this setting, each answer is bit for bit the same as with an empty cache.")
 
