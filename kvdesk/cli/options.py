@@ -47,9 +47,7 @@ def add_context(parser: Parser, n_ctx: str = "") -> None:
 
 def add_drafts(parser: Parser) -> None:
     """The option of *Speculative decoding*."""
-    parser.flag(
-        "--drafts", tr("guess next tokens and verify several in one batch where that pays (default: the setting)")
-    )
+    parser.flag("--drafts", tr("guess next tokens and verify several in one batch if that pays (default: the setting)"))
 
 
 def add_port(parser: Parser, default: int) -> None:

@@ -229,7 +229,7 @@ def _answer(_values: Values, measured: Measured) -> Result:
     else:
         key, said = (
             "does not hold",
-            tr("A document should be read each time: with its first {n} tokens read again {numbers}. {needed}"),
+            tr("A document should be read each time. With its first {n} tokens read again: {numbers}. {needed}"),
         )
         short = tr("A document should be read each time: {sooner:.0f} times as soon, {same:.0%} of answers the same.")
     needed = tr("At least {faster:.0f} times and {agree:.0%} are needed.").format(faster=FASTER, agree=AGREE)
