@@ -46,6 +46,7 @@ _RETENTION: Final = {  # the word beside the message, what it means, the opacity
     "evicted": (marked("not in context"), marked("The model no longer sees this message. Its text stays here."), 0.5),
 }
 _DIM: Final = 0.4
+_LOOK_EVERY: Final = 40  # characters after which an answer may begin to repeat itself
 _STATE_TONES: Final = {"stopped": "secondary", "interrupted": "warning", "failed": "danger"}
 
 
@@ -71,6 +72,7 @@ class MessageWidget(Listed):
         self._pin: IconButton | None = None  # made when it is pinned first
         self._help: RoomHelp | None = None  # made if it is needed
         self._loop: LoopNotice | None = None  # made when the answer repeats itself first
+        self._n_looked_at = 0  # characters that it had when this was looked at
         self._edit: IconButton | None = None  # of what a person wrote
         self._is_coloured = False  # by how likely its tokens were
         self._words: TokenText | None = None  # in the place of that
@@ -273,7 +275,11 @@ class MessageWidget(Listed):
             self._edit.setVisible(self._can_edit and not is_edited)
 
     def _show_loop(self) -> None:
-        is_loop = self.message.state == "streaming" and bool(repeated(self.message.text))
+        is_streaming, n = self.message.state == "streaming", len(self.message.text)
+        if is_streaming and 0 <= n - self._n_looked_at < _LOOK_EVERY:
+            return
+        self._n_looked_at = n if is_streaming else 0
+        is_loop = is_streaming and bool(repeated(self.message.text))
         if is_loop and self._loop is None:
             self._loop = LoopNotice(self._kit)
             self._column.insertWidget(self._column.indexOf(self._note), self._loop)
