@@ -215,25 +215,21 @@ def _answer(_values: Values, measured: Measured) -> Result:
         *(tr("of the document"), tr("KL of the next {n} tokens").format(n=WRITTEN), tr("same answer")),
         *(tr("right answer"), tr("first token (s)"), tr("times as soon")),
     )
-    best = found[holding if holding is not None else READ_AGAIN[-1]]
+    n = holding if holding is not None else READ_AGAIN[-1]
+    best = found[n]
     numbers = tr(
         "the first token comes {sooner} times as soon, {same:.0%} of the answers are the same, and the next {n} tokens "
         "differ by {kl}"
     ).format(sooner=best.sooner, same=best.same.value, n=WRITTEN, kl=best.kl)
     if holding is not None:
-        key, said = (
-            f"holds with {holding}",
-            tr("A document is read once, with its first {n} tokens read again: {numbers}."),
-        )
+        key = f"holds with {holding}"
+        said = tr("A document is read once, with its first {n} tokens read again: {numbers}.")
         short = tr("A document can be read once: {sooner:.0f} times as soon, {same:.0%} of answers the same.")
     else:
-        key, said = (
-            "does not hold",
-            tr("A document should be read each time. With its first {n} tokens read again: {numbers}. {needed}"),
-        )
+        key = "does not hold"
+        said = tr("A document should be read each time. With its first {n} tokens read again: {numbers}. {needed}")
         short = tr("A document should be read each time: {sooner:.0f} times as soon, {same:.0%} of answers the same.")
     needed = tr("At least {faster:.0f} times and {agree:.0%} are needed.").format(faster=FASTER, agree=AGREE)
-    n = holding if holding is not None else READ_AGAIN[-1]
     return Result(
         Verdict(
             key,

@@ -49,7 +49,7 @@ def window_actions(
         """The same, and the chat if the inspector is in its place."""
 
         def go() -> None:
-            settings.show_chat()
+            window.panes.show_chat()
             act()
 
         return there(go)

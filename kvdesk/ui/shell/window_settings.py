@@ -67,10 +67,6 @@ class WindowSettings(QObject):
         px = (self._store.current.font_px or self._window.theme.system_px) + by
         self._store.change(font_px=min(max(px, LEAST_FONT_PX), MOST_FONT_PX) if by else 0)
 
-    def show_chat(self) -> None:
-        """The chat is shown if another pane is in its place."""
-        self._window.panes.show_chat()
-
     def _ask_for(self, pane: QWidget | None) -> None:
         """The pane that is shown if it and the chat have no room together; None: the chat."""
         self._window.panes.asked_for = pane

@@ -98,7 +98,7 @@ class Leases:
         """
         sequence = None
         if client is not None and client.slot >= 0 and not inactive:
-            sequence = self._pool.lease(conversation, client=client, seq_id=client.slot % self._context.n_seq_max)
+            sequence = self._pool.lease(conversation, client=client, seq_id=self._named_id(client))
         sequence = sequence or self._pool.lease(conversation, inactive=inactive, client=client)
         if sequence is None:
             idle = [s for s in self._pool if not s.busy and s is not beside]
@@ -154,13 +154,17 @@ class Leases:
         """The sequence that a request asks for, if it can continue that. A branch there is evicted, and everything is
         for a request that reuses nothing.
         """
-        there = self._pool.by_seq(client.slot % self._context.n_seq_max)
+        there = self._pool.by_seq(self._named_id(client))
         if there is None or there.busy or there.client is None or there.sharing != client.sharing:
             return None
         if there.inactive or not client.reuse:
             self.evict(there, tr("its seq_id is needed to compute in"), self._why_no_sequence)
             return None
         return there
+
+    def _named_id(self, client: Client) -> int:
+        """The seq_id that a request asks for."""
+        return client.slot % self._context.n_seq_max
 
     def free_a_sequence(self, beside: CacheSequence) -> None:
         """If no seq_id is free, evict the least recently used request of another program, or else branch, but `beside`.
